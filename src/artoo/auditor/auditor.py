@@ -137,10 +137,7 @@ class Auditor:
         return report if report is not None else self._window.report("on-demand", self._clock.now())
 
     def note_log(self, task_id: str, file: str, size: int, digest: str) -> None:
-        """Note that a task log has grown: its file's first `size` bytes have this sha256.
-
-        From any thread; quick.
-        """
+        """Note that the first `size` bytes of a task log have this sha256. From any thread; quick."""
         with self._noting:
             self._task_logs[task_id, file] = size, digest
 

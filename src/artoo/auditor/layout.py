@@ -23,10 +23,7 @@ _PART = re.compile(r"audit-(?P<chain>[0-9]{8}T[0-9]{12}-[0-9a-f]{8})(?:\.(?P<par
 
 @dataclass(frozen=True, slots=True)
 class TrailLimits:
-    """The bounds of the files.
-
-    `part`: bytes of one file. `total`: bytes of all chains; `days`: how long a closed one is kept.
-    """
+    """The bounds. `part`: bytes of one file. `total`: bytes of all chains. `days`: how long closed ones stay."""
 
     part: int = 64 * 1024 * 1024
     total: int = 2 * 1024 * 1024 * 1024

@@ -72,10 +72,7 @@ class MessageQueue:
         self.wake()
 
     def _arrival(self) -> asyncio.Future[None]:
-        """Return the future that a reader awaits.
-
-        A reader that is cancelled leaves a cancelled future, which is never woken.
-        """
+        """Return the future that a reader awaits. A cancelled reader leaves a future that never wakes."""
         if self._closed:
             raise StreamClosed(f"{self.name} is closed; nothing more will arrive there")
         if self._waiter is not None and not self._waiter.done():

@@ -234,10 +234,7 @@ class SpoolingTap:
                 yield item
 
     def finish(self) -> None:
-        """Finish the spool: nothing more will come in.
-
-        The consumer gets what is there, then the end. Detach the tap first.
-        """
+        """Finish: nothing more comes in, the consumer gets what is there, then the end. Detach the tap first."""
         self._finished = True
         self._wake()
 

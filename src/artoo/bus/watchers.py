@@ -19,10 +19,7 @@ OnBurst = Callable[[WatchQueue, Burst, int], None]
 
 
 class Watchers:
-    """All watchers' queues, found by what they subscribed to.
-
-    `on_burst` is called when drops begin and when they are over.
-    """
+    """All watchers' queues by subscription. `on_burst` is called when drops begin and when they are over."""
 
     def __init__(self, on_burst: OnBurst) -> None:
         self._on_burst = on_burst

@@ -78,11 +78,8 @@ class BoardState(StrEnum):
 
 
 class Recorded(Contract):
-    """An event that is stored.
-
-    `event` names it: an event that is published again after a crash has the same name, so that a reader of the
-    stream counts it once.
-    """
+    """A stored event. `event` names it: an event that is published again after a crash has the same name, so that a
+    reader of the stream counts it once."""
 
     event: str = ""
 
@@ -291,10 +288,7 @@ class SubmittedWork(Contract):
 
 
 class ReviewReport(Contract):
-    """A reviewer's verdict about a submission. `reasons`: why it is rejected, one each; the next attempt gets them.
-
-    `reasons`: why it is rejected, one each; the next attempt gets them.
-    """
+    """A verdict about a submission. `reasons`: why it is rejected, one each; the next attempt gets them."""
 
     verdict: Literal["approve", "reject"]
     reasons: tuple[str, ...] = Field(default=(), max_length=5)

@@ -39,10 +39,7 @@ class GapTrend(Contract):
 
 
 class ToolHealth(Contract):
-    """The health of a tool.
-
-    `execution_failures`: results that say `failed`. Retries by the failure class of their correction.
-    """
+    """The health of a tool. `execution_failures`: results that say `failed`. Retries by their failure class."""
 
     execution_failures: int = Field(default=0, ge=0)
     environmental_retries: int = Field(default=0, ge=0)

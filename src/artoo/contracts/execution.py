@@ -112,11 +112,9 @@ class ToolCall(Contract):
 
     @property
     def never_ran(self) -> bool:
-        """True if the call was refused before it could do anything, and not for want of consent.
-
-        The reason is a block, an earlier call of the same kind, or its arguments. Such a call says nothing about
-        the tools and targets that it names.
-        """
+        """True if the call was refused before it could do anything, and not for want of consent: by a block,
+        because it was made before, for its arguments. Such a call says nothing about the tools and targets that it
+        names."""
         return self.status is CallStatus.REFUSED and self.withheld_by is None and not self.dropped
 
     @property

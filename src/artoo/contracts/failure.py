@@ -37,11 +37,9 @@ def _other_texts() -> tuple[str, ...]:
 
 
 def failure_class(text: str, *, absence: FailureClass = FailureClass.ENVIRONMENTAL) -> FailureClass:
-    """Return environmental when the system says in its own words what was lacking; logical otherwise.
-
-    `absence`: what it is when that is a file alone. A check of finished work may look for files that were never
-    made.
-    """
+    """Return environmental when the system says in its own words what was lacking; logical otherwise. `absence`:
+    what it is when that is a file alone, because a check of finished work may look for files that were never
+    made."""
     said = text.casefold()
     if any(each in said for each in _other_texts()):
         return FailureClass.ENVIRONMENTAL

@@ -12,10 +12,7 @@ MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 
 
 class AttachedImage(Contract):
-    """One image.
-
-    `name` is the person's for it, `size` in bytes; `sha256` finds the bytes next to the task's log.
-    """
+    """One image. `name` is the user's for it, `size` in bytes; `sha256` finds the bytes next to the log."""
 
     name: str
     media_type: MediaType

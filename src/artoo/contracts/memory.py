@@ -61,12 +61,8 @@ class MegramState(StrEnum):
 
 
 class Origin(Contract):
-    """The origin of a megram.
-
-    `intent` is the label of the task's kind; `sources` are the ids that it was distilled from.
-
-    `hypothesis`: a guess, not an experience.
-    """
+    """The origin of a megram. `intent` is the label of the task's kind; `sources` are the ids that it was distilled
+    from. `hypothesis`: a guess, not an experience."""
 
     task_id: str | None = Field(default=None, max_length=64)
     intent: str | None = Field(default=None, max_length=128)

@@ -14,12 +14,8 @@ from artoo.contracts.images import AttachedImage
 
 
 class MustNot(Contract):
-    """The tools and targets that a subtask may not use.
-
-    `tools` are identities (`glob`, `shell:find`), `targets` blocked inputs.
-
-    A target is blocked for the identity that failed on it: each is a pair (identity, target).
-    """
+    """The tools (identities: `glob`, `shell:find`) and targets (blocked inputs) that a subtask may not use. A
+    target is blocked for the identity that failed on it: each is a pair (identity, target)."""
 
     tools: tuple[str, ...] = ()
     targets: tuple[tuple[str, str], ...] = ()

@@ -92,11 +92,8 @@ _PERMITTED = {
 
 
 class Rewritten(BaseModel):
-    """The loss of a repository, as git says it.
-
-    How many of its branches and tags are moved back, aside or removed, and how many commits have no name any more
-    (counted up to 1,000). `repository`: its directory, absolute.
-    """
+    """The loss of a repository, as git says it: how many of its branches and tags are moved back, aside or removed,
+    and how many commits have no name any more (counted up to 1,000). `repository`: its directory, absolute."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -287,10 +284,8 @@ def implied(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
 
 
 def crowds(changes: Iterable[ClassifiedChange]) -> dict[str, int]:
-    """Return outermost new directories with more than `CROWD` new files in them, and how many these are.
-
-    Examples are an environment, packages, a clone. No path that needs consent is among them.
-    """
+    """Return outermost new directories with more than `CROWD` new files in them (an environment, packages, a
+    clone), and how many these are. No path that needs consent is among them."""
     made = [one for one in changes if one.change_class is ChangeClass.SILENT and one.kind in _MADE]
     directories = {one.path for one in made if one.kind is ChangeKind.CREATED and one.size_after is None}
     places = (outermost(one.path, directories) for one in made if one.path not in directories)

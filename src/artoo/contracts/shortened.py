@@ -73,10 +73,7 @@ def listed(paths: Collection[str], most: int = 20) -> str:
 
 
 def _inside(directory: str, paths: Collection[str]) -> dict[str, list[str]]:
-    """Return what is in a directory, and which of these paths are there.
-
-    Directories end with a slash, also the given.
-    """
+    """Return what is in a directory, and which paths are there. Directories end with a slash, also the given."""
     found = defaultdict[str, list[str]](list)
     for path in paths:
         name, slash, _ = path.removeprefix(directory).partition("/")
@@ -96,8 +93,5 @@ def _last_space(text: str) -> int:
 
 
 def set_off(text: str) -> str:
-    """Put a blank before every line.
-
-    Headings of a record begin without one, so nothing in a text passes for one.
-    """
+    """Put a blank before every line, so that no text passes for a heading of a record, which has none."""
     return "\n".join(f" {line}" for line in text.splitlines())

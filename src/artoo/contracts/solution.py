@@ -51,19 +51,14 @@ class StoppedBy(StrEnum):
 
     @property
     def teaches(self) -> bool:
-        """Return False when nothing can be learnt from the ending (SPEC section 5).
-
-        That is also an unclear request, or a missing file or program, which the user corrects.
-        """
+        """Return False when nothing can be learnt from the ending (SPEC section 5). That is also an unclear
+        request, or a missing file or program, which the user corrects."""
         own = (StoppedBy.QUESTION, StoppedBy.PROMPT_REFUSED, StoppedBy.MISSING_INPUT)
         return not self.is_infrastructure and self not in own
 
 
 class OutcomeSummary(Contract):
-    """The result of a round in which everything matched and no criterion failed; some may be open.
-
-    R4b → R7. `shared` as in Joined.
-    """
+    """A round in which everything matched; some criteria may be open. R4b → R7. `shared` as in Joined."""
 
     task_id: str
     merged_output: str
@@ -74,12 +69,8 @@ class OutcomeSummary(Contract):
 
 
 class ReplanRequest(Contract):
-    """The result of a round in which something is unmet.
-
-    Holds all outcomes and a merge of what matched. R4b → R7. `shared` as in Joined.
-
-    `not_run` counts the criteria of subtasks that never started: failed in D, absent from P.
-    """
+    """A round in which something is unmet, with all outcomes and a merge of what matched. R4b → R7. `shared` as in
+    Joined. `not_run` counts the criteria of subtasks that never started: failed in D, absent from P."""
 
     task_id: str
     outcomes: tuple[SubTaskOutcome, ...] = ()
@@ -191,11 +182,8 @@ class Money(Contract):
 
 
 class Cost(Contract):
-    """The use of a task so far.
-
-    `llm_calls` are requests that a server may have charged for: retries of a lost answer and repairs count,
-    refusals do not. `money` None: no prices are configured.
-    """
+    """The use of a task so far. `money` None: no prices are configured. `llm_calls` are requests that a server may
+    have charged for: retries of a lost answer and repairs count, refusals do not."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0

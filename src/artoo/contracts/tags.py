@@ -110,11 +110,9 @@ def micro_pair(identity: str, target: str) -> Pair:
 
 
 def placed(pair: Pair, project: str) -> Pair:
-    """Return a micro pair as memory keeps it.
-
-    A project decides what a target means, a file's name or a command, so it has the project's path before it,
-    unless it is the same everywhere (an absolute path, an address). Others stay as they are.
-    """
+    """Return a micro pair as memory keeps it. A project decides what a target means, a file's name or a command, so
+    it has the project's path before it, unless it is the same everywhere (an absolute path, an address). Others
+    stay as they are."""
     target = target_of(pair)
     if not target or not project or target.startswith(("/", "~")) or _is_address(target):
         return pair
@@ -146,10 +144,7 @@ def kind_of(wide: Pair, macro: Pair) -> Pair:
 
 
 def pair_named(text: str) -> Pair:
-    """Parse a pair as people write it:
-
-    `SPACE ENTITY`, `tool:NAME` (any target), or the label of a kind of request.
-    """
+    """Parse a pair as people write it: `SPACE ENTITY`, `tool:NAME` (any target), or the label of a kind."""
     space, _, entity = text.partition(" ")
     if ":" in space and ":" in entity:
         return Pair(space, entity)
@@ -159,10 +154,8 @@ def pair_named(text: str) -> Pair:
 
 
 def thing_pair(name: str, project: str = "") -> Pair:
-    """Return the pair for the place of a named thing: in a project, or (empty) outside of it.
-
-    What one project has of that name says nothing about another.
-    """
+    """Return the pair for the place of a named thing: in a project, or (empty) outside of it. What one project has
+    of that name says nothing about another."""
     return Pair(_bounded(f"thing:{slug(name)}{'@' if project else ''}{project}"), LOCAL)
 
 

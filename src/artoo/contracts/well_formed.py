@@ -17,9 +17,7 @@ def well_formed(text: str) -> str:
 
 
 def well_formed_json(raw: bytes | str) -> object:
-    """Return the value of a JSON text, with all its strings well-formed.
-
-    Raises ValueError for text that is not JSON.
+    """Return the value of a JSON text with well-formed strings. Raises ValueError for text that is not JSON.
 
     Most languages write text that was cut as `"\\ud83d"`, and strict readers refuse the whole message for it.
     """

@@ -1,7 +1,4 @@
-"""Decide the next macro-state from the loss:
-
-24 cells as one cascade (SPEC section 4; paper, section 5.3, Appendix A).
-"""
+"""Decide the next macro-state from the loss by one cascade (SPEC section 4; paper, section 5.3, Appendix A)."""
 
 from __future__ import annotations
 
@@ -75,10 +72,7 @@ def urgency(gradient: float, epsilon: float) -> Urgency:
 def macro_state(
     terms: LossTerms, gradient: float, h: Hyperparameters, evidence: Evidence | None = None
 ) -> MacroState:
-    """Return the macro-state by the cascade of the paper: Ω, then D, then |∇L| and P.
-
-    `evidence` None: D alone decides success.
-    """
+    """Return the macro-state by the cascade: Ω, D, then |∇L| and P. `evidence` None: D alone decides success."""
     if terms.cost >= h.theta:
         return MacroState.ABANDON
     if terms.distance <= h.delta and (evidence is None or evidence.allows_success):

@@ -47,10 +47,7 @@ def write_whole(path: Path, content: Content, *, mode: int | None = None, sync: 
 
 
 def write_durably(path: Path, content: Content, *, mode: int | None = None) -> None:
-    """Write as `write_whole` does, and durably: after the return no power cut restores the old content.
-
-    Blocks. Raises OSError.
-    """
+    """Write as `write_whole`, and durably: no later power cut restores the old content. Blocks. Raises OSError."""
     write_whole(path, content, mode=mode)
     sync_directory(path.parent)
 

@@ -11,10 +11,7 @@ from artoo.ports.recall import KNOWN_REQUESTS
 
 
 class NoMemory:
-    """A memory that recalls nothing, forgets everything and never fails; it implements both ports.
-
-    `reason` is for people.
-    """
+    """A memory that recalls nothing and never fails; it implements both ports. `reason` is for people."""
 
     def __init__(self, reason: str = "memory is off") -> None:
         self.reason = reason

@@ -65,10 +65,7 @@ class SharedMemory:
 
     @property
     def statistics(self) -> WriterStatistics:
-        """Return what the writer has done so far.
-
-        Entries that are spooled on this machine's disk count as written.
-        """
+        """Return what the writer has done so far. Entries in the spool of this machine count as written."""
         return self._writer.statistics
 
     def dreams(self) -> Dreams:

@@ -16,10 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class Sink:
-    """The destination of batches, called by the writer's thread alone.
-
-    What cannot be stored now is stored later, in its order.
-    """
+    """The destination of batches, for the writer's thread alone. What fails is stored later, in its order."""
 
     def __init__(self, engine: Engine, spool: Spool | None) -> None:
         self._engine = engine

@@ -155,10 +155,7 @@ class Cells:
             cell.latest_us = max(cell.latest_us, int(row["born_us"]))
 
     def write(self, query: Query) -> None:
-        """Change the sums by this.
-
-        Cells are changed in the order of their keys, so that no two transactions deadlock.
-        """
+        """Change the sums by this, with cells in the order of their keys, so that no two transactions deadlock."""
         listed = sorted(self.found.items())
         changes = [
             (*key, each.entries, each.latest_us, str(each.attention), str(each.decision)) for key, each in listed

@@ -17,10 +17,7 @@ def in_hex(raw: bytes) -> bytes:
 
 
 def in_groups(raw: bytes) -> Iterable[bytes]:
-    """Return the value in base64, its form for addresses included, and base32.
-
-    The preceding bytes decide the grouping.
-    """
+    """Return the value in base64, also its form for addresses, and base32. Preceding bytes decide the grouping."""
     for before in range(3):
         inner = _inner(raw, before, 3, base64.b64encode)
         yield from dict.fromkeys((inner, inner.translate(_ADDRESS_SAFE)))

@@ -51,11 +51,8 @@ def most_left(length: int) -> int:
 
 @dataclass(slots=True)
 class _Reading:
-    """A text as it reads in one way.
-
-    `begins`: where in `said` each run starts, where a run is contiguous in the text, and `runs` where it is in the
-    text and how many bytes it says.
-    """
+    """A text as it reads in one way. `begins`: where each run, contiguous in the text, starts in `said`. `runs`:
+    its place in the text and its number of bytes."""
 
     gap: int
     order: Order = "big"
@@ -99,11 +96,9 @@ class _Sought:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The values to find as letters and as numbers.
-
-    `windows` and `bare` are hints that some of it may be in columns: pieces of a text's small letters without
-    blanks, and of these without what is no letter: numbers of lines, and marks of arrows and bars.
-    """
+    """The values to find as letters and as numbers. `windows` and `bare` are hints that some of it may be in
+    columns: pieces of a text's small letters without blanks, and of these without what is no letter: numbers of
+    lines, and marks of arrows and bars."""
 
     letters: _Sought
     numbers: _Sought

@@ -44,10 +44,8 @@ _BETWEEN = rb"(?:[ \t\r\n]|\\{1,7}[nrt]|%b|%b)*" % (_UNSEEN, _UNSEEN_ESCAPED)
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The `exact` forms and the `loose` ones as they are written, which are sought folded; longest first.
-
-    Behind the folded ones, `hints` seek the windows of `columns`.
-    """
+    """The `exact` forms, longest first, and `loose` ones as they are written, longest first, which are sought
+    folded. Behind the folded ones, `hints` seek the windows of `columns`."""
 
     exact: tuple[bytes, ...]
     loose: tuple[str, ...]
@@ -60,10 +58,7 @@ class Known:
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Known:
-        """Prepare these values.
-
-        Those shorter than six characters are ignored, because they would redact ordinary words.
-        """
+        """Prepare these values. Those shorter than six characters are ignored: they would redact ordinary words."""
         long = {one for one in secrets if len(one) >= _SHORTEST}
         exact = tuple(sorted({form for one in long for form in _forms(one)}, key=len, reverse=True))
         loose = {part for one in long for form in (one, one[::-1]) for part in _parts(form)}

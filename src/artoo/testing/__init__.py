@@ -72,10 +72,7 @@ __all__ = [
 
 @contextmanager
 def forbid_real_models(*, allow: bool = False) -> Generator[None]:
-    """Forbid real transports in the block: they raise ConfigurationError; scripted ones work.
-
-    `allow` lifts it again.
-    """
+    """Forbid real transports in the block by a ConfigurationError; scripted ones work. `allow` lifts it again."""
     before = guard.forbid(not allow)
     try:
         yield

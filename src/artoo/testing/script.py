@@ -75,10 +75,7 @@ class ScriptPlayer:
         self.unscripted: list[Asked] = []
 
     def reply_to(self, body: Mapping[str, Json]) -> tuple[Reply, Mapping[str, object]]:
-        """Return the next reply, and the usage to report for it.
-
-        A request without script gets HTTP 400 and is kept.
-        """
+        """Return the next reply, and the usage to report. A request without script gets HTTP 400 and is kept."""
         asked = asked_in(body, len(self.requests) + 1)
         if asked.wire in self._refuse:
             self.refused.append(asked)

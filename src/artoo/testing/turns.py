@@ -42,10 +42,7 @@ def natively(reply: Reply, body: Mapping[str, Json], number: int) -> Reply:
 
 
 def _specs(body: Mapping[str, Json]) -> Iterator[ToolSpec]:
-    """Return the offered tools.
-
-    A fenced block of a script is the last required text that the step does not give.
-    """
+    """Return the offered tools. A fenced block of a script is the last required text that the step omits."""
     tools = body.get("tools")
     for tool in tools if isinstance(tools, list) else ():
         function = cast("dict[str, Json]", cast("dict[str, Json]", tool)["function"])

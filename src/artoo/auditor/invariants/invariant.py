@@ -19,10 +19,7 @@ Looks = Callable[[TaskNotes, P, Envelope], Iterable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """An invariant.
-
-    `kind` None: every message. `whole`: it needs to have seen everything that was said of the task before.
-    """
+    """An invariant. `kind` None: every message. `whole`: it needs to have seen all earlier messages of the task."""
 
     name: str
     kind: str | None
