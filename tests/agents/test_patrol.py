@@ -15,8 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.agents.heartbeat.duties import Done
-from artoo.agents.patrol.conditions import Every, FilesChanged, FilesThere, Holds, NewMail, TasksPending, When
-from artoo.agents.patrol.parser import MOST_ITEMS, parse_patrol, patrol_problems, read_patrol
+from artoo.agents.patrol.parser import (
+    MOST_ITEMS,
+    Every,
+    FilesChanged,
+    FilesThere,
+    Holds,
+    NewMail,
+    TasksPending,
+    When,
+    parse_patrol,
+    patrol_problems,
+    read_patrol,
+)
 from artoo.agents.patrol.patrol import Patrol, PatrolRequest
 from artoo.agents.patrol.store import MOST_REMEMBERED, ItemState, PatrolStore, script_problems
 from artoo.agents.patrol.watchers import Looking, files_matching, mark_of

@@ -26,7 +26,7 @@ from artoo.contracts.agents import BoardState, PatrolRefused, TaskMoved
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.roles import Role
 from artoo.runtime.config.loader import load_config
-from artoo.team.instance import only_instance
+from artoo.team.locks import only_instance
 from artoo.team.office import open_office
 
 Run = Callable[..., "Ended"]

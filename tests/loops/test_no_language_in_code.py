@@ -19,7 +19,7 @@ GRAMMARS: dict[str, str] = {
     "agents/cognition/knowledge_file.py _MARK": "the mark of an entry: an HTML comment with two hashes",
     "agents/mail/mailbox.py _ACTOR": "an actor's name",
     "agents/identity/names.py _NAME": "an agent's name",
-    "agents/patrol/conditions.py _EVERY": "an interval: number and unit",
+    "agents/patrol/parser.py _EVERY": "an interval: number and unit",
     "agents/patrol/parser.py _BOX": "a Markdown check box",
     "agents/patrol/parser.py _MARKER": "the two keywords of a patrol file",
     "agents/cognition/similarity.py _PARTICULARS": "exact tokens that are compared by kind: URLs, ids, numbers",

@@ -28,7 +28,7 @@ from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.outbox import Outbox
 from artoo.agents.mail.rows import MailClaim
 from artoo.agents.storage.database import Database
-from artoo.cluster.seats import Seats
+from artoo.cluster.machines import Seats
 from artoo.contracts.agents import BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ClaimLost, GovernanceRefused

@@ -13,9 +13,9 @@ from artoo.agents.board.claim_holders import this_process
 from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.outbox import Outbox
+from artoo.cluster.machines import Seats
 from artoo.cluster.migrate import Books
 from artoo.cluster.postgres import SharedDatabase
-from artoo.cluster.seats import Seats
 from artoo.contracts.agents import OPERATOR, Mail, TrustLevel
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ActivityStoreError, MailRefused, StoreRefused

@@ -23,9 +23,9 @@ from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.wake import Wake
 from artoo.agents.storage.transaction import Reading, Writing
 from artoo.cluster import postgres as shared
+from artoo.cluster.machines import SEAT_SECONDS, Seats
 from artoo.cluster.pg_transaction import LEAVE, SharedEngine
 from artoo.cluster.postgres import SharedDatabase, settle
-from artoo.cluster.seats import SEAT_SECONDS, Seats
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
 from artoo.contracts.errors import ClaimLost, StoreAway
 from artoo.runtime.app.system import SystemClock, UuidIds

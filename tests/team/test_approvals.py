@@ -14,8 +14,8 @@ from artoo.contracts.execution import CriterionVerdict
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.runtime.changes.find_pending import find_pending
 from artoo.team import approval
-from artoo.team.dossier import Gathering
 from artoo.team.reviewing import problems_of
+from artoo.team.working import Gathering
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 from artoo.workspace.commit import undo

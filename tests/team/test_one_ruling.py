@@ -13,7 +13,7 @@ from team_world import Crew, crew, writing
 
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, TrustLevel
 from artoo.contracts.errors import SandboxError
-from artoo.team.alone import alone
+from artoo.team.locks import alone
 from artoo.workspace.directory import WorkspaceInUse
 
 ALONE = {"ada": TrustLevel.PROBATION}

@@ -24,7 +24,7 @@ from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import ToolCalled, ToolStarted
 from artoo.runtime.task.resume import log_to_resume
 from artoo.team.holding import RENEW_SECONDS
-from artoo.team.instance import only_instance, serving
+from artoo.team.locks import only_instance, serving
 from artoo.team.team import UPKEEP_SECONDS
 from artoo.testing import Asked, FakeClock, too_many_requests
 from artoo.testing.replies import Scripted, with_body

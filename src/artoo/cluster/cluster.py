@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from artoo.agents.board.board import Board
 from artoo.agents.board.claim_holders import this_process
 from artoo.agents.storage.database import Database
-from artoo.cluster.agent_files import AgentFiles
+from artoo.cluster.borrowed import AgentFiles
 from artoo.cluster.exchange import Exchange
-from artoo.cluster.machines import Machines
+from artoo.cluster.machines import Machines, Seats
 from artoo.cluster.postgres import PATIENCE_SECONDS, SharedDatabase
-from artoo.cluster.seats import Seats
 from artoo.cluster.submission_bundles import Differences
 from artoo.runtime.app.machine_name import machine_name
 from artoo.runtime.changes.submissions import Submissions

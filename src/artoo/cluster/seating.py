@@ -21,8 +21,7 @@ from artoo.agents.storage.monotonic_clock import moment
 from artoo.agents.storage.transaction import Reading
 from artoo.cluster.borrowed import borrow, lend
 from artoo.cluster.cluster import Cluster
-from artoo.cluster.machines import Machine
-from artoo.cluster.seats import SEAT_SECONDS
+from artoo.cluster.machines import SEAT_SECONDS, Machine
 from artoo.contracts.errors import StoreRefused
 from artoo.runtime.task.task_header import own_version
 

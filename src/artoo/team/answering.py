@@ -23,9 +23,8 @@ from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.prompts.segments import Segment
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.task.agent_context import Behalf
-from artoo.team.bench import Bench
+from artoo.team.bench import Bench, Member
 from artoo.team.holding import held
-from artoo.team.member import Member
 from artoo.words.result import result_words
 from artoo.words.settling import waiting
 

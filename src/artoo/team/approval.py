@@ -28,7 +28,7 @@ from artoo.contracts.execution import assurance_of
 from artoo.contracts.settling import ApplyMode
 from artoo.runtime.approvals.consent import Answers
 from artoo.runtime.changes.submissions import Intent, Submission, Submissions, writing
-from artoo.team.alone import PATIENCE_SECONDS, alone
+from artoo.team.locks import PATIENCE_SECONDS, alone
 from artoo.team.proposal import Proposal, carry_out, propose, took_effect
 from artoo.tools.approval.policy import Policies
 from artoo.workspace.commit import undo

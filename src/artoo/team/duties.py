@@ -25,9 +25,8 @@ from artoo.contracts.errors import (
     SandboxError,
 )
 from artoo.team.answering import answer
-from artoo.team.bench import Bench
+from artoo.team.bench import Bench, Member
 from artoo.team.holding import held
-from artoo.team.member import Member
 from artoo.team.reviewing import Reviewer, TooMuchToJudge
 from artoo.team.working import work_on
 from artoo.workspace.directory import WorkspaceInUse

@@ -45,11 +45,10 @@ from artoo.ports.model import Tier
 from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.changes.startup_recovery import settle_earlier
 from artoo.team.answering import patrol
-from artoo.team.bench import Bench
+from artoo.team.bench import Bench, Member
 from artoo.team.duties import WorkDuty
 from artoo.team.holding import RENEW_SECONDS
 from artoo.team.letters import StandIns
-from artoo.team.member import Member
 from artoo.team.minds import Minds
 from artoo.team.office import Office
 from artoo.team.reviewing import Reviewer

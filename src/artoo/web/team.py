@@ -13,7 +13,7 @@ from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.team.by_hand import approve, moves_from, read_letter
 from artoo.team.by_hand import move as move_by_hand
-from artoo.team.instance import serving
+from artoo.team.locks import serving
 from artoo.team.office import open_office
 from artoo.web.site import form_of, number_in, page, site_of, value
 

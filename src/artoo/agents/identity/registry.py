@@ -1,6 +1,7 @@
 """The register of agents: trust, pauses, and the identity that the operator accepted for each (SPEC section 11).
 
 All changes are the operator's, except that artoo itself stops an agent whose identity is not the accepted one.
+What others can do of a retiring agent's work is given back, in one transaction with its own row; the rest stays.
 """
 
 from __future__ import annotations
@@ -10,14 +11,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from artoo.agents.board.rows import ANYBODY, end_claim, give_to, interrupted, task_of
 from artoo.agents.identity.folders import AgentFolder
 from artoo.agents.identity.identity import Identity, digest, name_problem, read_identity
-from artoo.agents.identity.retire import RETIRED, give_all_back
 from artoo.agents.storage.database import Stored, reads, writes
 from artoo.agents.storage.transaction import Reading, Writing, made, storable
-from artoo.contracts.agents import OPERATOR, RUNTIME, AgentChanged, TrustLevel
+from artoo.contracts.agents import OPERATOR, RUNTIME, AgentChanged, BoardState, BoardTask, TrustLevel
 from artoo.contracts.errors import ActorRefused, ConfigurationError, IdentityRefused
 from artoo.contracts.roles import Role
+
+RETIRED = "it is retired"
+"""Why it may not work."""
+
+_GIVEN_BACK = frozenset({BoardState.PENDING, BoardState.BLOCKED})
+
 
 _Change = Literal["created", "trust", "paused", "resumed", "stopped", "accepted", "retired"]
 
@@ -211,3 +218,44 @@ def _changed(
 def _record(writing: Writing, name: str, change: _Change, actor: str, detail: str) -> None:
     changed = AgentChanged(agent=name, change=change, actor=actor, detail=storable(detail), at=writing.now)
     writing.emit(Role.BOARD, name, changed)
+
+
+def give_all_back(writing: Writing, name: str, actor: str) -> tuple[str, ...]:
+    """Gives back the tasks and the letter that an agent has in hand; the tasks that are not its own any more.
+
+    What it handed in stays for its review under its name, and letters that it has not read stay unread.
+    """
+    rows = writing.all(
+        "SELECT * FROM tasks WHERE state NOT IN ('completed', 'cancelled', 'archived')"
+        " AND (assignee = :name OR reviewer = :name OR claimant = :name) ORDER BY queue",
+        {"name": name},
+        hold="wait",
+    )
+    given = [str(row["id"]) for row in rows if _given_back(writing, task_of(row), row["claimant"], name, actor)]
+    writing.run(
+        "UPDATE mails SET claim = NULL, holder = NULL, lease_us = NULL WHERE recipient = ? AND partition = 'inbox'"
+        " AND claim IS NOT NULL AND id NOT IN (SELECT reply FROM waits WHERE reply IS NOT NULL)",
+        (name,),
+    )
+    writing.arrived(ANYBODY)
+    return tuple(given)
+
+
+def _given_back(writing: Writing, task: BoardTask, claimant: str | None, name: str, actor: str) -> bool:
+    """True when the task was the agent's to do. A process that works on it, or reviews it, loses its claim."""
+    why = f"{name} is retired"
+    if claimant == name and task.state is BoardState.IN_PROGRESS:
+        task = interrupted(writing, task, why, actor=actor)
+    elif claimant == name:
+        end_claim(writing, task.id)
+    if task.reviewer == name:
+        give_to(writing, task, "reviewer", None, actor, why)
+    if task.assignee != name:
+        return False
+    if task.state in _GIVEN_BACK:  # what one agent began, another does not resume under its own name
+        writing.change("tasks", task.id, open_to_all=True, run=None)
+        give_to(writing, task, "assignee", None, actor, why)
+        return True
+    # Whose work is reviewed stays known; should it be done again, anybody may.
+    writing.change("tasks", task.id, open_to_all=True)
+    return False

@@ -5,20 +5,158 @@
       when: file_changed inbox.txt
 
 Headings, prose and comments around the list are for people. A checked box (`- [x]`) switches an item off.
+
+Of the closed set of checks, those that need no task's output can stand behind `when:` (`file_exists`,
+`file_matches`, `command_succeeds`); besides, `file_changed`, `mail` and `tasks pending`.
+
+A routine may be a script instead: what it prints is to be done, a request a line; nothing printed is no work. It
+runs before any model is asked, read-only, by the interpreter of its first line (`#!`), else by bash. A line that
+stays printed is one request; it can come again once it was absent.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
+import shlex
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from artoo.agents.patrol.conditions import ConditionProblem, Every, When, read_every, read_when
+from artoo.contracts.criteria import CommandSucceeds, FileMatches
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
+
+MOST_LINES = 20
+PRINTED = "printed"
+"""Marks items that a script has printed, and their keys."""
+
+RunScript = Callable[[str], Awaitable[tuple[int | None, str]]]
+"""Runs a command read-only: its exit code (None: it did not end by itself) and what it printed. Never raises."""
+
+SHORTEST_EVERY = timedelta(minutes=1)
+LONGEST_EVERY = timedelta(days=366)
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+_EVERY = re.compile(r"(\d{1,6})\s*([mhd])\b[.,;:]?\s*")
+_PATHS = {"file_exists", "file_changed"}
+_KNOWN = (
+    "file_exists PATH, file_changed PATH, file_matches PATH REGEX, command_succeeds COMMAND, mail, tasks pending"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Due again once this much time has passed since it was last done."""
+
+    interval: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class FilesThere:
+    """Due when files that match `pattern` (a path; `*` and `?` work) are there and were not before, or differ."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilesChanged:
+    """Due when files that match `pattern` differ from what they were; the first look only notes."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """Due when a check begins to hold, and again when it holds after having failed."""
+
+    check: FileMatches | CommandSucceeds
+
+
+@dataclass(frozen=True, slots=True)
+class NewMail:
+    """Due when a letter has come since the last time; the first look only notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TasksPending:
+    """Due when a task has been queued for the agent since the last time; the first look only notes."""
+
+
+When = FilesThere | FilesChanged | Holds | NewMail | TasksPending
+
+
+class ConditionProblem(ValueError):
+    """A condition cannot be read; the text says why and what can stand there."""
+
+
+def read_every(text: str) -> tuple[Every, str]:
+    """The condition at the start of `text` and what follows it. Raises ConditionProblem."""
+    found = _EVERY.match(text)
+    if found is None:
+        raise ConditionProblem(
+            f"`every: {_short(text)}` is no time: write a number and m, h or d, such as 30m or 1d"
+        )
+    interval = timedelta(**{_UNITS[found[2]]: int(found[1])})
+    if not SHORTEST_EVERY <= interval <= LONGEST_EVERY:
+        raise ConditionProblem(f"`every: {found[0].strip()}` must be from 1m to 366d")
+    return Every(interval), text[found.end() :]
+
+
+def read_when(text: str) -> tuple[When, str]:
+    """The condition at the start of `text` and what follows it. Raises ConditionProblem."""
+    name, _, rest = text.strip().partition(" ")
+    name, rest = name.rstrip(",.;:"), rest.strip()
+    if name in _PATHS:
+        path, rest = _first_word(rest, name)
+        if "**" in path:
+            raise ConditionProblem(
+                f"`{path}` would walk a whole tree at each pulse: name the directories, with `*`"
+            )
+        return (FilesThere(path) if name == "file_exists" else FilesChanged(path)), rest
+    if name == "file_matches":
+        path, regex = _first_word(rest, name)
+        return Holds(FileMatches(path=path, regex=_needed(regex, name, "a regular expression"))), ""
+    if name == "command_succeeds":
+        return Holds(CommandSucceeds(command=_needed(_bare(rest), name, "a command"))), ""
+    if name == "mail":
+        return NewMail(), rest
+    if name == "tasks" and rest.partition(" ")[0].rstrip(",.;:") == "pending":
+        return TasksPending(), rest.partition(" ")[2]
+    if name in ("tool_succeeded", "output_matches", "output_is_json"):
+        raise ConditionProblem(f"`{name}` judges a task's result; before a task there is none. Known: {_KNOWN}")
+    raise ConditionProblem(f"`when: {_short(text)}` is no check. Known: {_KNOWN}")
+
+
+def _first_word(text: str, name: str) -> tuple[str, str]:
+    """A path, in quotes or backticks when it has spaces, and the rest."""
+    for quote in ('"', "'", "`"):
+        if text.startswith(quote) and quote in text[1:]:
+            path, _, rest = text[1:].partition(quote)
+            return _needed(path, name, "a path"), rest.strip()
+    word, _, rest = text.partition(" ")
+    return _needed(word.rstrip(",;"), name, "a path"), rest.strip()
+
+
+def _bare(text: str) -> str:
+    """A command without the backticks around it."""
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "`" else text
+
+
+def _needed(text: str, name: str, what: str) -> str:
+    if not text.strip():
+        raise ConditionProblem(f"`when: {name}` needs {what}")
+    return text.strip()
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
 
 LARGEST_FILE = 64 * 1024
 """Bytes."""
@@ -73,18 +211,9 @@ class PatrolText:
 def read_patrol(path: Path) -> PatrolText:
     """The routine in a file; an absent or empty file is no work. Blocks: call it in a thread. Never raises."""
     try:
-        with path.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        return PatrolText()
-    except OSError as error:
-        return PatrolText(problems=(Problem(1, f"it cannot be read ({error}): check its permissions"),))
-    if len(raw) > LARGEST_FILE:
-        return PatrolText(problems=(Problem(1, f"it is larger than {LARGEST_FILE} bytes: shorten it"),))
-    try:
-        return parse_patrol(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        return PatrolText(problems=(Problem(1, "it is not UTF-8 text: save it as UTF-8"),))
+        return parse_patrol(_text_of(path))
+    except ValueError as error:
+        return _refused(str(error))
 
 
 def parse_patrol(text: str) -> PatrolText:
@@ -179,6 +308,63 @@ def _line(block: SyntaxTreeNode) -> int:
 
 def patrol_problems(path: Path) -> tuple[str, ...]:
     """What cannot be used of a routine, each with file and line, for the operator at the start. Blocks."""
-    if path.suffix.casefold() not in (".md", ".markdown"):
+    if is_script(path):
         return ()  # a script is only known by running it; what is wrong with it is on the stream
     return tuple(f"{path}:{problem.line}: {problem.text}" for problem in read_patrol(path).problems)
+
+
+def is_script(path: Path) -> bool:
+    """Whatever is no Markdown is a script."""
+    return path.suffix.casefold() not in (".md", ".markdown")
+
+
+async def printed_by(path: Path, run: RunScript) -> PatrolText:
+    """Return what the script at `path` wants done now; an absent or empty one is no work. Never raises."""
+    try:
+        text = await asyncio.to_thread(_text_of, path)
+    except ValueError as error:
+        return _refused(str(error))
+    if not text.strip():
+        return PatrolText()
+    code, printed = await run(command_of(text))
+    if code != 0:
+        how = "did not end in time, or tried to change files" if code is None else f"ended with exit code {code}"
+        return _refused(f"it {how}, so nothing is done: {printed.strip()[-300:]}")
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    wanted = (
+        PatrolItem(line[:LONGEST_REQUEST], number, printed=True)
+        for number, line in enumerate(lines[:MOST_LINES], 1)
+    )
+    items = tuple({item.key: item for item in wanted}.values())
+    if len(lines) <= MOST_LINES:
+        return PatrolText(items)
+    more = f"it printed {len(lines) - MOST_LINES} lines more than the {MOST_LINES} that are read"
+    return PatrolText(items, (Problem(1, more),))
+
+
+def command_of(text: str) -> str:
+    """The command that runs a script which the sandbox cannot see: its text goes in by the standard input."""
+    first = text.partition("\n")[0]
+    interpreter = first[2:].strip() if first.startswith("#!") else "bash"
+    return f"printf %s {shlex.quote(text)} | {interpreter} /dev/stdin"
+
+
+def _refused(why: str) -> PatrolText:
+    return PatrolText(problems=(Problem(1, why),))
+
+
+def _text_of(path: Path) -> str:
+    """Return a routine's text, empty when there is none. Raises ValueError that says what to do. Blocks."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise ValueError(f"it cannot be read ({error}): check its permissions") from error
+    if len(raw) > LARGEST_FILE:
+        raise ValueError(f"it is larger than {LARGEST_FILE} bytes: shorten it")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError("it is not UTF-8 text: save it as UTF-8") from error

@@ -15,9 +15,20 @@ from datetime import datetime
 from pathlib import Path
 
 from artoo.agents.heartbeat.duties import Done
-from artoo.agents.patrol.conditions import FilesChanged, FilesThere, NewMail, TasksPending
-from artoo.agents.patrol.parser import PatrolItem, PatrolText, Problem, read_patrol
-from artoo.agents.patrol.script import PRINTED, RunScript, is_script, printed_by
+from artoo.agents.patrol.parser import (
+    PRINTED,
+    FilesChanged,
+    FilesThere,
+    NewMail,
+    PatrolItem,
+    PatrolText,
+    Problem,
+    RunScript,
+    TasksPending,
+    is_script,
+    printed_by,
+    read_patrol,
+)
 from artoo.agents.patrol.store import ItemState, PatrolStore
 from artoo.agents.patrol.watchers import Looking, mark_of
 from artoo.agents.storage.monotonic_clock import microseconds

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from artoo.agents.patrol.conditions import FilesChanged, FilesThere, Holds, NewMail, TasksPending, When
+from artoo.agents.patrol.parser import FilesChanged, FilesThere, Holds, NewMail, TasksPending, When
 from artoo.agents.storage.database import Database
 from artoo.agents.storage.transaction import Reading
 from artoo.contracts.criteria import CommandSucceeds, FileMatches

@@ -51,7 +51,7 @@ def send(
 
     The agent answers when artoo serve runs; with --wait the answer is printed, and the exit code is 1 without one.
     """
-    from artoo.team.instance import serving
+    from artoo.team.locks import serving
 
     words = text_of(text)
     if wait is None:

@@ -82,7 +82,7 @@ def team(context: click.Context, events: bool, as_json: bool, web: bool, port: i
 
 
 def _serve_team(events: bool, as_json: bool, *, web: bool, port: int | None) -> int:
-    from artoo.team.instance import only_instance
+    from artoo.team.locks import only_instance
 
     if port is not None and not web:
         raise click.UsageError("--port is that of the page: say --web too")
@@ -100,7 +100,7 @@ def worker(context: click.Context, events: bool, as_json: bool) -> None:
     It takes agents that work nowhere else, and tasks of the `projects` that this machine has. What they hand in
     waits in the store for its review. Patrols and dreams are left to the machines that have the agents' folders.
     """
-    from artoo.team.instance import only_instance
+    from artoo.team.locks import only_instance
 
     config = current_config()
     with only_instance(config.home):

@@ -147,7 +147,7 @@ async def _status(office: Office) -> Team:
     from artoo.agents.patrol.store import script_problems
     from artoo.cli.commands.agent_command import CHANGED, FOLDER_GONE, NOT_ACCEPTED, READY, RETIRED, listed
     from artoo.runtime.task.background_budget import spent_on
-    from artoo.team.instance import serving
+    from artoo.team.locks import serving
 
     tasks = await office.board.list(limit=MOST_TASKS)
     counted = Counter(task.state.value for task in tasks)

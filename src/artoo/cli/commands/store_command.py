@@ -73,7 +73,7 @@ def _move(
     as_json: bool,
     move: Callable[[Part, StoreAddress], Sequence[Counted]],
 ) -> None:
-    from artoo.team.instance import only_instance
+    from artoo.team.locks import only_instance
 
     config = current_config()
     address = _address(config, url)

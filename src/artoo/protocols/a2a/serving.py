@@ -30,7 +30,7 @@ from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.app.exception_groups import alone
 from artoo.runtime.config.endpoints import endpoint
 from artoo.runtime.config.model import Config
-from artoo.team.instance import only_instance, serving
+from artoo.team.locks import only_instance, serving
 from artoo.team.office import Office, open_office
 from artoo.team.team import open_team
 
