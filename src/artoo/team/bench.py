@@ -11,7 +11,9 @@ from artoo.agents.identity.identity import Identity, segments
 from artoo.agents.identity.registry import Registry
 from artoo.contracts.agents import FOREIGN, OPERATOR, BoardTask
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.roles import Role
 from artoo.loops.asking import Standing
+from artoo.ports.bus import Port
 from artoo.ports.model import Tier
 from artoo.prompts.segments import Segment
 from artoo.runtime.app.artoo import Artoo
@@ -65,13 +67,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One per process. `names` gives the agents that work here."""
+    """One per process. `names` gives the agents that work here; `speak` a role's place on the stream."""
 
     office: Office
     artoo: Artoo
     minds: Minds
     names: Callable[[], tuple[str, ...]]
     standins: StandIns
+    speak: Callable[[Role], Port]
 
     @property
     def workspace(self) -> Path:

@@ -27,11 +27,10 @@ from artoo.contracts.errors import (
 from artoo.team.answering import answer
 from artoo.team.bench import Bench, Member
 from artoo.team.holding import held
-from artoo.team.reviewing import Reviewer, TooMuchToJudge
+from artoo.team.reviewing import TooMuchToJudge, review
 from artoo.team.working import work_on
 from artoo.workspace.directory import WorkspaceInUse
 
-MakeReviewer = Callable[[Member], Reviewer]
 LoadMember = Callable[[], Awaitable[Member]]
 
 
@@ -43,14 +42,11 @@ class WorkDuty:
 
     name = "work"
 
-    def __init__(
-        self, agent: str, bench: Bench, allocation: Allocation, load: LoadMember, reviewer: MakeReviewer
-    ) -> None:
+    def __init__(self, agent: str, bench: Bench, allocation: Allocation, load: LoadMember) -> None:
         self._agent = agent
         self._bench = bench
         self._allocation = allocation
         self._load = load
-        self._reviewer = reviewer
         self._unjudged: tuple[str, int] | None = None
 
     async def due(self) -> str | None:
@@ -98,8 +94,8 @@ class WorkDuty:
             await bench.office.board.reviews.leave_to_operator(task.id, task.submission, reason)
             return Done(items=1)
         try:
-            reviewing = self._reviewer(member).review(claim, work)
-            _, calls = await held(reviewing, lambda: bench.office.board.work.renew(claim), bench.office.clock)
+            reviewing = review(bench, member, claim, work)
+            calls = await held(reviewing, lambda: bench.office.board.work.renew(claim), bench.office.clock)
         except (ModelError, BudgetExhausted) as error:
             return await self._not_judged(claim, error)
         except TooMuchToJudge as error:

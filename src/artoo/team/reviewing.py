@@ -8,25 +8,26 @@ printed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from artoo.agents.board.rows import TaskClaim
 from artoo.contracts.agents import ReviewReport, SubmittedWork
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.contracts.roles import Role
 from artoo.contracts.settling import ClassifiedChange
 from artoo.contracts.shortened import set_off, without_middle
-from artoo.loops.asking import Asker, Standing
-from artoo.ports.bus import Port
-from artoo.ports.clock import Clock
-from artoo.ports.model import Known, Model, Tier
+from artoo.llm.budget import Budget, BudgetedModel
+from artoo.loops.asking import Asker
+from artoo.ports.model import Known, Tier
 from artoo.prompts.segments import Segment
-from artoo.team.approval import Approvals, Ruling
+from artoo.team.bench import Bench, Member
 from artoo.team.demands import with_demands
 from artoo.tools.settlement.review import DIFF_BYTES, line_of
 
 _MAX_TOKENS = 400
+REVIEW_CALLS = 8
 
 _RESERVED_TOKENS = 3_000
 """Of the window: instructions, the agent's identity, and the answer."""
@@ -68,65 +69,44 @@ class TooMuchToJudge(ArtooError):
     """The model cannot be shown all that its yes would apply. Nothing was asked."""
 
 
-class Reviewer:
-    """One agent as reviewer. `port` speaks as the reviewer; `standing` is the agent's identity; `known` tells what
-    is known of the model of its tier."""
+async def review(bench: Bench, member: Member, claim: TaskClaim, work: SubmittedWork) -> int:
+    """Approve or reject as the agent; how many model calls it took.
 
-    def __init__(
-        self,
-        name: str,
-        port: Port,
-        model: Model,
-        clock: Clock,
-        approvals: Approvals,
-        standing: Standing,
-        tier: Tier,
-        known: Callable[[], Awaitable[Known]],
-    ) -> None:
-        self._name = name
-        self._known = known
-        self._asker = Asker(port, model, clock, tier, standing=standing)
-        self._approvals = approvals
-
-    async def review(self, claim: TaskClaim, work: SubmittedWork) -> tuple[Ruling | None, int]:
-        """Approves or rejects; None: rejected. Also how many calls it took.
-
-        Raises ModelError, BudgetExhausted, TooMuchToJudge (no verdict then), SandboxError, GovernanceRefused.
-        """
-        task = claim.task
-        problems = problems_of(work)
-        if problems:
-            await self._reject(claim, problems)
-            return None, 0
-        proposal = await self._approvals.look(task)
-        digest = None if proposal is None else proposal.digest
-        if proposal is not None and proposal.conflicts:
-            return await self._approve(claim, "", digest), 0
-        report = await self._ask(with_demands(task), work, () if proposal is None else proposal.review.changes)
+    Only what was looked at is approved. A submission that conflicts is approved too: artoo sends that back itself.
+    Raises ModelError, BudgetExhausted, TooMuchToJudge (no verdict then), SandboxError, GovernanceRefused.
+    """
+    approvals, task = bench.office.approvals, claim.task
+    problems, calls, reason = problems_of(work), 0, ""
+    proposal = None if problems else await approvals.look(task)
+    if not problems and (proposal is None or not proposal.conflicts):
+        changes = () if proposal is None else proposal.review.changes
+        report = await _asked(bench, member, with_demands(task), work, changes)
+        calls, reason = 1, "; ".join(report.reasons)
         if report.verdict == "reject":
-            await self._reject(claim, report.reasons or ("no reason given",))
-            return None, 1
-        return await self._approve(claim, "; ".join(report.reasons), digest), 1
+            problems = report.reasons or ("no reason given",)
+    if problems:
+        await approvals.reject(task.id, member.name, "; ".join(problems), submission=task.submission)
+    else:
+        digest = None if proposal is None else proposal.digest
+        await approvals.approve(task.id, member.name, reason, submission=task.submission, digest=digest)
+    return calls
 
-    async def _reject(self, claim: TaskClaim, reasons: tuple[str, ...]) -> None:
-        await self._approvals.reject(
-            claim.task.id, self._name, "; ".join(reasons), submission=claim.task.submission
+
+async def _asked(
+    bench: Bench, member: Member, request: str, work: SubmittedWork, changes: tuple[ClassifiedChange, ...]
+) -> ReviewReport:
+    model, tier = bench.artoo.model, member.tier or Tier.BRAIN
+    room = room_of(await model.known(tier))
+    segments = exhibits(work, request, changes, room)
+    if segments is None:
+        raise TooMuchToJudge(
+            f"request, result and changes are more than its model can be shown ({room} characters)"
         )
-
-    async def _approve(self, claim: TaskClaim, reason: str, digest: str | None) -> Ruling:
-        """What was looked at, and nothing else. Also a submission that conflicts: artoo sends that back itself."""
-        return await self._approvals.approve(
-            claim.task.id, self._name, reason, submission=claim.task.submission, digest=digest
-        )
-
-    async def _ask(self, request: str, work: SubmittedWork, changes: tuple[ClassifiedChange, ...]) -> ReviewReport:
-        room = room_of(await self._known())
-        segments = exhibits(work, request, changes, room)
-        if segments is None:
-            raise TooMuchToJudge(
-                f"request, result and changes are more than its model can be shown ({room} characters)"
-            )
-        return await self._asker.ask("ReviewReport", ReviewReport, segments, cause=None, max_tokens=_MAX_TOKENS)
+    raised_by = f"`{{}}` of its limits in {member.folder.name}'s identity.yaml"
+    most = member.identity.limits.calls or REVIEW_CALLS
+    limited = BudgetedModel(model, Budget(max_calls=most, whose="the review's", raised_by=raised_by))
+    asker = Asker(bench.speak(Role.REVIEWER), limited, bench.office.clock, tier, standing=member.standing())
+    return await asker.ask("ReviewReport", ReviewReport, segments, cause=None, max_tokens=_MAX_TOKENS)
 
 
 def room_of(known: Known) -> int:

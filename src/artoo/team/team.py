@@ -39,9 +39,7 @@ from artoo.contracts.errors import (
     SandboxError,
 )
 from artoo.contracts.roles import Role
-from artoo.llm.budget import Budget, BudgetedModel
 from artoo.ports.bus import Port
-from artoo.ports.model import Tier
 from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.changes.startup_recovery import settle_earlier
 from artoo.team.answering import patrol
@@ -51,7 +49,6 @@ from artoo.team.holding import RENEW_SECONDS
 from artoo.team.letters import StandIns
 from artoo.team.minds import Minds
 from artoo.team.office import Office
-from artoo.team.reviewing import Reviewer
 from artoo.verdicts.checks import run_check
 
 if TYPE_CHECKING:
@@ -68,7 +65,6 @@ LOOK_SECONDS = 20.0
 ARCHIVE_AFTER = timedelta(days=7)
 """How long a completed or cancelled task stands on the board before artoo archives it."""
 
-REVIEW_CALLS = 8
 LONGEST_WAIT = 3_600.0
 STOP_AGAIN_SECONDS = 1.0
 BETWEEN_LOOKS_SECONDS = 2.0
@@ -91,7 +87,7 @@ class Team:
         self._stopping = asyncio.Event()
         self._waking: list[asyncio.Task[None]] = []
         standins = StandIns(office.config.runtime.communication.a2a_protocol.standins, office.clock)
-        self._bench = Bench(office, artoo, minds, lambda: tuple(self.heartbeats), standins)
+        self._bench = Bench(office, artoo, minds, lambda: tuple(self.heartbeats), standins, self._port)
         self._seating: Seating | None = None
         if office.cluster is not None:
             from artoo.cluster.seating import Seating
@@ -248,7 +244,7 @@ class Team:
 
     def _duties(self, folder: AgentFolder) -> tuple[Duty, ...]:
         load = partial(self._load, folder)
-        work = WorkDuty(folder.name, self._bench, self._allocation(), load, self._reviewer)
+        work = WorkDuty(folder.name, self._bench, self._allocation(), load)
         if folder.borrowed:  # patrols and dreams belong to the folder
             return (work,)
         return (work, self._patrol(folder), self._minds.dream_cycle(folder.name))
@@ -283,22 +279,6 @@ class Team:
             submit=submit,
             tell=partial(office.pulses.tell, folder.name),
             run=run,
-        )
-
-    def _reviewer(self, member: Member) -> Reviewer:
-        most = member.identity.limits.calls or REVIEW_CALLS
-        raised_by = f"`{{}}` of its limits in {member.folder.name}'s identity.yaml"
-        budget = Budget(max_calls=most, whose="the review's", raised_by=raised_by)
-        tier = member.tier or Tier.BRAIN
-        return Reviewer(
-            member.name,
-            self._port(Role.REVIEWER),
-            BudgetedModel(self._artoo.model, budget),
-            self.office.clock,
-            self.office.approvals,
-            member.standing(),
-            tier,
-            partial(self._artoo.model.known, tier),
         )
 
     async def _load(self, folder: AgentFolder) -> Member:
