@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from artoo.agents.cognition.store import Session
 from artoo.agents.heartbeat.duties import Done, throttled_ending
@@ -35,13 +34,6 @@ EARLIER, LONGEST_EARLIER = 4, 600
 """Letters that are shown with one, and characters of each."""
 
 
-@dataclass(slots=True)
-class _Run:
-    """The id of the run, once it has one."""
-
-    id: str = ""
-
-
 async def answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
     """Does what a letter asks and answers it. What is itself an answer is read, and not answered.
 
@@ -57,10 +49,10 @@ async def answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
 
 
 async def _answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
-    mail, run = claim.mail, _Run()
+    mail = claim.mail
     context = {Segment.MAIL: await _about(bench, mail)}
     try:
-        doing = _do(bench, member, mail.text, context, f"mail:{mail.id}", run)
+        doing = _do(bench, member, mail.text, context, f"mail:{mail.id}")
         result = await held(doing, lambda: bench.office.mailbox.renew(claim), bench.office.clock)
     except ClaimLost:
         return Done(items=1)
@@ -68,10 +60,10 @@ async def _answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
     if done.throttled is not None or result.stopped_by is StoppedBy.INTERRUPTED:
         await bench.office.mailbox.release(claim)
         return done
-    session = Session(run.id, "mail", result.summary, mail=mail.id)
+    session = Session(result.task_id, "mail", result.summary, mail=mail.id)
     await bench.minds.remember(member.name, session, mail.text, result)
     try:
-        await bench.office.mailbox.answer(claim, _told(result, mail.sender, run.id))
+        await bench.office.mailbox.answer(claim, _told(result, mail.sender))
     except MailRefused as error:
         await bench.office.mailbox.archive(claim, f"done, but not answered: {error}")
     return done
@@ -99,27 +91,28 @@ async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
 
 async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
     """Does what a patrol item asks, and writes the operator what came of it, once."""
-    run = _Run()
     context = {Segment.MAIL: f"The request is an item of your patrol ({request.source})."}
-    result = await _do(bench, member, request.text, context, request.key, run)
+    result = await _do(bench, member, request.text, context, request.key)
     done = _done(result)
     if done.throttled is not None or result.stopped_by is StoppedBy.INTERRUPTED:
         return Done(items=1, llm_calls=done.llm_calls, throttled=done.throttled or "stopped")
-    await bench.minds.remember(member.name, Session(run.id, "patrol", result.summary), request.text, result)
+    await bench.minds.remember(member.name, Session(result.task_id, "patrol", result.summary), request.text, result)
     try:
         await bench.office.mailbox.send(
             member.name,
             OPERATOR,
-            f"Patrol: {request.text}\n\n{_told(result, OPERATOR, run.id)}",
+            f"Patrol: {request.text}\n\n{_told(result, OPERATOR)}",
             priority=Priority.BACKGROUND,
             mail_id=request.key,
         )
     except MailRefused as error:  # it is done all the same: a second time would cost as much and tell no more
-        logger.warning("what came of a patrol item of %s (task %s) is not told: %s", member.name, run.id, error)
+        logger.warning(
+            "what came of a patrol item of %s (task %s) is not told: %s", member.name, result.task_id, error
+        )
     return done
 
 
-def _told(result: FinalResult, recipient: str, run: str) -> str:
+def _told(result: FinalResult, recipient: str) -> str:
     """What the letter says of it. A summary's signs mean nothing to a person, who may have to agree to changes."""
     if recipient != OPERATOR:
         return result.summary[:LONGEST_ANSWER]
@@ -127,16 +120,11 @@ def _told(result: FinalResult, recipient: str, run: str) -> str:
     lines = [result_words(result.language).plain(result, told=False)[:LONGEST_ANSWER]]
     if found.waits:
         lines.append(waiting(found.reason, found.counts, len(found.conflicts), result.language))
-        lines.append(f"artoo diff {run}")
+        lines.append(f"artoo diff {result.task_id}")
     return "\n\n".join(filter(None, lines))
 
 
-async def _do(
-    bench: Bench, member: Member, request: str, context: Mapping[Segment, str], work: str, run: _Run
-) -> FinalResult:
-    async def began(task_id: str) -> None:
-        run.id = task_id
-
+async def _do(bench: Bench, member: Member, request: str, context: Mapping[Segment, str], work: str) -> FinalResult:
     desk = await asyncio.to_thread(bench.desk, member.name)
     known = {Segment.CURATED_KNOWLEDGE: await bench.minds.knowledge(member.name, request)}
     behalf = Behalf(
@@ -144,7 +132,6 @@ async def _do(
         must_not=member.must_not,
         tools=bench.mail_tools(member.name, work),
         tier=member.tier,
-        began=began,
     )
     options = RunOptions(project=desk, workspace=bench.workspace, budgets=member.budgets, behalf=behalf)
     result = await bench.artoo.run(request, options=options)
