@@ -107,7 +107,6 @@ async def nothing_lost_nothing_twice(opened: Office, directory: Path, letters: i
     assert OPERATOR not in {task.assignee for task in tasks}
 
 
-@pytest.mark.usefixtures("engine")
 async def test_kills_lose_nothing_and_do_nothing_twice() -> None:
     """Two processes, one killed three times with letters and tasks in flight."""
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:

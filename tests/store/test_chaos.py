@@ -143,6 +143,7 @@ async def test_kills_freezes_and_a_dead_server_lose_nothing_and_do_nothing_twice
     await chaos(tmp_path, tasks=60, letters=60, blows=blows, seed=1, network=None, pause=1.0)
 
 
+@pytest.mark.torture
 @pytest.mark.usefixtures("postgres")
 async def test_cut_wires_lose_nothing_and_do_nothing_twice(tmp_path: Path, wires: Network) -> None:
     """Each way once, with a kill between; what was claimed before a cut is done once, here or elsewhere."""
