@@ -43,7 +43,7 @@ LONGEST_REVIEW = 2_000_000
 
 
 class Exchange:
-    """One for each home that shares its books. `machine`: this one; `workspace`: its."""
+    """One for each home that shares its database. `machine`: this one; `workspace`: its."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Exchange:
         """Brings this machine's submission to where it can be reviewed from anywhere, or says there why it stays.
 
         What was sent is not sent again. Raises ActivityStoreError (it is sent later then), SandboxError when the
-        view cannot be read now.
+        workspace cannot be read now.
         """
         if task.state is not BoardState.REVIEW or task.made_on != self._machine:
             return

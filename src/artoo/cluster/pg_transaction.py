@@ -1,4 +1,4 @@
-"""One transaction of the books on PostgreSQL: what it says otherwise than SQLite."""
+"""One transaction of the database on PostgreSQL: what it says otherwise than SQLite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The books in a PostgreSQL that several machines share (SPEC section 13).
+"""The database in a PostgreSQL that several machines share (SPEC section 13).
 
 Transactions run in threads, as they do on SQLite, each on a connection of a pool. They run at the same time: a row
 that decides is held (`Reading.one`), and two that hold one another's are tried again. Time is the store's own. When
@@ -107,7 +107,7 @@ class _Receipts:
 
 
 class SharedDatabase(Database):
-    """Open books in a store. Use `await SharedDatabase.open(…)`, then as an async context manager."""
+    """An open database in a store. Use `await SharedDatabase.open(…)`, then as an async context manager."""
 
     def __init__(
         self, address: StoreAddress, holder: str, connections: Pool, patience: float, clock: Clock | None
@@ -135,7 +135,7 @@ class SharedDatabase(Database):
         clock: Clock | None = None,
         most: int = MOST_CONNECTIONS,
     ) -> SharedDatabase:
-        """Opens the books. `clock` None: the store's own, as several machines need it.
+        """Open the database. `clock` None: the store's own, as several machines need it.
 
         Raises ConfigurationError (not set up, another schema) and StoreAway.
         """

@@ -1,4 +1,4 @@
-"""For which agents a machine works, where several machines share the books: an agent's seat is a lease on its work.
+"""For which agents a machine works, where several share a database: an agent's seat is a lease on its work.
 
 A machine with the folder of an agent takes its seat and keeps it. A worker takes seats that are free: at once where
 work waits that it can do, one at each look so that other workers get some too; and its share of those for which
