@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo browser postgres pictures test check test-quick man docs torture bench lock clean model
+.PHONY: demo browser postgres pictures test check test-quick docs torture bench lock clean model
 
 demo: $(READY)
 	$(BIN)/artoo run "How many Python files (name ending in .py) are in the directory src and its subdirectories? Print the number, and in one line how it was found."
@@ -30,9 +30,6 @@ check: $(READY)
 test-quick: $(READY) browser postgres
 	$(BIN)/pytest -n 3 --dist loadfile -m "not torture and not embedded"
 
-# The man page, written from the commands: `man ./artoo.1`.
-man: $(READY)
-	$(BIN)/python -m artoo.cli.man_page > artoo.1
 
 # The site, in build/site; a dead link, or a page that no other one names, is an error.
 docs: $(READY) $(VENV)/.docs-ready

@@ -18,7 +18,7 @@ from artoo.auditor import auditor as auditor_module
 from artoo.auditor.auditor import Auditor
 from artoo.auditor.chain import link_of
 from artoo.auditor.layout import audit_directory, chains_in
-from artoo.auditor.reading import Follower, earlier_reports, report_now
+from artoo.auditor.reading import earlier_reports, report_now
 from artoo.bus.inprocess import InProcessBus
 from artoo.bus.spool import SpoolingTap
 from artoo.contracts.audit import AuditReport
@@ -172,21 +172,6 @@ async def test_a_task_log_that_was_edited_or_cut_is_found(tmp_path: Path) -> Non
     assert (problem.file, problem.line, problem.what) == (log, len(lines), "cut")
     log.unlink()
     assert [problem.what for problem in proved(home).problems] == ["missing"]
-
-
-async def test_the_last_records_and_those_that_come_can_be_read(tapes: dict[str, Tape], tmp_path: Path) -> None:
-    """A follower gives the last records first, then only new ones."""
-    follower = Follower(tmp_path)
-    async with auditing(tmp_path) as (auditor, spool):
-        for message in tapes["plain"].messages[:10]:
-            spool(message)
-        await auditor.flush()
-        last = follower.last(3)
-        assert [each["id"] for each in last] == [each.id for each in tapes["plain"].messages[7:10]]
-        for message in tapes["plain"].messages[10:12]:
-            spool(message)
-        await auditor.flush()
-        assert [each.get("id") for each in follower.new()] == [each.id for each in tapes["plain"].messages[10:12]]
 
 
 def test_a_killed_process_leaves_a_chain_that_says_so(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.conversation import ChecklistItem, ChecklistUpdated, TextDelta
 from artoo.contracts.criteria import Assurance, Criterion
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.errors import ModelUnreachable
+from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.contracts.events import ModelCalled, Usage
 from artoo.contracts.execution import (
     CallStatus,
@@ -473,10 +473,6 @@ class StandIn:
                 return
             yield envelope(99, *final_abandon(StoppedBy.INTERRUPTED))
 
-
-class SteeredStandIn(StandIn):
-    """A stand-in that can be written to."""
-
     def send(self, text: str, task_id: str | None = None, *, by: str = "library") -> None:
         """Keep a message; `steered` ends with it as its answer."""
         assert task_id == TASK and by == "terminal"
@@ -484,9 +480,14 @@ class SteeredStandIn(StandIn):
         self._stopped.set()
 
     def hold(self, task_id: str | None = None, *, by: str = "library") -> None:
-        """Note that the turn was interrupted."""
+        """Note that the turn was interrupted. Only `steered` can be."""
         assert task_id == TASK and by == "terminal"
+        if self.story != "steered":
+            raise ConfigurationError("no such task runs")
         self.messages.append("(held)")
+
+    async def dream_briefly(self) -> None:
+        """There is no memory to tidy up."""
 
 
 def settled(review: Review, answer: ConfirmationAnswer) -> FinalResult:
@@ -519,7 +520,6 @@ def envelope(number: int, role: Role, payload: Contract) -> Envelope:
 
 
 if __name__ == "__main__":
-    running.open_runtime = (SteeredStandIn if sys.argv[1] == "steered" else StandIn)(
-        sys.argv[1], pause=float(os.environ.get("STANDIN_PAUSE", "0.01"))
-    )
+    pause = float(os.environ.get("STANDIN_PAUSE", "0.01"))
+    running.__dict__["open_runtime"] = StandIn(sys.argv[1], pause=pause)
     sys.exit(main(sys.argv[2:]))

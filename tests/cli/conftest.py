@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from artoo.cli.main import main
 
 
 @pytest.fixture(autouse=True)
@@ -17,3 +21,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "home"
     monkeypatch.setenv("ARTOO_HOME", str(directory))
     return directory
+
+
+@pytest.fixture
+def artoo(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `artoo …` in `project`, without a terminal, and in this process: Python need not start each time."""
+    monkeypatch.setenv("HOME", str(project.parent))
+    monkeypatch.setenv("ARTOO_HOME", str(project.parent / ".artoo"))
+    monkeypatch.chdir(project)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        capfd.readouterr()
+        code = main(arguments)
+        said = capfd.readouterr()
+        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+
+    return run

@@ -22,16 +22,7 @@ COLUMNS = 80
 COMMAND = "sed -i s/teh/the/g *.md; rm draft.md; echo 'make test' > .git/hooks/pre-commit; cat *.md > all.txt"
 ASK = "[a]pply all, [c]hoose, [k]eep for later, [d]iscard, [s]how again: "
 
-HEAD = """# One review
-
-Recorded by `tests/cli/review_recording.py` on a terminal of {columns} columns and 24 lines: one command as a task
-of its own. It corrects the spelling of two notes, deletes a third file, makes a new one, and leaves a hook that git
-would run at every commit. Nothing of that has happened to the user's files when the question appears. The
-person chooses: the spelling and the new file now. The deletion and the hook wait, are looked at again in a later
-process, and are dropped. At the end `artoo undo` takes back what was applied. What the person types stands
-behind the questions and the `$`.
-
-"""
+PAGE = Path(__file__).parents[2] / "docs" / "review.md"
 
 
 def record(place: Path) -> str:
@@ -47,8 +38,9 @@ def record(place: Path) -> str:
 
 
 def page(recorded: str) -> str:
-    """The page of the docs."""
-    return HEAD.format(columns=COLUMNS) + "```text\n" + recorded + "```\n"
+    """Return the page of the docs with this recording."""
+    head = PAGE.read_text(encoding="utf-8").partition("```text\n")[0]
+    return f"{head}```text\n{recorded}```\n"
 
 
 def _project(place: Path) -> Path:

@@ -50,7 +50,6 @@ def test_before_anything_ran_there_is_nothing_to_report(home: Path) -> None:
     """Every command says so, and none of them makes a file."""
     assert "Nothing has been audited yet" in audit("report").output
     assert audit("verify").exit_code == 0
-    assert audit("tail", "--no-follow").output == ""
     assert not (home / "audit").exists()
 
 
@@ -81,16 +80,6 @@ def test_a_whole_log_is_proved_and_a_forged_one_is_named(home: Path) -> None:
     assert f"removed: {chain}, line 5: record 5 stood before this line" in broken.output
     (problem,) = json.loads(audit("verify", "--json").output)["problems"]
     assert (problem["file"], problem["line"], problem["what"]) == (str(chain), 5, "removed")
-
-
-def test_the_tail_shows_the_last_records(home: Path) -> None:
-    """Each record is one line, for people or as JSON; findings alone when that is wanted."""
-    asyncio.run(_task(home))
-    lines = audit("tail", "--no-follow", "-n", "3").output.splitlines()
-    assert [line.split()[-1] for line in lines[-1:]] == ["closed"]
-    records = [json.loads(line) for line in audit("tail", "--no-follow", "-n", "100", "--json").output.splitlines()]
-    assert {"opened", "message", "report", "log", "closed"} <= {record["type"] for record in records}
-    assert audit("tail", "--no-follow", "--findings").output == ""
 
 
 def test_an_older_copy_of_the_whole_home_shows_against_a_noted_head(home: Path) -> None:

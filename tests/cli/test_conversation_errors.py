@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from cli_standin import StandIn
 
 from artoo.cli.conversation.prompt import Prompt
 from artoo.cli.conversation.repl import Conversation
@@ -13,6 +14,7 @@ from artoo.cli.display import run_task as running
 from artoo.cli.display.interrupts import Interrupts
 from artoo.cli.display.side_channel import Aside
 from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.task.conversations import open_session
 from artoo.words.catalogue import in_language
 
@@ -36,17 +38,10 @@ async def test_an_error_is_shown_without_the_key_that_it_quotes(
     async def failing(*_: object, **__: object) -> object:
         raise ConfigurationError("the server refuses api_key=abcd1234efgh")
 
-    monkeypatch.setattr(running, "run_task", failing)
-    talk = Conversation(
-        cast("running.Runtime", None),
-        cast("Prompt", Typed("do this", "and that")),
-        in_language("en"),
-        cast("Interrupts", None),
-        Aside(),
-        None,
-        tmp_path,
-        open_session(tmp_path),
-    )
+    monkeypatch.setattr(running, "follow_task", failing)
+    terminal = running.Terminal(cast("Artoo", StandIn("accepted")), cast("Interrupts", None), Aside())
+    prompt = cast("Prompt", Typed("do this", "and that"))
+    talk = Conversation(terminal, prompt, in_language("en"), tmp_path, open_session(tmp_path))
     await talk.hold()
     said = capsys.readouterr().err
     assert said.count("artoo: the server refuses api_key=[redacted]\n") == 2 and "abcd" not in said

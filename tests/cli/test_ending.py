@@ -209,7 +209,7 @@ def test_json_says_who_decided_and_how_to_settle() -> None:
     )
     assert read["decided"] == [{"criterion": "tests pass", "verdict": "pass", "by": "check"}]
     assert read["pending"] == {
-        "reason": "it is the home; waits for your consent: 1 edit",
+        "reason": "it is the home; waits for your consent: 1 edited",
         "expires_at": "2030-03-17T17:46:40+00:00",
         "commands": {
             "diff": f"artoo diff {TASK}",

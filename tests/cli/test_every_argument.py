@@ -15,7 +15,7 @@ from artoo.cli.display import run_task as running
 from artoo.cli.main import artoo, main
 
 KNOWN = {0, 1, 2, 3, 4, 130}
-ENDLESS = {("serve", "team"), ("serve", "web"), ("audit", "tail")}
+ENDLESS = {("serve", "team"), ("serve", "web")}
 """They run until somebody stops them, or for long: here only with what they refuse."""
 ELSEWHERE = {("model", "pull"), ("doctor",), ("sandbox",)}
 """They reach a network, or prove this machine's tiers: with their first argument empty."""

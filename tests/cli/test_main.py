@@ -42,15 +42,11 @@ def asked(standin: StandIn) -> list[str]:
     ("arguments", "request_text"),
     [
         (["how many files are in src?"], "how many files are in src?"),
-        (["how", "many", "files"], "how many files"),
-        (["hello"], "hello"),
-        (["run", "how many files"], "how many files"),
         (["--json", "count them"], "count them"),
         (["count", "them", "--json"], "count them"),
         (["run", "--", "--help", "is", "what?"], "--help is what?"),
         (["models", "of", "the", "world"], "models of the world"),
         (["modle", "the", "world"], "modle the world"),
-        (["modle", "list", "of", "the", "world"], "modle list of the world"),
         (["run", "modle"], "modle"),
         (["统计文件"], "统计文件"),
     ],
@@ -65,14 +61,9 @@ def test_what_is_no_command_is_a_request(standin: StandIn, arguments: list[str],
     "arguments",
     [
         ["modle"],
-        ["doctro"],
-        ["Model"],
         ["modle", "list"],
-        ["memroy", "query"],
         ["doctro", "--json"],
         ["agnet", "show", "bob"],
-        ["agnet", "show", "bob", "--not-of-a-request"],
-        ["--json", "statsu"],
         ["--project", ".", "agnet", "show", "bob"],
     ],
 )
@@ -87,7 +78,7 @@ def test_a_misspelt_command_is_a_usage_error(
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--json", "status"], ["--json", "log", "list"], ["--project", ".", "doctor"], ["-v", "--session=s", "undo"]],
+    [["--json", "status"], ["-v", "--session=s", "undo"]],
 )
 def test_an_option_before_a_commands_name_makes_no_request_of_it(
     standin: StandIn, arguments: list[str], capsys: pytest.CaptureFixture[str]
@@ -113,7 +104,6 @@ def test_such_a_request_can_be_made_all_the_same(standin: StandIn, arguments: li
         [],
         ["run"],
         ["--no-such-option"],
-        ["run", "--no-such-option", "x"],
         ["run", " "],
         ["run", "--project", "/nowhere", "x"],
         ["run", "--workspace", "", "x"],
@@ -199,7 +189,7 @@ def test_what_fails_on_the_way_is_a_line_as_well(
     assert "go_on" in Path(defect.partition("stands in ")[2].partition(";")[0]).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["../x", "A", "", "a b", "x" * 65, "é", "-x", "a\u3164"])
+@pytest.mark.parametrize("name", ["../x", "", "-x", "a\u3164"])
 def test_a_letter_to_nobodys_name_is_refused_in_words(
     home: object, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,30 +14,20 @@ TASK = "01a2016b-4d3c-7f00-8000-0123456789ab"
 
 
 @pytest.fixture
-def view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the first version left of a task."""
-    place = tmp_path / "home" / ".artoo" / "views" / TASK
+def project(tmp_path: Path) -> Path:
+    """A project in a home of its own."""
+    place = tmp_path / "home" / "project"
     place.mkdir(parents=True)
-    (place / "view.json").write_text("{}")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home" / ".artoo"))
     return place
 
 
 @pytest.fixture
-def artoo(tmp_path: Path) -> Run:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "artoo", *arguments],
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
+def view(project: Path) -> Path:
+    """What the first version left of a task."""
+    place = project.parent / ".artoo" / "views" / TASK
+    place.mkdir(parents=True)
+    (place / "view.json").write_text("{}")
+    return place
 
 
 def test_status_names_it_and_says_what_to_type(view: Path, artoo: Run) -> None:

@@ -30,7 +30,14 @@ def said(payload: Contract, by: Role) -> Envelope:
     return Envelope(f"m-{by.value}", by, TASK, datetime.now(UTC), payload)
 
 
-class Cut:
+class Forgetful:
+    """A runtime without memory."""
+
+    async def dream_briefly(self) -> None:
+        """There is nothing to tidy up."""
+
+
+class Cut(Forgetful):
     """A runtime whose tasks die after their first word, and are done when they are resumed."""
 
     async def stream(self, text: str, **_: object) -> AsyncGenerator[Envelope]:
@@ -42,17 +49,22 @@ class Cut:
         yield said(DONE, Role.SOLVER)
 
 
+def play(runtime: Forgetful, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make `artoo` run with this runtime."""
+
+    @asynccontextmanager
+    async def opened(*_: object) -> AsyncGenerator[Forgetful]:
+        yield runtime
+
+    monkeypatch.setattr(running, "open_runtime", opened)
+
+
 def test_a_resumed_task_is_in_its_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its place is on disk from its beginning, with no answer; the answer is there when it was resumed, once."""
     monkeypatch.setenv("ARTOO_HOME", str(tmp_path))
-
-    @asynccontextmanager
-    async def opened(*_: object) -> AsyncGenerator[Cut]:
-        yield Cut()
-
-    monkeypatch.setattr(running, "open_runtime", opened)
+    play(Cut(), monkeypatch)
     open_session(tmp_path, name="trip").add("before", "done", "another")
     assert main(["run", "--session", "trip", "write a.txt"]) == 130
     assert [turn.input for turn in open_session(tmp_path, name="trip").turns] == ["before"]
@@ -66,12 +78,7 @@ def test_a_resumed_task_is_in_its_conversation(
 def test_strict_counts_when_a_task_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What nothing has confirmed is delivered, and is no success: as in `artoo run --strict`."""
     monkeypatch.setenv("ARTOO_HOME", str(tmp_path))
-
-    @asynccontextmanager
-    async def opened(*_: object) -> AsyncGenerator[Cut]:
-        yield Cut()
-
-    monkeypatch.setattr(running, "open_runtime", opened)
+    play(Cut(), monkeypatch)
     assert DONE.assurance is Assurance.UNVERIFIED
     assert main(["resume", "--strict", TASK]) == 1
     assert main(["resume", TASK]) == 0
@@ -80,12 +87,7 @@ def test_strict_counts_when_a_task_is_resumed(tmp_path: Path, monkeypatch: pytes
 def test_a_task_of_no_conversation_is_resumed_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written where nothing was begun."""
     monkeypatch.setenv("ARTOO_HOME", str(tmp_path))
-
-    @asynccontextmanager
-    async def opened(*_: object) -> AsyncGenerator[Cut]:
-        yield Cut()
-
-    monkeypatch.setattr(running, "open_runtime", opened)
+    play(Cut(), monkeypatch)
     assert main(["resume", TASK]) == 0 and not (tmp_path / "sessions").exists()
 
 
@@ -98,17 +100,13 @@ def test_a_conversation_in_a_directory_whose_name_is_no_utf_8(
     monkeypatch.chdir(place)
     request = REQUEST.model_copy(update={"project": str(place)})
 
-    class Done:
+    class Done(Forgetful):
         async def stream(self, text: str, **_: object) -> AsyncGenerator[Envelope]:
             yield said(request, Role.USER)
             yield said(DONE, Role.SOLVER)
 
-    @asynccontextmanager
-    async def opened(*_: object) -> AsyncGenerator[Done]:
-        yield Done()
-
     monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(running, "open_runtime", opened)
+    play(Done(), monkeypatch)
     assert main(["run", "write a.txt"]) == 0, capsys.readouterr().err
     assert main(["run", "--continue", "and b.txt"]) == 0, capsys.readouterr().err
     kept = open_session(tmp_path / "home", latest=True)

@@ -10,12 +10,12 @@ from review_cases import PROJECT, change, review
 from artoo.cli.display.colors import Paint
 from artoo.cli.display.line_wrap import rows_of
 from artoo.cli.results.relative_paths import Here
-from artoo.cli.review.layout import MOST_NAMED, ROWS_BESIDE, Layout, counts_line
+from artoo.cli.review.layout import MOST_NAMED, ROWS_BESIDE, Layout
 from artoo.cli.review.selection import chosen
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review, Rewritten, counts_of
 from artoo.words.catalogue import ENGLISH, in_language
-from artoo.words.settling import waiting
+from artoo.words.settling import counted, waiting
 
 HERE = Here("/home/me/project", "/home/me")
 
@@ -267,8 +267,8 @@ def test_what_is_counted_is_what_a_person_would_count() -> None:
         change(ChangeClass.SILENT, ".git/objects/ab/cd"),
         git(ChangeClass.SILENT, "index", ChangeKind.OVERWRITTEN),
     ).counts
-    assert counts_line(counts, ENGLISH) == "1 edited, 1 moved, 2 new, 2 harmless"
-    assert counts_line(counts, in_language("zh")) == "1 修改，1 移动，2 新建，2 无害"
+    assert counted(counts, ENGLISH) == "1 edited, 1 moved, 2 new, 2 harmless"
+    assert counted(counts, in_language("zh")) == "1 修改，1 移动，2 新建，2 无害"
     assert [each.count for each in counts] == [2, 6]
 
 

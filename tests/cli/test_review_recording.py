@@ -6,11 +6,9 @@ import asyncio
 import os
 from pathlib import Path
 
-from review_recording import page, record
+from review_recording import PAGE, page, record
 
 from overlay_here import overlay_backend
-
-PAGE = Path(__file__).parents[2] / "docs" / "review.md"
 
 
 def test_the_recorded_review_is_what_a_terminal_shows(tmp_path: Path) -> None:

@@ -7,18 +7,21 @@ import io
 import os
 import signal
 from collections.abc import AsyncIterator, Sequence
+from typing import cast
 
 import pytest
 from cli_standin import StandIn
 
 from artoo.cli.display.display import Progress
 from artoo.cli.display.interrupts import Interrupts
-from artoo.cli.display.run_task import run_task
+from artoo.cli.display.run_task import Terminal, follow_task
 from artoo.cli.display.side_channel import Aside
+from artoo.cli.display.task_state import TaskView
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ProtocolError
 from artoo.contracts.request import Turn
-from artoo.contracts.solution import StoppedBy
+from artoo.contracts.solution import FinalResult, StoppedBy
+from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.app.run_options import RunOptions
 
 
@@ -34,30 +37,21 @@ class InterruptedEarly(StandIn):
             yield envelope
 
 
+async def follow(runtime: StandIn, progress: Progress) -> tuple[FinalResult, TaskView]:
+    """Play the stand-in's story as a command does."""
+    with Interrupts() as interrupts:
+        terminal = Terminal(cast("Artoo", runtime), interrupts, Aside())
+        return await follow_task(terminal, runtime.stream("wait"), "wait", progress=progress, stream=io.StringIO())
+
+
 async def test_an_interrupt_before_the_task_began_is_not_lost() -> None:
     """The task hears of it as soon as it can."""
-    with Interrupts() as interrupts:
-        result, view = await run_task(
-            InterruptedEarly("endless"),
-            "wait",
-            interrupts=interrupts,
-            aside=Aside(),
-            options=RunOptions(),
-            progress=Progress.PLAIN,
-            stream=io.StringIO(),
-        )
+    result, view = await follow(InterruptedEarly("endless"), Progress.PLAIN)
     assert result.stopped_by is StoppedBy.INTERRUPTED
     assert view.stopping
 
 
 async def test_a_stream_without_an_end_is_an_error() -> None:
     """A result is never made up."""
-    with Interrupts() as interrupts, pytest.raises(ProtocolError, match="without a result"):
-        await run_task(
-            StandIn("endings_missing"),
-            "wait",
-            interrupts=interrupts,
-            aside=Aside(),
-            options=RunOptions(),
-            progress=Progress.NONE,
-        )
+    with pytest.raises(ProtocolError, match="without a result"):
+        await follow(StandIn("endings_missing"), Progress.NONE)

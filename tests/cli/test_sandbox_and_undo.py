@@ -27,26 +27,10 @@ def project(tmp_path: Path) -> Path:
     return place
 
 
-@pytest.fixture
-def artoo(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs `artoo …` in the project, without a terminal."""
-    home = tmp_path / "home"
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("ARTOO_HOME", str(home / ".artoo"))
-    asyncio.run(overlay_backend(home / ".artoo"))
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "artoo", *arguments],
-            cwd=project,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
+@pytest.fixture(autouse=True)
+def backend(project: Path) -> None:
+    """The machine's backend, found once."""
+    asyncio.run(overlay_backend(project.parent / ".artoo"))
 
 
 def test_what_is_not_agreed_to_waits(artoo: Run, project: Path) -> None:
@@ -179,7 +163,7 @@ def test_mistakes(artoo: Run) -> None:
     assert "Nothing can be undone" in artoo("undo", "--list").stdout
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_command_that_is_interrupted_leaves_its_changes_in_the_workspace(
     artoo: Run, project: Path, number: signal.Signals
 ) -> None:

@@ -294,12 +294,12 @@ async def test_a_request_goes_on_from_an_earlier_one_with_another_model(home: Pa
             return await process.wait()
 
         assert await run("--session", "trip", "say a number") == 0
-        assert await run("--continue", "--model", "other", "--tier", "brain", "and once more") == 0
+        assert await run("--continue", "--model", "other", "and once more") == 0
         [last] = server.player.of("TaskSpec")
         steps = server.player.of("ExecutorStep")
     assert "say a number" in last.system + last.user
     assert last.body["model"] == "other"
-    assert steps[-1].body["model"] == "plain"
+    assert steps[-1].body["model"] == "other"
 
 
 def completions(home: Path, line: str) -> list[str]:

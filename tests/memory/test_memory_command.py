@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from artoo.cli.commands.memory_command import memory as command
 from artoo.cli.commands.memory_command import pair_of
-from artoo.cli.views.memory_view import plot, show_explanation
+from artoo.cli.views.memory_view import show_explanation
 from artoo.contracts.memory import Megram, MegramState, MemoryAction, Potentials, TLayerProposal
 from artoo.contracts.tags import LOCAL, Pair, macro_pair
 from artoo.memory import tables
@@ -125,13 +125,13 @@ def test_a_program_as_a_target_is_shortened(home: Path) -> None:
 
 
 def test_explain(home: Path) -> None:
-    """Explaining names every megram's share; the shares add up to the potentials; the plot is drawn."""
+    """Explaining names every megram's share; the shares add up to the potentials."""
     found = json.loads(ok(home, "explain", *FIND, "--json"))
     assert [share["id"] for share in found["shares"]] == ["id-2", "id-1"]
     assert sum(share["attention"] for share in found["shares"]) == pytest.approx(found["potentials"]["attention"])
     assert found["curve"][-1]["attention"] == pytest.approx(found["potentials"]["attention"])
     shown = ok(home, "explain", *FIND)
-    assert "o attention" in shown and "id-1" in shown
+    assert "attention" in shown and "id-1" in shown
     assert "no evidence" in ok(home, "explain", "tool:nothing")
 
 
@@ -144,14 +144,6 @@ def test_an_explanation_names_notes_as_other_commands_take_them(
     live = Potentials(space=FIND.space, entity=FIND.entity, attention=0.9, decision=-0.9, action=MemoryAction.AVOID)
     show_explanation(Explanation(live, (Share(note, 0.9, -0.9),), (), 0))
     assert note.id in capsys.readouterr().out
-
-
-def test_plot() -> None:
-    """Attention lies above zero, decision may lie below, and where they meet there is one mark."""
-    days = [NOW + timedelta(days=day) for day in range(3)]
-    lines = plot([(days[0], 1.0, 1.0), (days[1], 1.0, -1.0), (days[2], 0.5, 0.0)], height=5)
-    assert lines[0].endswith("┤*o ") and lines[4].endswith("┤ x ")
-    assert plot([]) == []
 
 
 def test_export_and_import(home: Path, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ async def test_the_row_that_was_pressed_is_opened_though_events_arrive_meanwhile
             await tab.locator(f".event[data-n='{writer.count - 1}']").wait_for()  # and it follows again
 
 
+@pytest.mark.torture
 async def test_a_row_belongs_to_one_event(tmp_path: Path) -> None:
     """Scrolled through and back, in both views: no element ever stands for two events, nor moves."""
     writer = Writer(tmp_path)

@@ -31,6 +31,7 @@ async def streams(tab: Tab, count: int) -> None:
     await tab.wait_for_function("count => window.streams.size === count", arg=count)
 
 
+@pytest.mark.torture
 async def test_nine_tabs_that_are_seen_all_load_hear_and_act(tmp_path: Path) -> None:
     """Each learns what is new, and *Stop* that is pressed in one is sent at once."""
     writer = Writer(tmp_path)

@@ -87,6 +87,7 @@ async def test_who_is_far_behind_is_told_how_much_there_is(tmp_path: Path) -> No
     assert listener.seen == list(range(writer.count))
 
 
+@pytest.mark.torture
 async def test_a_page_that_does_not_read_holds_nobody_up(tmp_path: Path) -> None:
     """One connection reads nothing; the task is written, and another page sees all of it."""
     writer, listener = Writer(tmp_path), Listener()

@@ -14,14 +14,13 @@ from jinja2.ext import extract_from_ast
 
 import artoo
 from artoo.cli.conversation.confirm import SAID
-from artoo.cli.conversation.slash_commands import SUMS
 from artoo.cli.display.task_state import PHASES
 from artoo.cli.results.result_view import ASSURANCE
-from artoo.cli.review.layout import CLASSES
 from artoo.contracts.findings import Found, Reason
 from artoo.web.names import NAMES
 from artoo.words.catalogue import Catalogue, in_language
 from artoo.words.names import DECIDERS, DIRECTIVES, ROLES
+from artoo.words.settling import CLASSES
 
 SOURCE = Path(artoo.__file__).parent
 MADE_BY = {"in_language", "words_of"}
@@ -81,7 +80,6 @@ def said_in_tables() -> Iterator[str]:
     """Every sentence that is looked up in a table first."""
     for table in (ROLES, DIRECTIVES, DECIDERS, CLASSES, ASSURANCE, PHASES, SAID, *NAMES.values()):
         yield from table.values()
-    yield from (one for one, _ in SUMS)
     yield from (Reason(found=found).template for found in Found)
 
 

@@ -1,10 +1,8 @@
-"""Read the audit log while it is written: its last records, new ones, and reports of earlier windows."""
+"""Read reports and anchors from the audit log, also while it is written."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -16,50 +14,6 @@ from artoo.auditor.stats import Stats
 from artoo.auditor.trail import Trail, report_record
 from artoo.auditor.window import Window
 from artoo.contracts.audit import AuditReport
-
-Record = dict[str, object]
-
-
-@dataclass(slots=True)
-class Follower:
-    """The records of all chains of a home, from where it stands. Lines that are no sound links are left out."""
-
-    home: Path
-    _done: dict[Path, int] = field(default_factory=dict[Path, int])
-
-    def last(self, count: int, kind: str | None = None) -> list[Record]:
-        """Return the last records (of one type, if `kind` says which), oldest first; `new` continues after them."""
-        kept: list[Record] = []
-        for parts in chains_in(audit_directory(self.home)).values():
-            here: deque[Record] = deque(maxlen=count)
-            for path in parts:
-                here.extend(record for record in self._new_in(path) if kind in (None, record.get("type")))
-            kept = sorted((*kept, *here), key=_moment)[-count:] if count else []
-        return kept
-
-    def new(self) -> Iterator[Record]:
-        """Return the records since the last call, each chain in its order."""
-        for parts in chains_in(audit_directory(self.home)).values():
-            for path in parts:
-                yield from self._new_in(path)
-
-    def _new_in(self, path: Path) -> Iterator[Record]:
-        done = self._done.get(path, 0)
-        if path.stat().st_size <= done:
-            return
-        with path.open("rb") as file:
-            file.seek(done)
-            for line in file:
-                if not line.endswith(b"\n"):
-                    return
-                self._done[path] = self._done.get(path, 0) + len(line)
-                link = link_of(line[:-1])
-                if link is not None and link.sound:
-                    yield link.fields()
-
-
-def _moment(record: Record) -> str:
-    return str(record.get("at", ""))
 
 
 def report_now(home: Path, at: datetime) -> AuditReport | None:
@@ -112,5 +66,11 @@ def last_anchors(home: Path) -> tuple[LastAnchor, ...]:
 
 
 def earlier_reports(home: Path, count: int) -> list[AuditReport]:
-    """Return the last recorded reports, oldest first."""
-    return [AuditReport.model_validate(each["report"]) for each in Follower(home).last(count, "report")]
+    """Return the last `count` reports that are on record, oldest first."""
+    reports: list[AuditReport] = []
+    for parts in chains_in(audit_directory(home)).values():
+        links = (link_of(line) for path in parts for line, _ in lines_of(path))
+        records = (link.fields() for link in links if link is not None and link.sound)
+        reports += (AuditReport.model_validate(each["report"]) for each in records if each.get("type") == "report")
+        reports = sorted(reports, key=lambda one: one.window_end)[-count:]
+    return reports

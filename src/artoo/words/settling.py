@@ -8,36 +8,33 @@ from artoo.contracts.changes import Conflict
 from artoo.contracts.settling import ChangeClass, ClassCount
 from artoo.words.catalogue import Catalogue, in_language
 
-_NAMES = {
-    ChangeClass.DELETION: ("{count} deletion", "{count} deletions"),
-    ChangeClass.PERSISTENCE: (
-        "{count} start-up or configuration file",
-        "{count} start-up or configuration files",
-    ),
-    ChangeClass.HISTORY: ("{count} change of history", "{count} changes of history"),
-    ChangeClass.SPECIAL: ("{count} special file", "{count} special files"),
-    ChangeClass.ELSEWHERE: ("{count} file elsewhere", "{count} files elsewhere"),
-    ChangeClass.LINK: ("{count} link", "{count} links"),
-    ChangeClass.MODE: ("{count} change of mode", "{count} changes of mode"),
-    ChangeClass.EDIT: ("{count} edit", "{count} edits"),
-    ChangeClass.SILENT: ("{count} harmless change", "{count} harmless changes"),
+CLASSES = {
+    ChangeClass.DELETION: "deleted",
+    ChangeClass.PERSISTENCE: "runs later by itself",
+    ChangeClass.HISTORY: "history rewritten",
+    ChangeClass.SPECIAL: "special file",
+    ChangeClass.ELSEWHERE: "outside project and workspace",
+    ChangeClass.LINK: "link",
+    ChangeClass.MODE: "mode or owner",
+    ChangeClass.EDIT: "edited",
+    ChangeClass.SILENT: "new",
 }
-_MOVES = ("{count} move", "{count} moves")
+"""What a change of each class is called."""
+
 _CONFLICTS_SHOWN = 5
 
 
-def counted(counts: Sequence[ClassCount], language: str) -> str:
-    """`2 deletions, 1 edit`."""
-    text = in_language(language)
-    return text(", ").join(part for each in counts for part in _parts(each, text))
+def counted(counts: Sequence[ClassCount], text: Catalogue) -> str:
+    """Return `2 deleted, 1 link, 3 edited`: how many of each class, most dangerous first."""
+    return text(", ").join(part for one in counts for part in _parts(one, text))
 
 
 def _parts(count: ClassCount, text: Catalogue) -> tuple[str, ...]:
-    """What is moved is no edit; what is silent is counted as one, for it needs no yes."""
     if told := rewritten(count, text):
         return (told,)
-    named = ((_NAMES[count.change_class], count.count - count.moved), (_MOVES, count.moved))
-    return tuple(text.count(*names, some) for names, some in named if some)
+    other = {"moved": text("moved"), "harmless": text("harmless")}
+    own = text(CLASSES[count.change_class])
+    return tuple(f"{number:,} {other.get(name, own)}" for name, number in count.parts)
 
 
 def rewritten(count: ClassCount, text: Catalogue) -> str:
@@ -69,7 +66,8 @@ def waiting(reason: str, counts: Sequence[ClassCount], conflicts: int, language:
     Where nothing but conflicts is left, what is there now stays, whatever is said.
     """
     loud = [each for each in counts if each.change_class is not ChangeClass.SILENT] or list(counts)
-    what, text = counted(loud, language), in_language(language)
+    text = in_language(language)
+    what = counted(loud, text)
     if what:
         return joined(reason, text("waits for your consent: {what}", what=what))
     return joined(reason, text("what is there now stays") if conflicts else "")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
-import time
 from typing import TYPE_CHECKING
 
 import click
 
 from artoo.cli.commands.exit_codes import FAILED
 from artoo.cli.commands.options import HELP, as_json_option
-from artoo.cli.display.sanitize import print_json
+from artoo.cli.display.screen import report as print_report
 from artoo.cli.results.home import current_home, current_store
 
 if TYPE_CHECKING:
     from artoo.auditor.chain import Head
 
-_LOOK_SECONDS = 0.5
 _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
 
 
@@ -37,7 +34,6 @@ def audit(context: click.Context) -> None:
 def report(earlier: int, as_json: bool) -> None:
     """Report what happened since the last report. The next one begins with nothing."""
     from artoo.auditor.reading import earlier_reports, report_now
-    from artoo.cli.display.screen import show_lines
     from artoo.cli.views.audit_view import report_lines
     from artoo.runtime.app.system import SystemClock
 
@@ -47,12 +43,9 @@ def report(earlier: int, as_json: bool) -> None:
     else:
         now = report_now(home, SystemClock().now())
         found = [now] if now is not None else []
-    if as_json:
-        print_json(found if earlier else next(iter(found), None))
-    elif not found:
-        click.echo(f"Nothing has been audited yet in {home}.")
-    else:
-        show_lines(["\n\n".join("\n".join(report_lines(each)) for each in found)])
+    lines = ["\n\n".join("\n".join(report_lines(each)) for each in found)]
+    nothing = [f"Nothing has been audited yet in {home}."]
+    print_report(found if earlier else next(iter(found), None), lines if found else nothing, as_json=as_json)
 
 
 def _head(context: click.Context, option: click.Parameter, value: str | None) -> Head | None:
@@ -91,14 +84,14 @@ def verify(context: click.Context, task: str | None, noted: Head | None, as_json
     from artoo.auditor.layout import audit_directory, chains_in
     from artoo.auditor.verify import verify as verified
     from artoo.cli.commands.log_command import reader_of
-    from artoo.cli.display.progress import ReadingProgress
+    from artoo.cli.display.progress import reading_progress
     from artoo.cli.views.audit_view import proof_lines, proof_object, verification_lines, verification_object
     from artoo.tasklog.layout import tasks_directory
 
     home = current_home()
     directory = audit_directory(home)
     total = sum(path.stat().st_size for parts in chains_in(directory).values() for path in parts)
-    with ReadingProgress("audit", total) as progress:
+    with reading_progress("audit", total) as progress:
         found = verified(directory, tasks_directory(home), progress, noted=noted)
     address = current_store()
     elsewhere: list[str] = []
@@ -111,39 +104,12 @@ def verify(context: click.Context, task: str | None, noted: Head | None, as_json
         from artoo.runtime.replay.replay import prove
 
         proof = asyncio.run(prove(reader_of(task)))
-    if as_json:
-        decisions = {} if proof is None else {"decisions": proof_object(proof)}
-        print_json({**verification_object(found), "machines": elsewhere, **decisions})
-    else:
-        decided = [] if proof is None else proof_lines(proof)
-        click.echo("\n".join((*elsewhere, *verification_lines(found), *decided)))
+    decisions = {} if proof is None else {"decisions": proof_object(proof)}
+    decided = [] if proof is None else proof_lines(proof)
+    plain = {**verification_object(found), "machines": elsewhere, **decisions}
+    print_report(plain, [*elsewhere, *verification_lines(found), *decided], as_json=as_json)
     if not found.sound or (proof is not None and not proof.holds):
         context.exit(FAILED)
-
-
-@audit.command("tail")
-@click.option(
-    "-n", "--lines", default=20, show_default=True, type=click.IntRange(min=0), help="How many, at first."
-)
-@click.option("--no-follow", is_flag=True, help="Do not wait for more.")
-@click.option("--findings", is_flag=True, help="Only what was found wrong.")
-@as_json_option
-def tail(lines: int, no_follow: bool, findings: bool, as_json: bool) -> None:
-    """Show the last records, and those that come, until you stop it. --json: one object a line."""
-    from artoo.auditor.reading import Follower
-    from artoo.cli.views.audit_view import record_line
-
-    def show(record: dict[str, object]) -> None:
-        if not findings or record.get("type") == "finding":
-            click.echo(json.dumps(record, ensure_ascii=False) if as_json else record_line(record))
-
-    follower = Follower(current_home())
-    for record in follower.last(lines, "finding" if findings else None):
-        show(record)
-    while not no_follow:
-        time.sleep(_LOOK_SECONDS)
-        for record in follower.new():
-            show(record)
 
 
 @audit.command(context_settings=HELP)
@@ -152,12 +118,8 @@ def laws(as_json: bool) -> None:
     """Show the Four Laws and what enforces them. A lower number overrides a higher one."""
     from artoo.prompts.laws import LAWS
 
-    if as_json:
-        print_json(LAWS)
-        return
+    lines = list[str]()
     for law in LAWS:
-        click.echo(f"Law {law.number}: {law.name}")
-        click.echo(f"  {law.text}")
-        for place in law.enforced_by:
-            click.echo(f"    - {place}")
-        click.echo()
+        places = [f"    - {place}" for place in law.enforced_by]
+        lines += [f"Law {law.number}: {law.name}", f"  {law.text}", *places, ""]
+    print_report(LAWS, lines, as_json=as_json)

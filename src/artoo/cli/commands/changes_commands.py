@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -18,18 +19,18 @@ from artoo.cli.display.display import is_plain
 from artoo.cli.display.keyboard import Keyboard
 from artoo.cli.display.sanitize import asked_line, one_line, show, show_as_it_is
 from artoo.cli.display.screen import Screen, show_lines
+from artoo.cli.display.symbols import marks_for
 from artoo.cli.results.pending_view import all_waiting, settling_commands, waiting_object, with_the_task
 from artoo.cli.results.relative_paths import Here
-from artoo.cli.results.settlement_view import from_here
+from artoo.cli.results.settlement_view import SettledLines, from_here
 from artoo.cli.results.task_names import local_time, name_at
-from artoo.cli.review.layout import Layout, conflict_hint, counts_line
+from artoo.cli.review.layout import Layout, conflict_hint
 from artoo.cli.review.pager import page
 from artoo.cli.review.review_prompt import SURE_TO_DISCARD
 from artoo.cli.review.selection import of_path
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import (
     BY_NAME,
-    ClassifiedChange,
     Review,
     Settled,
     counts_of,
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from artoo.runtime.config.model import Config
 
 REFUSED = 1
-NAMED = 20
-"""Harmless paths that are named of what was applied; the dangerous ones are all named."""
 
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask again on a terminal.")
 
@@ -71,8 +70,8 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
         if as_json:
             show(_dump({**waiting_object(pending), "review": review.model_dump(mode="json")}))
         else:
-            name, clashing = name_at(config.home, pending.task_id), bool(whole.conflicts)
-            await _show(_told(pending, review, name, folded=not chosen, clashing=clashing))
+            now = replace(pending, counts=whole.counts, conflicts=len(whole.conflicts))
+            await _show(_told(now, review, name_at(config.home, pending.task_id), folded=not chosen))
 
     asyncio.run(with_the_task(config, task, paths, found, shown))
 
@@ -105,11 +104,11 @@ def apply(
     async def applied(pending: Pending, chosen: tuple[str, ...]) -> bool:
         name = name_at(config.home, pending.task_id)
         is_named = task is not None and pending.task_id.startswith(task)
-        settled, review = await _apply(pending, chosen, name, rest=rest, ask=ask, named=is_named)
+        settled = await _apply(pending, chosen, name, rest=rest, ask=ask, named=is_named)
         if as_json:
             show(_settled(pending, settled or Settled()))
         elif settled is not None:
-            show_lines(_applied(pending, review, settled, name), painted=True)
+            show_lines(_applied(pending, settled, name), painted=True)
         if pending.on_board and settled is not None and settled.state == "applied":
             teams.append(pending.task_id)
         return settled is not None and settled.state in ("applied", "partly")
@@ -200,22 +199,21 @@ def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
 
 async def _apply(
     pending: Pending, paths: tuple[str, ...], name: str, *, rest: bool, ask: bool, named: bool
-) -> tuple[Settled | None, Review]:
-    """Applies exactly what is there now, or was shown. None: the person said no. And all that waited before."""
+) -> Settled | None:
+    """Applies exactly what is there now, or was shown. None: the person said no."""
     here = Here()
     digest = await pending.digest()
-    whole = await pending.diff()
-    review = part_of(whole, paths, here)
+    review = part_of(await pending.diff(), paths, here)
     dangerous = any(one.change_class in BY_NAME for one in review.changes)
     if ask and (dangerous or not named):
         layout = _layout(review, pending.language, here)
         _ask_about(pending, name, layout.overview())
         if not await agreed(layout.words("[y]es, [N]o: ")):
-            return None, whole
+            return None
     chosen = tuple(here.named(typed) for typed in paths) or None
     if chosen is not None and ask:  # what the question has listed is named, too
         chosen = tuple(dict.fromkeys((*chosen, *(one.path for one in review.changes))))
-    return await _said(pending.apply(chosen, digest=digest, rest=rest)), whole
+    return await _said(pending.apply(chosen, digest=digest, rest=rest))
 
 
 async def _said(act: Coroutine[None, None, Settled]) -> Settled:
@@ -227,68 +225,32 @@ async def _said(act: Coroutine[None, None, Settled]) -> Settled:
         return await acting
 
 
-def _applied(pending: Pending, review: Review, settled: Settled, name: str) -> list[str]:
-    """What became of it: each dangerous path by name, others shortly, what still waits, and how to take it back.
-
-    `review`: all that waited before.
-    """
-    here, words = Here(), in_language(pending.language)
-    clashes = [f"    {here.short(one.path)}: {one_line(one.reason)}" for one in settled.conflicts]
+def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
+    """What became of it, as at the end of a task; first of all why nothing was applied, if nothing was."""
+    here, words, head = Here(), in_language(pending.language), list[str]()
     if settled.state not in ("applied", "partly"):
-        rest = words("apply all that is not in conflict: {command}", command=f"artoo apply {name} --rest")
-        hint = rest if settled.changes else conflict_hint(name, words)
         reason = from_here(settled.reason, settled.conflicts, here, pending.language)
-        return [words("Nothing was applied: {reason}", reason=one_line(reason)), *clashes, hint]
-    if not (settled.changes or settled.applied):
-        return [words("It has changed nothing.")]
-    lines = [words("Applied:")]
-    if settled.state == "applied":
-        lines += _effects(settled.changes, settled.unlisted, pending, here)
-    else:
-        applied = frozenset(settled.applied)
-        lines += _effects([one for one in review.changes if one.path in applied], 0, pending, here)
-        lines += (
-            [words("Waits for your yes: {what}", what=counts_line(settled.counts, words))] if settled.counts else []
-        )
-        lines += (
-            [words("Changed meanwhile, so not applied (what is there now stays):"), *clashes] if clashes else []
-        )
-        lines += [conflict_hint(name, words)] if clashes and not settled.counts else []
-    return [*lines, words("put it back: {command}", command=f"artoo undo {name}")]
+        head = [words("Nothing was applied: {reason}", reason=one_line(reason))]
+        settled = settled.model_copy(update={"reason": ""})
+    marks = marks_for(sys.stdout.encoding)
+    lines = [*head, *SettledLines(settled, words, marks, name, here, _screen().paint).lines()]
+    return lines or [words("It has changed nothing.")]
 
 
-def _effects(changes: Sequence[ClassifiedChange], unlisted: int, pending: Pending, here: Here) -> list[str]:
-    """What took effect, each with its sign: the dangerous by name, of the others the first, repositories as one."""
-    layout = _layout(Review(task_id=pending.task_id, changes=tuple(changes)), pending.language, here)
-    found, repositories = layout.told_apart(changes)
-    named = layout.lines([one for one in found if one.change_class in BY_NAME])
-    others = layout.lines([one for one in found if one.change_class not in BY_NAME])
-    more = max(0, len(others) - NAMED) + unlisted
-    rest = [f"    {layout.words('and {count} more', count=f'{more:,}')}"] if more else []
-    return [*named, *others[:NAMED], *repositories, *rest]
-
-
-def _told(pending: Pending, review: Review, name: str, *, folded: bool, clashing: bool) -> list[str]:
-    """A review with what it is about, and the commands that settle it. `folded`: a crowd of new files too.
-    `clashing`: something of all that waits is in conflict, and only the rest can be applied.
-    """
-    opened_by = f"artoo diff {name}" if folded else ""
-    layout = _layout(review, pending.language, Here(), opened_by, unfolded=not folded)
+def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[str]:
+    """A review with what it is about, and the commands that settle it. `folded`: a crowd of new files too."""
+    layout = _layout(review, pending.language, Here(), f"artoo diff {name}" if folded else "", unfolded=not folded)
     words = layout.words
-    until = words("kept until {date}", date=local_time(pending.expires_at))
-    about = [f"{name}  {asked_line(pending.request)}" if pending.request else name]
-    how = [words("go on with it: {command}", command=f"artoo resume {name}")] if pending.resumable else []
-    teams = pending.on_board and not pending.forsaken
-    if teams:
-        how = [command for verb, command in settling_commands(pending, name).items() if verb != "diff"]
-    elif review.changes and not pending.resumable:
-        how.append(words("apply it: {command}", command=f"artoo apply {name}{' --rest' if clashing else ''}"))
-    if review.conflicts and not review.changes and not (pending.resumable or teams):
-        how.append(conflict_hint(name, words))
-    elif not teams:
-        how.append(words("drop it: {command}", command=f"artoo discard {name}"))
+    known = {
+        "resume": words("go on with it: {command}"),
+        "apply": words("apply it: {command}"),
+        "discard": conflict_hint(name, words) if pending.only_conflicts else words("drop it: {command}"),
+    }
+    commands = settling_commands(pending, name)
+    how = [known.get(verb, "{command}").format(command=each) for verb, each in commands.items() if verb != "diff"]
+    about = f"{name}  {asked_line(pending.request)}" if pending.request else name
     shown = layout.whole()[1:] if review.changes or review.conflicts else [words("It has changed nothing.")]
-    return [*about, *shown, "; ".join((*how, until))]
+    return [about, *shown, "; ".join((*how, words("kept until {date}", date=local_time(pending.expires_at))))]
 
 
 def _layout(review: Review, language: str, here: Here, opened_by: str = "", *, unfolded: bool = False) -> Layout:

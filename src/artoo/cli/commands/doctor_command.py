@@ -41,8 +41,8 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
     """All findings, in the order in which they matter."""
     home = default_home(environ)
     settings, config = diagnosis.configuration(home, environ)
-    findings = [diagnosis.python(), diagnosis.system(), diagnosis.home(home), settings, diagnosis.texts()]
-    if findings[2].state is not State.FAIL:
+    findings = [diagnosis.system(), diagnosis.home(home), settings, diagnosis.texts()]
+    if findings[1].state is not State.FAIL:
         findings += await sandbox(home)
     to_fetch = 0
     if config is not None:

@@ -85,7 +85,7 @@ def show(task_id: str | None, full: bool, as_json: bool) -> None:
     a very long log the first and the last events are shown, and how many there are between them; `artoo log export`
     writes all of it. Lines that cannot be read are left out, and named.
     """
-    from artoo.cli.display.progress import ReadingProgress
+    from artoo.cli.display.progress import reading_progress
     from artoo.cli.results.later_settlement import SettledSince
     from artoo.cli.results.task_names import name_at
     from artoo.cli.views import log_view
@@ -96,7 +96,7 @@ def show(task_id: str | None, full: bool, as_json: bool) -> None:
 
     reader = reader_of(task_id)
     running = is_running(reader.directory)  # before it is read: a task that ends meanwhile has a result
-    with ReadingProgress("log", reader.bytes) as progress:
+    with reading_progress("log", reader.bytes) as progress:
         unreadable: list[str] = []
         story = told(TaskLogReader(reader.directory, progress, unreadable.append), whole=full or as_json)
         story.unreadable, story.running = unreadable, running

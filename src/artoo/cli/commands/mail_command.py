@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.display.sanitize import print_json
+from artoo.cli.display.screen import report, show_lines
 from artoo.cli.results.home import current_config
 from artoo.cli.views.team_access import JsonObject, in_office, plain_object, text_of, the_one
 from artoo.contracts.agents import OPERATOR, Priority
@@ -16,7 +17,7 @@ from artoo.contracts.agents import OPERATOR, Priority
 if TYPE_CHECKING:
     from artoo.agents.mail.request_reply import Reply
     from artoo.agents.mail.rows import Kept
-    from artoo.contracts.agents import Mail
+    from artoo.contracts.agents import Partition
     from artoo.team.office import Office
 
 MOST_SHOWN = 1_000
@@ -58,7 +59,7 @@ def send(
         sent = in_office(
             lambda office: office.mailbox.send(OPERATOR, recipient, words, priority=Priority(priority))
         )
-        _print_sent(sent, as_json)
+        report(sent, [f"sent to {sent.recipient}: letter {sent.id}"], as_json=as_json)
         return
     reply = in_office(
         lambda office: office.asking.ask(OPERATOR, recipient, words, priority=Priority(priority), seconds=wait),
@@ -114,12 +115,11 @@ def read(letter: str | None, everything: bool, as_json: bool) -> None:
     kept = in_office(lambda office: _read(office, letter))
     if as_json:
         print_json(_kept_object(kept))
-        return
-    _show_letter(kept)
+    else:
+        _show_letter(kept)
 
 
 def _show_letter(kept: Kept) -> None:
-    from artoo.cli.display.screen import show_lines
     from artoo.cli.views.team_view import when
 
     found = kept.mail
@@ -132,9 +132,7 @@ def _show_letter(kept: Kept) -> None:
 async def _listed(office: Office, name: str, box: str, limit: int) -> tuple[Kept, ...]:
     if box == "sent":
         return await office.mailbox.sent(name, limit=limit)
-    if box == "inbox":
-        return await office.mailbox.list(name, "inbox", limit=limit)
-    return await office.mailbox.list(name, "outbox" if box == "outbox" else "archive", limit=limit)
+    return await office.mailbox.list(name, cast("Partition", box), limit=limit)
 
 
 async def _read(office: Office, beginning: str) -> Kept:
@@ -151,19 +149,8 @@ def _kept_object(kept: Kept) -> JsonObject:
     return {**plain_object(kept.mail), "partition": kept.partition, "note": kept.note, "held": kept.held}
 
 
-def _print_sent(sent: Mail, as_json: bool) -> None:
-    if as_json:
-        print_json(sent)
-    else:
-        click.echo(f"sent to {sent.recipient}: letter {sent.id}")
-
-
 def _print_reply(reply: Reply, recipient: str, seconds: float, as_json: bool) -> None:
-    from artoo.cli.display.sanitize import show
-
-    if as_json:
-        print_json({"answer": reply.text if reply.mail else None, "missed": reply.missed, "cycle": reply.cycle})
-    elif reply.mail is not None:
-        show(reply.text)
-    else:
-        show(f"no answer from {recipient} within {seconds:g} s; it will come as a letter: artoo mail list")
+    late = f"no answer from {recipient} within {seconds:g} s; it will come as a letter: artoo mail list"
+    answer = reply.text if reply.mail else None
+    plain = {"answer": answer, "missed": reply.missed, "cycle": reply.cycle}
+    report(plain, [late if answer is None else answer], as_json=as_json)

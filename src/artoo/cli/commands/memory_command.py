@@ -109,7 +109,7 @@ def query(pair: tuple[str, ...], as_json: bool) -> None:
 @click.argument("pair", nargs=-1, required=True)
 @as_json_option
 def explain(pair: tuple[str, ...], as_json: bool) -> None:
-    """Every megram's share in PAIR's two potentials, and both over time."""
+    """Every megram's share in PAIR's two potentials. `--json` and the web UI have both over time."""
     from artoo.cli.views import memory_view
     from artoo.runtime.app.system import SystemClock
 

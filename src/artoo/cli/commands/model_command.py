@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from artoo.cli.commands.exit_codes import INTERRUPTED
 from artoo.cli.commands.options import as_json_option
+from artoo.cli.display.progress import progress_line
 from artoo.cli.display.sanitize import print_json
 from artoo.cli.display.side_channel import MEGABYTE
 from artoo.cli.results.home import current_home
-from artoo.llm.embedded.fetch import Report, fetch_model
+from artoo.llm.embedded.fetch import fetch_model
 from artoo.llm.embedded.store import KnownModel, ModelStore
 
 
@@ -56,7 +55,7 @@ def pull_model(context: click.Context, name: str | None) -> None:
         store.check_file(model)
         click.echo(f"{model} is a file of your own; there is nothing to fetch")
         return
-    with progress_report() as report:
+    with progress_line(elsewhere=True) as report:
         try:
             path = asyncio.run(fetch_model(store, model, report=report))
         except KeyboardInterrupt:
@@ -90,41 +89,3 @@ def remove_model(name: str, yes: bool) -> None:
         click.confirm(f"Delete {name} below {store.directory}?", abort=True)
     freed = store.remove(name)
     click.echo(f"Removed {name}: {freed / MEGABYTE:,.0f} MB freed" if freed else f"{name} was not here")
-
-
-@contextmanager
-def progress_report() -> Generator[Report]:
-    """A progress bar on stderr while the block runs; without a terminal, one line for each phase."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _phase_lines()
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("checking", total=None)
-        shown = "checking"
-
-        def show(done: int, total: int, phase: str) -> None:
-            nonlocal shown
-            if phase != shown:
-                progress.reset(task)
-                shown = phase
-            progress.update(task, completed=done, total=total, description=phase)
-
-        yield show
-
-
-def _phase_lines() -> Callable[[int, int, str], None]:
-    shown = ""
-
-    def show(done: int, total: int, phase: str) -> None:
-        nonlocal shown
-        tenth = f"{phase}: {done * 10 // max(1, total) * 10} % of {total / MEGABYTE:,.0f} MB"
-        if tenth != shown:
-            shown = tenth
-            click.echo(tenth, err=True)
-
-    return show

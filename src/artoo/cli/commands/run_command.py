@@ -14,7 +14,7 @@ import click
 
 from artoo.cli.commands.exit_codes import INTERRUPTED
 from artoo.cli.commands.options import HELP, Directory
-from artoo.cli.conversation.confirm import Dialogue, dialogue
+from artoo.cli.conversation.confirm import dialogue
 from artoo.cli.display import run_task as running
 from artoo.cli.display.colors import Paint
 from artoo.cli.display.display import Progress, is_plain
@@ -32,7 +32,7 @@ from artoo.contracts.plan import Effort
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult
 from artoo.runtime.app.run_options import Budgets, RunOptions, check_policy_line
-from artoo.runtime.config.endpoints import TIERS, TierName
+from artoo.runtime.config.endpoints import TIERS
 from artoo.runtime.config.loader import load_config
 from artoo.runtime.task.conversations import Session, open_session, tell_resumed
 
@@ -106,7 +106,6 @@ _progress_option = click.option(
 @_strict_option
 @click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
 @click.option("--model", metavar="NAME", help="The model for this request, of the configured server.")
-@click.option("--tier", type=click.Choice(TIERS), help="With --model: for this tier alone.")
 @click.option("-c", "--continue", "latest", is_flag=True, help="Go on from the last conversation of this project.")
 @click.option("--session", metavar="NAME", help="Begin or go on with the conversation of this name.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the control law's numbers of each round.")
@@ -131,7 +130,6 @@ def run(
     strict: bool,
     strict_roles: bool,
     model: str | None,
-    tier: TierName | None,
     latest: bool,
     session: str | None,
     verbose: bool,
@@ -148,13 +146,11 @@ def run(
         from artoo.cli.conversation.repl import converse
 
         context.exit(converse(name=session, latest=latest))
-    if tier and not model:
-        raise click.UsageError("--tier says for which tier --model is; name a model too")
     if model is not None and not model.strip():
         raise click.UsageError("--model is empty; name a model of the configured server, or leave the option out")
     if model:
         # The environment stands over the file: for this process it names the model.
-        os.environ.update({f"{each.upper()}_MODEL": model for each in TIERS if tier in (None, each)})
+        os.environ.update({f"{each.upper()}_MODEL": model for each in TIERS})
     for line in allow:
         check_policy_line(line)
     talk = open_session(load_config().home, name=session, latest=latest, project=project)
@@ -205,18 +201,14 @@ def _request(words: tuple[str, ...]) -> str:
 async def _run(request: str, options: RunOptions, output: Output, progress: Progress, talk: Session) -> int:
     """Runs the request and prints its result as soon as it is there. Returns the exit code."""
 
-    async def play(terminal: Terminal) -> tuple[FinalResult, TaskView]:
-        result, view = await running.run_task(
-            terminal.runtime,
+    async def play(terminal: running.Terminal) -> tuple[FinalResult, TaskView]:
+        result, view = await running.follow_task(
+            terminal,
+            terminal.runtime.stream(request, history=talk.turns, options=options),
             request,
-            history=talk.turns,
-            interrupts=terminal.interrupts,
-            aside=terminal.aside,
-            options=options,
             progress=progress,
-            dialogue=terminal.dialogue,
-            on_message=talk.noting(request, terminal.on_message),
             numbers=output.verbose,
+            on_message=talk.noting(request, terminal.on_message),
         )
         talk.add_result(request, result)
         return result, view
@@ -243,16 +235,12 @@ def resume(
 
 
 async def _resume(task_id: str | None, output: Output, progress: Progress) -> int:
-    async def play(terminal: Terminal) -> tuple[FinalResult, TaskView]:
+    async def play(terminal: running.Terminal) -> tuple[FinalResult, TaskView]:
         result, view = await running.follow_task(
-            terminal.runtime,
+            terminal,
             terminal.runtime.stream_resumed(task_id),
             f"resume {task_id or ''}".strip(),
-            interrupts=terminal.interrupts,
-            aside=terminal.aside,
             progress=progress,
-            dialogue=terminal.dialogue,
-            on_message=terminal.on_message,
         )
         await asyncio.to_thread(tell_resumed, load_config().home, result)
         return result, view
@@ -260,29 +248,19 @@ async def _resume(task_id: str | None, output: Output, progress: Progress) -> in
     return await on_terminal(play, output)
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
-    """What one command plays a task with. `on_message` prints messages, when they are wanted."""
-
-    runtime: running.ResumingRuntime
-    interrupts: Interrupts
-    aside: Aside
-    dialogue: Dialogue | None
-    on_message: Callable[[Envelope], None] | None
-
-
-async def on_terminal(play: Callable[[Terminal], Awaitable[tuple[FinalResult, TaskView]]], output: Output) -> int:
+async def on_terminal(
+    play: Callable[[running.Terminal], Awaitable[tuple[FinalResult, TaskView]]], output: Output
+) -> int:
     """Plays a task on a runtime of its own and prints its result. Returns the exit code."""
     config, aside, asking = load_config(), Aside(), dialogue()
     on_message = _print_message if output.events else None
     try:
         with Interrupts() as interrupts:
             async with running.open_runtime(config, aside, asking) as runtime:
-                result, view = await play(Terminal(runtime, interrupts, aside, asking, on_message))
+                result, view = await play(running.Terminal(runtime, interrupts, aside, asking, on_message))
                 print_result(result, view, config.home, output)
-                if isinstance(runtime, running.DreamingRuntime):  # no Dreamer runs beside one request
-                    sys.stdout.flush()
-                    await runtime.dream_briefly()
+                sys.stdout.flush()
+                await runtime.dream_briefly()  # no Dreamer runs beside one request
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BrokenPipeError:

@@ -10,6 +10,7 @@ import click
 
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.display.sanitize import print_json
+from artoo.cli.display.screen import report
 from artoo.cli.results.redact_output import say
 from artoo.cli.views.team_access import JsonObject, in_office, plain_object, text_of, the_one
 from artoo.contracts.agents import (
@@ -86,10 +87,7 @@ def add(
             project=office.projects.name(project),
         ),
     )
-    if as_json:
-        print_json(made)
-    else:
-        click.echo(f"task {made.id} is pending")
+    report(made, [f"task {made.id} is pending"], as_json=as_json)
 
 
 @task.command("list")
@@ -116,12 +114,7 @@ def list_(states: tuple[str, ...], agent: str | None, everything: bool, limit: i
 def show_(identifier: str, as_json: bool) -> None:
     """Show a task: its result with the evidence, and what its submission would change."""
     shown = in_office(lambda office: _shown(office, identifier))
-    if as_json:
-        print_json(_shown_object(shown))
-        return
-    from artoo.cli.display.screen import show_lines
-
-    show_lines(_shown_lines(shown))
+    report(_shown_object(shown), _shown_lines(shown), as_json=as_json)
 
 
 @task.command("log")
@@ -135,16 +128,13 @@ def log(identifier: str, as_json: bool) -> None:
         return await office.board.log(task_id), _put_back(office.home, task_id)
 
     records, put_back = in_office(work)
-    if as_json:
-        named = (*((record.kind(), record) for record in records), *(("PutBack", one) for one in put_back))
-        print_json([{"kind": kind, **plain_object(record)} for kind, record in named])
-        return
-    from artoo.cli.display.screen import show_lines
     from artoo.cli.views.team_view import record_line
 
+    named = (*((record.kind(), record) for record in records), *(("PutBack", one) for one in put_back))
     told = [(record.at.timestamp(), record_line(record)) for record in records]
     told += [(one.at, _put_back_line(one)) for one in put_back]
-    show_lines(line for _, line in sorted(told, key=lambda one: one[0]))
+    lines = [line for _, line in sorted(told, key=lambda one: one[0])]
+    report([{"kind": kind, **plain_object(record)} for kind, record in named], lines, as_json=as_json)
 
 
 @task.command("move")
@@ -188,12 +178,9 @@ def move(
         return await office.board.get(task_id)
 
     moved = in_office(work)
-    if as_json:
-        print_json(moved)
-    else:
-        released = state == BoardState.IN_PROGRESS.value and moved.state is BoardState.BLOCKED
-        stands = "released, and goes on when an agent takes it up" if released else moved.state.value
-        click.echo(f"task {moved.id} is {stands}")
+    released = state == BoardState.IN_PROGRESS.value and moved.state is BoardState.BLOCKED
+    stands = "released, and goes on when an agent takes it up" if released else moved.state.value
+    report(moved, [f"task {moved.id} is {stands}"], as_json=as_json)
 
 
 @task.command("review")
@@ -222,12 +209,10 @@ def review(
         return await _approve(office, task_id, reason, digest)
 
     found, decided, problems = in_office(work)
-    if as_json:
-        print_json({**plain_object(found), "decided": decided, "problems": problems})
-    else:
-        for problem in problems:
-            say(problem)
-        click.echo(f"task {found.id} is {found.state.value}")
+    for problem in () if as_json else problems:
+        say(problem)
+    plain = {**plain_object(found), "decided": decided, "problems": problems}
+    report(plain, [f"task {found.id} is {found.state.value}"], as_json=as_json)
     context.exit(0 if decided else 1)
 
 

@@ -12,10 +12,10 @@ import click
 
 from artoo.cli.commands.exit_codes import INTERRUPTED
 from artoo.cli.commands.run_command import Output, print_result
-from artoo.cli.conversation.confirm import Dialogue, dialogue
+from artoo.cli.conversation.confirm import dialogue
 from artoo.cli.conversation.pasted_images import images_in
 from artoo.cli.conversation.prompt import Prompt
-from artoo.cli.conversation.slash_commands import SLASH_COMMANDS, SlashCommand, Tally
+from artoo.cli.conversation.slash_commands import SLASH_COMMANDS, SlashCommand
 from artoo.cli.conversation.typed_lines import TypedLines
 from artoo.cli.display import run_task as running
 from artoo.cli.display.interrupts import Interrupts
@@ -48,9 +48,8 @@ async def _converse(name: str | None, latest: bool) -> int:
     try:
         with Interrupts(conversation=True) as interrupts:
             async with running.open_runtime(config, aside, asking) as runtime:
-                talk = Conversation(
-                    runtime, prompt, text, interrupts, aside, asking, config.home, session, sees=sees
-                )
+                terminal = running.Terminal(runtime, interrupts, aside, asking)
+                talk = Conversation(terminal, prompt, text, config.home, session, sees=sees)
                 await talk.hold()
     except asyncio.CancelledError:
         return INTERRUPTED
@@ -67,27 +66,20 @@ class Conversation:
 
     def __init__(
         self,
-        runtime: running.Runtime,
+        terminal: running.Terminal,
         prompt: Prompt,
         text: Catalogue,
-        interrupts: Interrupts,
-        aside: Aside,
-        asking: Dialogue | None,
         home: Path,
         session: Session,
         *,
         sees: bool = False,
     ) -> None:
-        self._sees = sees
-        self._home = home
-        self._asking = asking
-        self._interrupts = interrupts
-        self._aside = aside
-        self._runtime = runtime
+        self._terminal = terminal
         self._prompt = prompt
         self._text = text
+        self._home = home
         self._session = session
-        self._tally = Tally()
+        self._sees = sees
 
     async def hold(self) -> None:
         """Reads and answers until end of input or /quit."""
@@ -115,15 +107,12 @@ class Conversation:
     async def _request(self, request: str) -> None:
         """Runs one request; its errors are shown, and the conversation goes on."""
         try:
-            result, view = await running.run_task(
-                self._runtime,
+            options, history = RunOptions(images=self._images(request)), self._session.turns
+            result, view = await running.follow_task(
+                self._terminal,
+                self._terminal.runtime.stream(request, history=history, options=options),
                 request,
-                interrupts=self._interrupts,
-                aside=self._aside,
-                options=RunOptions(images=self._images(request)),
-                history=self._session.turns,
-                on_message=self._session.noting(request, self._tally.count),
-                dialogue=self._asking,
+                on_message=self._session.noting(request, None),
                 line=TypedLines(self._prompt),
             )
         except ArtooError as error:
@@ -142,12 +131,10 @@ class Conversation:
         return found if self._sees else ()
 
     async def _audit(self) -> None:
-        """What this session did, and what the Auditor has seen since its last report."""
-        show(self._tally.line(self._text))
-        if isinstance(self._runtime, running.AuditedRuntime):
-            from artoo.cli.views.audit_view import report_lines
+        """What the Auditor has seen since its last report."""
+        from artoo.cli.views.audit_view import report_lines
 
-            show_lines(report_lines(await self._runtime.audit()))
+        show_lines(report_lines(await self._terminal.runtime.audit()))
 
     async def _command(self, words: Sequence[str]) -> bool:
         """Runs a slash command. False when the person wants to leave."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 from artoo.cli.conversation.confirm import Dialogue
 from artoo.cli.display.display import Display
@@ -13,20 +13,10 @@ from artoo.cli.display.task_state import TaskView
 from artoo.cli.results.redact_output import say
 from artoo.contracts.errors import ConfigurationError
 
+if TYPE_CHECKING:  # it loads every role
+    from artoo.runtime.app.artoo import Artoo
+
 BY = "terminal"
-
-
-@runtime_checkable
-class Steered(Protocol):
-    """A runtime whose running tasks can be written to."""
-
-    def send(self, text: str, task_id: str | None = None, *, by: str = "library") -> None:
-        """Write to a running task. An empty text ends a hold without a message."""
-        ...
-
-    def hold(self, task_id: str | None = None, *, by: str = "library") -> None:
-        """Interrupt the turn under way; the task waits for the next message."""
-        ...
 
 
 class InputLine(Protocol):
@@ -44,8 +34,8 @@ class InputLine(Protocol):
 class Steering:
     """One running task, as the terminal reaches it. `stop` asks the task to end."""
 
-    def __init__(self, runtime: object, view: TaskView, stop: Callable[[], None]) -> None:
-        self._runtime = runtime if isinstance(runtime, Steered) else None
+    def __init__(self, runtime: Artoo, view: TaskView, stop: Callable[[], None]) -> None:
+        self._runtime = runtime
         self._view = view
         self._held = asyncio.Event()
         self._can_answer = False
@@ -60,7 +50,7 @@ class Steering:
         """Interrupt the turn under way. False: no message could follow, or one is waited for already."""
         view = self._view
         busy = not view.state.task_id or view.question or view.stopping or view.state.result is not None
-        if self._runtime is None or not self._can_answer or busy or self._held.is_set():
+        if not self._can_answer or busy or self._held.is_set():
             return False
         try:
             self._runtime.hold(view.state.task_id, by=BY)
@@ -72,8 +62,6 @@ class Steering:
     def send(self, text: str) -> None:
         """Pass a message on to the task; what cannot be passed on is said."""
         self._held.clear()
-        if self._runtime is None:
-            return
         try:
             self._runtime.send(text, self._view.state.task_id, by=BY)
         except ConfigurationError as error:

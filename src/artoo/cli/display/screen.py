@@ -13,7 +13,7 @@ import click
 
 from artoo.cli.display.colors import Paint
 from artoo.cli.display.line_wrap import MARK, PLAIN_MARK, fold_marked, fold_prose
-from artoo.cli.display.sanitize import printable, show_as_it_is
+from artoo.cli.display.sanitize import print_json, printable, show_as_it_is
 
 NARROWEST, WIDEST = 60, 200
 """Columns that a layout is made for. A narrower terminal wraps lines by itself."""
@@ -72,3 +72,11 @@ def show_lines(
             click.echo(whole, file=stream)
     else:
         screen.say(text + "\n")
+
+
+def report(found: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """Print `found` as JSON for programs, or `lines` for people."""
+    if as_json:
+        print_json(found)
+    else:
+        show_lines(lines)

@@ -20,7 +20,6 @@ from artoo.runtime.app.home import CONFIG_NAME
 from artoo.runtime.config.loader import APPLY_ALL, load_config
 from artoo.runtime.config.model import Config
 
-OLDEST_PYTHON = (3, 11)
 ROOM_NEEDED = 200 * 1000 * 1000
 """Bytes that logs, memory and staged changes need to work at all."""
 
@@ -43,17 +42,10 @@ class Finding:
     remedy: str = ""
 
 
-def python() -> Finding:
-    """The interpreter."""
-    version = platform.python_version()
-    if sys.version_info[:2] < OLDEST_PYTHON:
-        return Finding("python", State.FAIL, version, "artoo needs Python 3.11 or newer")
-    return Finding("python", State.OK, f"{version} ({platform.python_implementation()})")
-
-
 def system() -> Finding:
     """The operating system."""
     name, detail = platform.system(), f"{platform.system()} {platform.release()} {platform.machine()}"
+    detail += f", Python {platform.python_version()}"
     if name == "Linux":
         return Finding("system", State.OK, detail)
     if name == "Darwin":
@@ -63,9 +55,7 @@ def system() -> Finding:
 
 def home(directory: Path) -> Finding:
     """artoo's own directory: there (or makeable), writable, nobody else's."""
-    existing = directory
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
+    existing = _existing(directory)
     if not existing.is_dir():
         return Finding("home", State.FAIL, f"{existing} is not a directory", "move it, or set ARTOO_HOME elsewhere")
     try:
@@ -115,9 +105,7 @@ def texts() -> Finding:
 def workspace(config: Config) -> Finding:
     """Where generated files go."""
     path = config.workspace_path
-    existing = path
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
+    existing = _existing(path)
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
         remedy = "set workspace in the configuration, or use --workspace"
         return Finding("workspace", State.FAIL, f"{path} cannot be made or written", remedy)
@@ -126,9 +114,7 @@ def workspace(config: Config) -> Finding:
 
 def disk(directory: Path, model_bytes: int) -> Finding:
     """Room for logs and memory, and for a model that is still to be fetched (`model_bytes`)."""
-    existing = directory
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
+    existing = _existing(directory)
     free, needed = shutil.disk_usage(existing).free, ROOM_NEEDED + 2 * model_bytes
     detail = f"{free / 1e9:,.1f} GB free"
     if free < needed:
@@ -152,3 +138,8 @@ def terminal(environ: Mapping[str, str]) -> Finding:
     if size.columns < 60:
         return Finding("terminal", State.WARN, detail, "60 columns or more are easier to read")
     return Finding("terminal", State.OK, detail)
+
+
+def _existing(path: Path) -> Path:
+    """Return the path, or the nearest directory above it that exists."""
+    return next((one for one in (path, *path.parents) if one.exists()), path)

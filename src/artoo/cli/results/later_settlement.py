@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.task_names import local_time
-from artoo.cli.review.layout import counts_line, waiting_line
+from artoo.cli.review.layout import waiting_line
 from artoo.contracts.settling import is_gits
 from artoo.runtime.changes.settlement_history import Afterwards, Became, Waiting
 from artoo.words.catalogue import Catalogue, in_language
+from artoo.words.settling import counted
 
 PATHS_SHOWN = 6
 
@@ -37,7 +38,7 @@ class SettledSince:
             yield self._became(one)
         waited = self.afterwards.waited
         if waited is not None:
-            yield self.words("Waited for a yes when it ended: {what}", what=counts_line(waited.counts, self.words))
+            yield self.words("Waited for a yes when it ended: {what}", what=counted(waited.counts, self.words))
         waits = self.afterwards.waits
         if waits is not None:
             when, until = (

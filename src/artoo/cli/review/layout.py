@@ -28,7 +28,7 @@ from artoo.tools.approval.messages import why, word
 from artoo.tools.files.unified_diff import plain
 from artoo.words.catalogue import Catalogue, in_language
 from artoo.words.repositories import Group, apart, group_of, is_object, meaning, names_first, objects_of, told
-from artoo.words.settling import rewritten
+from artoo.words.settling import CLASSES, counted
 
 MOST_NAMED = 12
 """Paths of a harmless class that stand in the overview; the rest are counted there, and are all in the diff."""
@@ -38,19 +38,6 @@ MOST_BESIDE = 5
 
 ROWS_BESIDE = 3
 """Rows that a class may take there: all classes and the question fit on the smallest usual screen."""
-
-CLASSES = {
-    ChangeClass.DELETION: "deleted",
-    ChangeClass.PERSISTENCE: "runs later by itself",
-    ChangeClass.HISTORY: "history rewritten",
-    ChangeClass.SPECIAL: "special file",
-    ChangeClass.ELSEWHERE: "outside project and workspace",
-    ChangeClass.LINK: "link",
-    ChangeClass.MODE: "mode or owner",
-    ChangeClass.EDIT: "edited",
-    ChangeClass.SILENT: "new",
-}
-"""What a change of each class is called."""
 
 LONGEST_BESIDE = 60
 """Characters of a path there, and of what it means."""
@@ -110,7 +97,7 @@ class Layout:
         """What is asked, and how many changes of each class it is about."""
         unfinished = "This task did not reach its end. Apply what it changed all the same?"
         head = self.words(unfinished if self.review.unfinished else "Apply what this task changed?")
-        counts = counts_line(self.review.counts, self.words)
+        counts = counted(self.review.counts, self.words)
         return [self.paint(f"? {head}", Tone.HEAD), *([f"  {counts}"] if counts else [])]
 
     def whole(self) -> list[str]:
@@ -150,7 +137,7 @@ class Layout:
 
     def _counted(self, change_class: ChangeClass, found: Sequence[ClassifiedChange]) -> str:
         sign, tone = SIGNS[change_class]
-        head = self.paint(f"{sign} {counts_line([count_of(change_class, found)], self.words)}", tone)
+        head = self.paint(f"{sign} {counted([count_of(change_class, found)], self.words)}", tone)
         line = ""
         for count in range(min(len(found), MOST_BESIDE), 0, -1):
             names = [self._name(one) for one in names_first(found)[:count]]
@@ -284,14 +271,9 @@ class Layout:
         return text if tone is None else self.paint(text, tone)
 
 
-def counts_line(counts: Sequence[ClassCount], words: Catalogue) -> str:
-    """`2 deleted, 1 link, 3 edited`: how many of each class, most dangerous first."""
-    return words(", ").join(part for one in counts for part in _how_many(one, words))
-
-
 def waiting_line(counts: Sequence[ClassCount], conflicts: int, words: Catalogue) -> str:
     """The same of what waits, with what is in conflict beside it."""
-    parts = [counts_line(counts, words)]
+    parts = [counted(counts, words)]
     if conflicts:
         parts.append(words("{count} in conflict with what was changed meanwhile", count=f"{conflicts:,}"))
     return words(", ").join(filter(None, parts))
@@ -304,11 +286,3 @@ def conflict_hint(name: str, words: Catalogue) -> str:
         look=f"artoo diff {name}",
         drop=f"artoo discard {name}",
     )
-
-
-def _how_many(count: ClassCount, words: Catalogue) -> tuple[str, ...]:
-    if told := rewritten(count, words):
-        return (told,)
-    other = {"moved": words("moved"), "harmless": words("harmless")}
-    own = words(CLASSES[count.change_class])
-    return tuple(f"{number:,} {other.get(name, own)}" for name, number in count.parts)

@@ -134,28 +134,5 @@ def proof_object(proof: Proof) -> JsonObject:
     }
 
 
-def record_line(record: JsonObject) -> str:
-    """One record of a chain on one line."""
-    at, kind = _clock(record.get("at")), str(record.get("type", ""))
-    match kind:
-        case "message" | "reread":
-            task = str(record.get("task", ""))[-12:]
-            mark = " (reread)" if kind == "reread" else ""
-            said = f"{record.get('sender')} {record.get('kind')} {task}{mark}"
-        case "finding":
-            said = f"{record.get('nature')}: {record.get('rule')}: {record.get('what')}"
-        case "log":
-            said = f"log of {record.get('task')}: {record.get('file')} has grown"
-        case "gap" | "lost":
-            said = f"{kind}: {record.get('count')} messages {record.get('reason', '')}"
-        case _:
-            said = kind
-    return one_line(f"{at} {said}")[:_LINE]
-
-
 def _time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _clock(at: object) -> str:
-    return str(at)[11:23] if isinstance(at, str) else ""

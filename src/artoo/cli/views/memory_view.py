@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from rich.console import Console
 from rich.text import Text
@@ -28,7 +27,6 @@ ADVICE = {
     MemoryAction.CAUTION: "CAUTION",
     MemoryAction.IGNORE: "no advice",
 }
-PLOT_HEIGHT = 9
 CONTENT_WIDTH = 60
 NAME_WIDTH = 120
 """Of a pair. A target can be a whole program or command, since a tool is held by what it was given."""
@@ -73,7 +71,7 @@ def show_advice(live: Potentials, rules: Sequence[SOPRecord]) -> None:
 
 
 def show_explanation(found: Explanation) -> None:
-    """Potentials, shares and the plot."""
+    """Show the potentials of a pair and the share of each entry in them."""
     console = Console(highlight=False)
     _print_potentials(console, found.potentials)
     if not found.shares:
@@ -94,37 +92,6 @@ def show_explanation(found: Explanation) -> None:
     show_table(("id", "state", "level", "attention", "decision", "at", "content"), rows, "")
     if found.left_out:
         console.print(f"{found.left_out:,} older entries count in the potentials but are not shown.", style="dim")
-    for line in plot(found.curve):
-        console.print(Text(line))
-
-
-def plot(curve: Sequence[tuple[datetime, float, float]], height: int = PLOT_HEIGHT) -> list[str]:
-    """Attention (o) and decision (x, * where both meet) over time, one column a point."""
-    if not curve:
-        return []
-    top = max(1e-9, *(attention for _, attention, _ in curve))
-    low = min(0.0, *(decision for _, _, decision in curve))
-    span = top - low
-
-    def row_of(value: float) -> int:
-        return min(height - 1, max(0, round((top - value) / span * (height - 1))))
-
-    grid = [[" "] * len(curve) for _ in range(height)]
-    zero = row_of(0.0)
-    grid[zero] = ["·"] * len(curve)
-    for column, (_, attention, decision) in enumerate(curve):
-        upper, lower = row_of(attention), row_of(decision)
-        grid[upper][column] = "o"
-        grid[lower][column] = "*" if upper == lower else "x"
-    labels = {0: top, zero: 0.0, height - 1: low}
-    lines = [
-        f"{labels[row]:>8.2f} ┤" + "".join(cells) if row in labels else f"{'':8} │" + "".join(cells)
-        for row, cells in enumerate(grid)
-    ]
-    begin, end = curve[0][0].astimezone().strftime("%Y-%m-%d"), curve[-1][0].astimezone().strftime("%Y-%m-%d")
-    lines.append(f"{'':10}{begin}{end:>{max(0, len(curve) - len(begin))}}")
-    lines.append(f"{'':10}o attention   x decision   * both")
-    return lines
 
 
 def show_report(report: DreamReport) -> None:

@@ -20,6 +20,7 @@ from artoo.tools.approval.messages import why, word
 from artoo.tools.files.paths import size_text
 from artoo.tools.files.text_files import NotPlainFile, read_limited
 from artoo.tools.files.unified_diff import plain, unified
+from artoo.words.catalogue import in_language
 from artoo.words.settling import counted, title
 from artoo.workspace.changes.change_set import ChangeSet
 
@@ -100,7 +101,7 @@ def question_of(change_set: ChangeSet, review: Review, language: str) -> Confirm
         acts.append(AskedAct(verb="flood", target=change_set.flood))
     return ConfirmationRequest(
         digest=change_set.digest,
-        title=title(counted(review.counts, language), language, unfinished=review.unfinished),
+        title=title(counted(review.counts, in_language(language)), language, unfinished=review.unfinished),
         details=tuple(_lines(change_set, review, language)),
         acts=tuple(acts),
         language=language,
