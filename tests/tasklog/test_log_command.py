@@ -216,30 +216,30 @@ async def test_a_line_that_cannot_be_read_hides_nothing_behind_it(tmp_path: Path
 
 
 async def test_show_tells_the_whole_story(tmp_path: Path) -> None:
-    """Rounds, subtasks, calls with cost, verdicts with evidence, the loss and its plot, the result."""
+    """Rounds, subtasks, calls with cost, verdicts with evidence, the loss of each round, the result."""
     await write(tmp_path, story())
     shown = artoo_log(tmp_path, "show", TASK[:9]).output
     for part in (
         "count the files",
         "round 1",
-        "planner Plan 420 + 31 tokens, 200 cached, 1.2 s, repaired",
+        "planner Plan · 420 + 31 tokens · 200 cached · 1.2 s · repaired",
         "plan refused: no criteria",
         "✗ count them",
-        "executor ExecutorStep 420 + 31 tokens, 200 cached, 1.2 s, repaired it timed out",
-        "shell find . -name '*.py' (error, exit 1, 0 ms)",
-        "✗ the count is right (check: the output has no number)",
-        "✓ it is there",
-        "correction 1: nothing was counted",
+        "executor ExecutorStep · 420 + 31 tokens · 200 cached · 1.2 s · repaired · it timed out",
+        "shell: find . -name '*.py' · error, exit 1 · 0 ms",
+        "✗ fail: the count is right (check: the output has no number)",
+        "✓ pass: it is there",
+        "correction signal: nothing was counted",
         "∇L +0.00  → ",
         "round 2",
         "✓ another way",
-        "glob src/**/*.py (ok, 0 ms)",
+        "glob: src/**/*.py · ok · 0 ms",
         "· never started",
-        "meta_validator failed: no model",
+        "role failure: meta_validator: no model",
         "route violation: not its to say",
-        "display missed 7 messages",
-        "memory read: tool:glob env:local (1 rules, 0 potentials)",
-        "memory written: intent:count env:local -1",
+        "messages dropped: display: 7",
+        "memory read: tool:glob env:local",
+        "memory written: -1 intent:count env:local",
         "3 messages are missing in this log.",
         "abandon (replans)",
         "Not met: the count is right (no number)",
@@ -250,9 +250,9 @@ async def test_show_tells_the_whole_story(tmp_path: Path) -> None:
         for line in shown.splitlines()
         if line[:2] in ("D ", "P ", "L ", "Ω ", "∇L")
     }
-    assert rows["D"] == ["█", "▄", "1.00", "0.50"]
-    assert rows["P"] == ["█", "▁", "1.00", "0.00"]
-    assert rows["∇L"] == ["▄", "▃", "+0.00", "-0.26"]
+    assert rows["D"] == ["1.00", "0.50"]
+    assert rows["P"] == ["1.00", "0.00"]
+    assert rows["∇L"] == ["+0.00", "-0.26"]
     assert "\x1b[31m" not in shown
 
 

@@ -34,6 +34,7 @@ def test_first_and_last_events_are_kept(monkeypatch: pytest.MonkeyPatch) -> None
     assert story.rounds[0].events.left_out == 980
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("whole", [True, False])
 def test_memory_does_not_grow_with_the_log(monkeypatch: pytest.MonkeyPatch, whole: bool) -> None:
     """Eight times the messages take no more memory, with their long texts and without."""

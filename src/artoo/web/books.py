@@ -24,7 +24,7 @@ from artoo.store.address import parse
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.reader import TaskSummary, list_tasks
 from artoo.web.site import Site, form_of, page, site_of, value
-from artoo.web.tasks import state_name
+from artoo.words.outcome import ending_of
 
 COUNTED = 500
 """Tasks whose cost is added up."""
@@ -138,6 +138,6 @@ async def cost(request: Request) -> Response:
     for each in tasks:
         total.add(each)
         days[f"{each.started.astimezone():%Y-%m-%d}"].add(each)
-    ended = [(each, state_name(each.result, each.running)) for each in tasks if each.result is not None]
+    ended = [(each, ending_of(each.result, running=each.running)) for each in tasks if each.result is not None]
     by_day = [(day, found) for day, found in sorted(days.items(), reverse=True) if found.tasks]
     return page(request, "cost.html", total=total, days=by_day, tasks=ended[:100], counted=len(tasks))

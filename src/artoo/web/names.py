@@ -24,7 +24,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "task": {
         "running": "running",
-        "not_ended": "stopped early",
+        "not ended": "stopped early",
         "accept": "done",
         "success": "done, with gaps",
         "abandon": "gave up",

@@ -15,7 +15,6 @@ from artoo.contracts import codec
 from artoo.contracts.confirmation import Choice, Consent, Words
 from artoo.contracts.errors import ConfigurationError, MessageUnreadable
 from artoo.contracts.settling import ApplyMode
-from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.contracts.steering import UserMessage
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.approvals.prompt_store import answer_question, ask_to_stop, open_questions, send_message
@@ -31,6 +30,7 @@ from artoo.web.reasons import law_of, reasons_of
 from artoo.web.rows import Row
 from artoo.web.site import NothingHere, form_of, number_in, page, paths_of, site_of, value, words_of
 from artoo.web.stream import home_events, open_stream, running_tasks, streamed
+from artoo.words.outcome import ending_of
 from artoo.words.result import result_words
 
 LISTED = 50
@@ -43,13 +43,6 @@ LOG_SECONDS = 5.0
 PAGE = "page"
 MOST_SHOWN = 60
 """Subtasks of a round that are drawn one by one."""
-
-
-def state_name(result: FinalResult | None, running: bool) -> str:
-    """How a task stands, in a word: the name of a word of the page's."""
-    if result is None:
-        return "running" if running else "not_ended"
-    return "interrupted" if result.stopped_by is StoppedBy.INTERRUPTED else result.directive.value
 
 
 async def home(request: Request) -> Response:
@@ -66,7 +59,7 @@ async def home(request: Request) -> Response:
     pending = [one for one in waiting if one.task_id not in left]  # the board says what to do about those
     listed = [*((one, "") for one in tasks), *((one.summary, one.machine) for one in shared.tasks)]
     listed.sort(key=lambda one: one[0].started, reverse=True)
-    rows = [(one, state_name(one.result, one.running), machine) for one, machine in listed[:LISTED]]
+    rows = [(one, ending_of(one.result, running=one.running), machine) for one, machine in listed[:LISTED]]
     return page(
         request,
         "home_now.html" if "part" in query else "home.html",
@@ -169,7 +162,7 @@ async def task(request: Request) -> Response:
         result=result,
         facts=() if result is None else tuple(map(result_words(words.language).fact, result.facts)),
         complete=complete,
-        state=state_name(result, running),
+        state=ending_of(result, running=running),
         running=running,
         asked=asked,
         said=value(tuple(request.query_params.multi_items()), "said"),

@@ -35,11 +35,6 @@ def directive_name(name: str, text: Catalogue) -> str:
     return text(DIRECTIVES.get(name, name))
 
 
-def decider_name(name: str, text: Catalogue) -> str:
-    """Name what decided a verdict."""
-    return text(DECIDERS.get(name, name))
-
-
 def led_to(decided: Decided, text: Catalogue) -> str:
     """Say what a round led to. A success in which nothing failed has no gap: nothing has confirmed the answer."""
     failed = decided.logical_failures + decided.environmental_failures

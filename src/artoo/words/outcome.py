@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from artoo.contracts.solution import Directive, FinalResult
+from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 
 Status = Literal["success", "pending", "failed"]
 
@@ -19,3 +19,10 @@ def status_of(result: FinalResult, *, waits: bool | None = None) -> Status:
 def resumable(result: FinalResult) -> bool:
     """Whether the task can go on: it stopped for a reason that was not in it."""
     return result.stopped_by is not None and result.stopped_by.is_infrastructure
+
+
+def ending_of(result: FinalResult | None, *, running: bool) -> str:
+    """Return how a task stands in a word: `running`, `not ended`, `interrupted`, or the directive that ended it."""
+    if result is None:
+        return "running" if running else "not ended"
+    return "interrupted" if result.stopped_by is StoppedBy.INTERRUPTED else result.directive.value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
@@ -18,29 +18,27 @@ from artoo.cli.display.symbols import Marks, cost_line, loss_line, marks_for
 from artoo.cli.results.later_settlement import SettledSince
 from artoo.cli.results.task_names import ID_SHOWN
 from artoo.cli.views.log_summary import Events, RoundStory, SubTaskStory, TaskStory, details
+from artoo.cli.views.team_view import show_table, when
 from artoo.contracts.base import Contract
-from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation
-from artoo.contracts.execution import CallStatus, CorrectionSignal, CriterionJudged, ToolCalled
-from artoo.contracts.memory import MemoryRead, MemoryWritten
-from artoo.contracts.plan import PlanRefused
-from artoo.contracts.recording import TaskResumed
-from artoo.contracts.shortened import shortened
-from artoo.contracts.solution import Decided, FinalResult, RoleFailure, StoppedBy
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.execution import CriterionJudged, ToolCalled
+from artoo.contracts.memory import MemoryWritten
+from artoo.contracts.solution import Decided, FinalResult
 from artoo.runtime.changes.settlement_history import Afterwards
+from artoo.tasklog.event_text import event_text
 from artoo.tasklog.reader import TaskSummary
 from artoo.words.catalogue import Catalogue, in_language
 from artoo.words.language import language_of
-from artoo.words.names import decider_name
+from artoo.words.outcome import ending_of
 from artoo.words.result import result_words
 from artoo.words.shown import plural
 
 """Characters of a task's id that are shown: for a UUIDv7 its whole time stamp."""
-LINE = 100
-ENTITY = 60
-"""Characters of what a note of memory is about: the target may be a whole script."""
+LINE = 160
 NAMED = 3
 """Lines that cannot be read, of which it is said where each is and why; `--json` has all."""
-BARS = " ▁▂▃▄▅▆▇█"
+
+_TONES = {"good": "green", "bad": "red", "warn": "yellow"}
 
 JsonObject = dict[str, object]
 
@@ -53,32 +51,20 @@ def show_tasks(
     """One line a task. `machines`: where those ran that ran elsewhere, by their ids; `changes`: what became of what
     they changed.
     """
-    console = Console(highlight=False)
-    if not tasks:
-        console.print("No task has been logged yet.")
-        return
     columns = (("changes", changes or {}, ""), ("machine", machines or {}, "here"))
     more = [each for each in columns if each[1]]
     rows = [
         (
             task.task_id[:ID_SHOWN],
-            task.started.astimezone().strftime("%Y-%m-%d %H:%M"),
-            _state(task),
+            when(task.started),
+            ending_of(task.result, running=task.running),
             *(where.get(task.task_id, other) for _, where, other in more),
-            Text(one_line(task.request)),
+            task.request,
         )
         for task in tasks
     ]
     heads = ("id", "started", "ending", *(head for head, *_ in more), "request")
-    table = Table(*heads, box=None, pad_edge=False)
-    # The request alone gives way on a narrow terminal: an id that is cut says nothing.
-    taken = sum(
-        max(len(heads[column]), *(len(row[column]) for row in rows)) + len("  ") for column in range(len(heads) - 1)
-    )
-    for *others, request in rows:
-        request.truncate(max(1, console.width - taken), overflow="ellipsis")
-        table.add_row(*others, request)
-    console.print(table)
+    show_table(heads, rows, "No task has been logged yet.")
 
 
 def tasks_object(
@@ -90,7 +76,7 @@ def tasks_object(
             "task_id": task.task_id,
             "started": task.started.isoformat(),
             "request": task.request,
-            "ending": _state(task),
+            "ending": ending_of(task.result, running=task.running),
             "changes": changes.get(task.task_id),
             "bytes": task.bytes,
             "machine": machines.get(task.task_id),
@@ -98,18 +84,6 @@ def tasks_object(
         }
         for task in tasks
     ]
-
-
-def _state(task: TaskSummary) -> str:
-    """`running`, or how it ended."""
-    return "running" if task.running else ending(task.result)
-
-
-def ending(result: FinalResult | None) -> str:
-    """How a task ended, in a word."""
-    if result is None:
-        return "not ended"
-    return "interrupted" if result.stopped_by is StoppedBy.INTERRUPTED else result.directive.value
 
 
 def story_object(story: TaskStory, afterwards: Afterwards) -> object:
@@ -179,23 +153,19 @@ def show_story(story: TaskStory, since: SettledSince, *, full: bool = False) -> 
 
 
 def trajectory(decided: Sequence[Decided], marks: Marks) -> Table:
-    """D, P, Ω, L in [0, 1] and ∇L in [−1, 1], one column a round, and a bar chart of each row."""
-    rows: list[tuple[str, Callable[[Decided], float], float]] = [
-        ("D", lambda d: d.loss.D, 0.0),
-        ("P", lambda d: d.loss.P, 0.0),
-        (marks.omega, lambda d: d.loss.Omega, 0.0),
-        ("L", lambda d: d.loss.L, 0.0),
-        (marks.gradient, lambda d: d.grad_l, -1.0),
+    """D, P, Ω, L and ∇L, one column a round."""
+    rows: list[tuple[str, list[str]]] = [
+        ("D", [f"{each.loss.D:.2f}" for each in decided]),
+        ("P", [f"{each.loss.P:.2f}" for each in decided]),
+        (marks.omega, [f"{each.loss.Omega:.2f}" for each in decided]),
+        ("L", [f"{each.loss.L:.2f}" for each in decided]),
+        (marks.gradient, [f"{each.grad_l:+.2f}" for each in decided]),
     ]
-    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
-    table.add_column("")
-    table.add_column("plot", no_wrap=True)
-    for item in decided:
-        table.add_column(f"round {item.round}", justify="right")
-    for name, value, lowest in rows:
-        values = [value(item) for item in decided]
-        chart = " ".join(_bar(v, lowest, marks) for v in values)
-        table.add_row(name, chart, *(f"{v:+.2f}" if lowest < 0 else f"{v:.2f}" for v in values))
+    table = Table("", box=None, pad_edge=False, header_style="dim")
+    for each in decided:
+        table.add_column(f"round {each.round}", justify="right")
+    for name, values in rows:
+        table.add_row(name, *values)
     return table
 
 
@@ -250,44 +220,17 @@ class _View:
                 node.add(Text(f"{name}:\n{printable(text)}", style="dim"))
 
     def _line(self, event: Contract) -> Text:
+        """Return the line that the web UI has, too, behind the kind of event where that is unclear."""
+        kind = event.kind()
+        text, tone = event_text(kind, event.model_dump(mode="json"))
         if isinstance(event, ModelCalled):
-            return self._model_line(event)
-        if isinstance(event, ToolCalled):
-            return self._tool_line(event)
+            return Text.assemble((f"{event.role.value} ", "magenta"), (_short(text), _TONES.get(tone, "dim")))
         if isinstance(event, CriterionJudged):
-            verdict = event.verdict
-            mark, style = self._verdict(verdict.verdict == "pass")
-            if verdict.verdict == "open":
-                mark, style = self._marks.open, "yellow"
-            by = decider_name(verdict.decided_by.value, self._sentences)
-            evidence = f" ({by}: {_short(verdict.evidence)})" if verdict.evidence else ""
-            evidence = evidence or (f" ({by})" if verdict.verdict == "open" else "")
-            return Text.assemble((f"{mark} ", style), _short(verdict.criterion), (evidence, "dim"))
-        if isinstance(event, CorrectionSignal):
-            return Text(f"correction {event.attempt}: {_short(event.what_was_wrong)}", style="yellow")
-        return Text(_short(_other_line(event)), style="dim")
-
-    def _model_line(self, call: ModelCalled) -> Text:
-        usage = call.usage
-        cached = f", {usage.cached_tokens} cached" if usage.cached_tokens else ""
-        repaired = ", repaired" if call.repaired else ""
-        tokens = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens{cached}"
-        money = f", paid {call.money:.3g}" if call.money is not None else ""
-        cost = f"{tokens}, {call.duration_ms / 1_000:.1f} s{money}{repaired}"
-        line = Text.assemble((f"{call.role.value} ", "magenta"), f"{call.contract} ", (cost, "dim"))
-        if call.error is not None:
-            line.append(f" {_short(call.error)}", "red")
-        return line
-
-    def _tool_line(self, event: ToolCalled) -> Text:
-        call = event.call
-        ok = call.status is CallStatus.OK
-        ended = call.status.value if call.exit_code is None else f"{call.status.value}, exit {call.exit_code}"
-        return Text.assemble(
-            (f"{call.tool} ", "blue"),
-            _short(call.ran or call.input or call.target),
-            (f" ({ended}, {call.duration_ms} ms)", "dim" if ok else "red"),
-        )
+            sign = {"good": self._marks.matched, "bad": self._marks.failed}.get(tone, self._marks.open)
+            return Text(f"{sign} {_short(text)}", style=_TONES[tone])
+        if not isinstance(event, ToolCalled):
+            text = f"{''.join(f' {part}' if part.isupper() else part for part in kind).strip().lower()}: {text}"
+        return Text(_short(text), style=_TONES.get(tone, "dim"))
 
     def _verdict(self, good: bool) -> tuple[str, str]:
         return (self._marks.matched, "green") if good else (self._marks.failed, "red")
@@ -295,26 +238,6 @@ class _View:
 
 def _event_object(event: Contract) -> JsonObject:
     return {"kind": event.kind(), **event.model_dump(mode="json")}
-
-
-def _other_line(event: Contract) -> str:
-    if isinstance(event, PlanRefused):
-        return f"plan refused: {'; '.join(event.reasons)}"
-    if isinstance(event, RoleFailure):
-        return f"{event.role.value} failed: {event.reason}"
-    if isinstance(event, RouteViolation):
-        return f"route violation: {event.reason}"
-    if isinstance(event, MessagesDropped):
-        return f"{event.subscriber} missed {event.count} messages"
-    if isinstance(event, TaskResumed):
-        return f"resumed; {len(event.dropped)} messages before this do not stand any more"
-    if isinstance(event, MemoryRead) and event.error is not None:
-        return f"memory could not be read: {event.error}"
-    if isinstance(event, MemoryRead):
-        return f"memory read: {event.space} {event.entity} ({event.sops} rules, {len(event.potentials)} potentials)"
-    if isinstance(event, MemoryWritten):
-        return f"memory written: {event.space} {shortened(one_line(event.entity), ENTITY)} {event.sigma:+g}"
-    return event.kind()
 
 
 def _notes_line(notes: Sequence[MemoryWritten]) -> str:
@@ -334,13 +257,6 @@ def _show_result(console: Console, result: FinalResult) -> None:
     console.print(Text(printable(words.plain(result, typed()))))
     for fact in result.facts:
         console.print(Text(one_line(words.fact(fact)), style="yellow"))
-
-
-def _bar(value: float, lowest: float, marks: Marks) -> str:
-    share = min(1.0, max(0.0, (value - lowest) / (1.0 - lowest)))
-    if marks.omega.isascii():
-        return str(round(share * 9))
-    return BARS[max(1, round(share * (len(BARS) - 1)))]
 
 
 def _short(text: str) -> str:
