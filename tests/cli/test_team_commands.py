@@ -188,34 +188,33 @@ def test_what_has_no_effect_is_refused(run: Run, home: Path) -> None:
     assert "default_mode is 'sync', but must be 'async'" in run("status").errors
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("agent", "new", "anybody"), 2, "artoo itself uses that name"),
-        (("task", "move", "", "cancelled"), 2, "an empty text names no task"),
-        (("mail", "read", ""), 2, "an empty text names no mail"),
-        (("agent", "new", "ada"), 2, "there is an agent called 'ada' already"),
-        (("agent", "new", "bo", "--must-not", "notool"), 2, "there is no tool 'notool'"),
-        (("agent", "new", "bo", "--must-not", "shell:"), 2, "there is no tool 'shell:'"),
-        (("agent", "new", "Ada"), 2, "begins with a lower-case letter"),
-        (("agent", "new", "operator"), 2, "artoo itself uses that name"),
-        (("agent", "show", "bob"), 2, "There is no agent 'bob'; there are: ada"),
-        (("agent", "trust", "ada", "boss"), 2, "'boss' is not one of"),
-        (("task", "add", "x", "--to", "bob"), 1, "There is no agent 'bob'"),
-        (("task", "add", " "), 1, "needs a text"),
-        (("task", "show", "zzz"), 2, "there is no task 'zzz'"),
-        (("task", "move", "zzz"), 2, "Say what to change"),
-        (("mail", "send", "bob", "hi"), 1, "Nobody is called 'bob'"),
-        (("mail", "send", "ada", "x" * 100_001), 1, "at most 100,000"),
-        (("mail", "list", "--of", "bob"), 1, "Nobody is called 'bob'"),
-    ],
-)
-def test_mistakes(run: Run, words: tuple[str, ...], code: int, said: str) -> None:
+MISTAKES: list[tuple[tuple[str, ...], int, str]] = [
+    (("agent", "new", "anybody"), 2, "artoo itself uses that name"),
+    (("task", "move", "", "cancelled"), 2, "an empty text names no task"),
+    (("mail", "read", ""), 2, "an empty text names no mail"),
+    (("agent", "new", "ada"), 2, "there is an agent called 'ada' already"),
+    (("agent", "new", "bo", "--must-not", "notool"), 2, "there is no tool 'notool'"),
+    (("agent", "new", "bo", "--must-not", "shell:"), 2, "there is no tool 'shell:'"),
+    (("agent", "new", "Ada"), 2, "begins with a lower-case letter"),
+    (("agent", "new", "operator"), 2, "artoo itself uses that name"),
+    (("agent", "show", "bob"), 2, "There is no agent 'bob'; there are: ada"),
+    (("agent", "trust", "ada", "boss"), 2, "'boss' is not one of"),
+    (("task", "add", "x", "--to", "bob"), 1, "There is no agent 'bob'"),
+    (("task", "add", " "), 1, "needs a text"),
+    (("task", "show", "zzz"), 2, "there is no task 'zzz'"),
+    (("task", "move", "zzz"), 2, "Say what to change"),
+    (("mail", "send", "bob", "hi"), 1, "Nobody is called 'bob'"),
+    (("mail", "send", "ada", "x" * 100_001), 1, "at most 100,000"),
+    (("mail", "list", "--of", "bob"), 1, "Nobody is called 'bob'"),
+]
+
+
+def test_mistakes(run: Run) -> None:
     """Each mistake is a clear error that says what there is."""
     run("agent", "new", "ada")
-    ended = run(*words)
-    assert ended.code == code
-    assert said in ended.errors
+    for words, code, said in MISTAKES:
+        ended = run(*words)
+        assert (ended.code, said in ended.errors) == (code, True), (words, ended.errors)
 
 
 def test_moves_that_are_not_the_operators(run: Run) -> None:
@@ -235,8 +234,10 @@ def test_changed_identity_is_named(run: Run, home: Path) -> None:
     file = home / "agents" / "ada" / "identity.yaml"
     file.write_text(file.read_text() + "# more\n")
     assert "NOT the accepted one" in run("agent", "show", "ada").output
-    named = "ada (probation, not accepted: its identity was changed since it was accepted; artoo agent accept ada)"
-    assert named in run("status").output
+    named = (
+        f"not accepted: its identity was changed since it was accepted; read {file}, then: artoo agent accept ada)"
+    )
+    assert f"ada (probation, {named}" in " ".join(run("status").output.split())
     assert run("agent", "accept", "ada").code == 0
     assert "ada (probation, ready)" in run("status").output
     assert "(accepted)" in run("agent", "show", "ada").output
@@ -472,5 +473,5 @@ def test_what_is_silent_until_a_pulse_is_told_beforehand(run: Run, home: Path) -
     (home / "mcp.json").write_text('{"mcpServers": {"notes": {"command": "no-such-program"}}}')
     found = {one["name"]: one for one in run("doctor", "--json").json}
     assert found["agent ada"]["state"] == "warn"
-    assert "HEARTBEAT.md:1" in found["patrol ada"]["detail"] or "HEARTBEAT.md:2" in found["patrol ada"]["detail"]
+    assert "HEARTBEAT.md:" in found["agents"]["detail"]
     assert "no-such-program" in found["mcp"]["detail"]

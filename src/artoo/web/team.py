@@ -15,6 +15,7 @@ from artoo.team.by_hand import approve, moves_from, read_letter
 from artoo.team.by_hand import move as move_by_hand
 from artoo.team.locks import serving
 from artoo.team.office import open_office
+from artoo.team.roster import roster
 from artoo.web.site import form_of, number_in, page, site_of, value
 
 LETTERS = 50
@@ -28,10 +29,10 @@ async def team(request: Request) -> Response:
     async with open_office(site.config) as office:
         tasks = await office.board.list(limit=MOST_TASKS)
         left = {one.task.id: one.why for one in await left_to_operator(office.database, office.policies)}
-        records = await office.registry.list()
+        known, problems = await roster(office)
         agents = [
-            (record, await office.mailbox.unread(record.name), await office.pulses.recent(record.name, PULSES))
-            for record in records
+            (each, await office.mailbox.unread(each.name), await office.pulses.recent(each.name, PULSES))
+            for each in known
         ]
         inbox = await office.mailbox.list(OPERATOR, "inbox", limit=LETTERS)
         archive = await office.mailbox.list(OPERATOR, "archive", limit=LETTERS)
@@ -41,7 +42,7 @@ async def team(request: Request) -> Response:
     template = "team_now.html" if "part" in request.query_params else "team.html"
     return page(
         request, template, columns=columns, left=left, agents=agents, letters=letters, process=process,
-        any_tasks=bool(tasks),
+        any_tasks=bool(tasks), problems=problems,
     )  # fmt: skip
 
 

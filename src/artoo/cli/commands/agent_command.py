@@ -10,6 +10,7 @@ import click
 
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.display.sanitize import print_json
+from artoo.cli.display.screen import report, show_lines
 from artoo.cli.views.team_access import JsonObject, in_office
 from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import ConfigurationError
@@ -23,34 +24,16 @@ if TYPE_CHECKING:
     from artoo.agents.identity.registry import AgentRecord
     from artoo.contracts.agents import PulseRecorded
     from artoo.team.office import Office
+    from artoo.team.roster import Listed
 
-_ELSEWHERE = "its folder is on another machine"
-_GONE = (
-    "its folder is gone: put agents/{name} back and accept it (artoo agent accept {name}), make it anew"
-    " (artoo agent new {name}), or end it (artoo agent retire {name})"
-)
-_RETIRED = "what it left is kept; artoo agent accept {name} takes it back"
-FOLDER_GONE = "folder gone"
-RETIRED, READY, NOT_ACCEPTED = "retired", "ready", "not accepted"
-CHANGED = "its identity was changed since it was accepted"
 _RECENT = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """An agent in a list. `trust` None: nobody has accepted it yet."""
-
-    name: str
-    trust: str | None
-    state: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
     """One agent as it is, with the latest of what it did."""
 
-    row: Row
+    row: Listed
     identity: Identity
     folder: AgentFolder
     accepted: bool
@@ -155,28 +138,28 @@ def new(
         return made
 
     record = in_office(work)
-    if as_json:
-        print_json(_row(record))
-        return
-    from artoo.cli.display.sanitize import show
+    from artoo.team.roster import listed
 
-    show(f"{name} is there ({record.trust.value}). Its files are in agents/{name} of artoo's home.")
+    made = f"{name} is there ({record.trust.value}). Its files are in agents/{name} of artoo's home."
+    report(listed(record), [made], as_json=as_json)
 
 
 @agent.command("list")
 @as_json_option
 def list_(as_json: bool) -> None:
     """Show all agents, and folders that are none."""
-    rows, problems = in_office(listed)
+    from artoo.team.roster import roster
+
+    rows, problems = in_office(roster)
     if as_json:
         print_json({"agents": rows, "problems": problems})
         return
-    from artoo.cli.display.screen import show_lines
     from artoo.cli.views.team_view import show_table
 
     table = [(row.name, row.trust or "-", row.state, row.detail) for row in rows]
     show_table(("name", "trust", "state", ""), table, "There is no agent yet: artoo agent new NAME")
-    show_lines(f"! {problem}" for problem in problems)
+    if problems:
+        show_lines(f"! {problem}" for problem in problems)
 
 
 @agent.command("show")
@@ -185,12 +168,7 @@ def list_(as_json: bool) -> None:
 def show_(name: str, as_json: bool) -> None:
     """Show one agent: its identity, its latest pulses, what it did."""
     found = in_office(lambda office: _shown(office, name))
-    if as_json:
-        print_json(found.plain())
-        return
-    from artoo.cli.display.screen import show_lines
-
-    show_lines(found.lines())
+    report(found.plain(), found.lines(), as_json=as_json)
 
 
 @agent.command("trust")
@@ -229,11 +207,11 @@ def retire(name: str, why: str, as_json: bool) -> None:
 
     What it handed in still waits for its review. `artoo agent accept NAME` takes it back.
     """
+    from artoo.team.roster import KEPT, Standing
+
     given = in_office(lambda office: office.registry.retire(name, OPERATOR, why))
-    if as_json:
-        print_json({"name": name, "state": RETIRED, "given_back": list(given)})
-        return
-    click.echo(f"{name} is retired; {_RETIRED.format(name=name)}. Tasks that are anybody's now: {len(given)}.")
+    said = f"{name} is retired; {KEPT.format(name=name)}. Tasks that are anybody's now: {len(given)}."
+    report({"name": name, "state": Standing.RETIRED, "given_back": list(given)}, [said], as_json=as_json)
 
 
 @agent.command("accept")
@@ -254,10 +232,12 @@ def accept(name: str) -> None:
 
 async def _folder(office: Office, name: str) -> AgentFolder:
     """Raises ConfigurationError when there is none; of an agent that there was, with what can be done."""
+    from artoo.team.roster import GONE
+
     found = await asyncio.to_thread(office.folders)
     known = {record.name for record in await office.registry.list()}
     if name in known and not office.machine and name not in {each.name for each in found.agents}:
-        raise ConfigurationError(f"{name}: {_GONE.format(name=name)}")
+        raise ConfigurationError(f"{name}: {GONE.format(name=name)}")
     return found.named(name)
 
 
@@ -270,60 +250,17 @@ async def _lent(office: Office, folder: AgentFolder) -> None:
         await lend(office.cluster.agent_files, folder, record.identity_sha256)
 
 
-async def listed(office: Office) -> tuple[list[Row], list[str]]:
-    """The agents as rows, and what is wrong with folders that are none."""
-    found = await asyncio.to_thread(office.folders)
-    records = {record.name: record for record in await office.registry.list()}
-    rows: list[Row] = []
-    for folder in found.agents:
-        record = records.pop(folder.name, None)
-        if record is None:
-            detail = f"read {folder.identity}, then: artoo agent accept {folder.name}"
-            rows.append(Row(folder.name, None, NOT_ACCEPTED, detail))
-        elif record.retired:
-            rows.append(_row(record, detail=_RETIRED.format(name=record.name)))
-        else:
-            rows.append(await asyncio.to_thread(_as_on_disk, folder, record))
-    retired = [record for record in records.values() if record.retired]
-    rows += [_row(record, detail=_RETIRED.format(name=record.name)) for record in retired]
-    records = {name: record for name, record in records.items() if not record.retired}
-    if office.machine:
-        rows += [_row(record, detail=record.stopped or _ELSEWHERE) for record in records.values()]
-        return rows, list(found.problems)
-    for record in records.values():
-        rows.append(_row(record, state=FOLDER_GONE, detail=_GONE.format(name=record.name)))
-    gone = [f"{name}: {_GONE.format(name=name)}" for name, record in records.items() if not record.paused]
-    return rows, [*found.problems, *gone]
-
-
-def _as_on_disk(folder: AgentFolder, record: AgentRecord) -> Row:
-    """Also of an agent whose identity on disk is not the accepted one, before a pulse finds out. Blocks."""
-    from artoo.agents.identity.identity import digest
-
-    if digest(folder.identity) == record.identity_sha256:
-        return _row(record)
-    why = record.stopped or CHANGED
-    detail = f"{why}; read {folder.identity}, then: artoo agent accept {folder.name}"
-    return _row(record, state=NOT_ACCEPTED, detail=detail)
-
-
-def _row(record: AgentRecord, *, state: str | None = None, detail: str | None = None) -> Row:
-    """What the books say, unless something else is known."""
-    working = "stopped" if record.stopped else "paused" if record.paused else READY
-    stands = RETIRED if record.retired else working
-    return Row(record.name, record.trust.value, state or stands, record.stopped if detail is None else detail)
-
-
 async def _shown(office: Office, name: str) -> Shown:
     from artoo.agents.cognition.store import CognitionStore
     from artoo.agents.identity.identity import read_identity
+    from artoo.team.roster import listed
 
     record = await office.registry.get(name)
     folder = await _folder(office, name)
     identity = await asyncio.to_thread(read_identity, folder.identity, name)
     days = office.config.runtime.memory.episodic.session_retention_days
     return Shown(
-        row=_row(record),
+        row=listed(record),
         identity=identity,
         folder=folder,
         accepted=identity.sha256 == record.identity_sha256,

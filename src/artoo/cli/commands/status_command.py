@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
 import click
@@ -17,15 +17,15 @@ from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ArtooError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from artoo.agents.board.operator_todo import Left
-    from artoo.agents.identity.registry import AgentRecord
     from artoo.contracts.agents import PulseRecorded
     from artoo.contracts.solution import Cost
     from artoo.tasklog.reader import TaskSummary
     from artoo.team.office import Office
+    from artoo.team.roster import Listed
 
 NOTHING_WAITS = "no changes wait for your yes"
 
@@ -38,15 +38,16 @@ MOST_WAITING = 20
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent at a glance. `why`: what stopped it; `pulse`: its last."""
+    """An agent at a glance, with its last pulse."""
 
-    name: str
-    trust: str
-    state: str
-    why: str
+    listed: Listed
     unread: int
     working_on: str | None
     pulse: PulseRecorded | None
+
+    def plain(self) -> JsonObject:
+        """Return what print_json prints."""
+        return {**asdict(self.listed), "unread": self.unread, "working_on": self.working_on, "pulse": self.pulse}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ class Team:
     def plain(self) -> JsonObject:
         """Return what print_json prints."""
         waiting = [{**plain_object(one.task), "why": one.why} for one in self.waiting_for_you]
-        return {**{each.name: getattr(self, each.name) for each in fields(self)}, "waiting_for_you": waiting}
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**plain, "agents": [each.plain() for each in self.agents], "waiting_for_you": waiting}
 
 
 @click.command(context_settings=HELP)
@@ -144,33 +146,23 @@ def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
 async def _status(office: Office) -> Team:
     from artoo.agents.board.board import MOST_TASKS
     from artoo.agents.board.operator_todo import left_to_operator
-    from artoo.agents.patrol.store import script_problems
-    from artoo.cli.commands.agent_command import CHANGED, FOLDER_GONE, NOT_ACCEPTED, READY, RETIRED, listed
     from artoo.runtime.task.background_budget import spent_on
     from artoo.team.locks import serving
+    from artoo.team.roster import Standing, roster
 
     tasks = await office.board.list(limit=MOST_TASKS)
     counted = Counter(task.state.value for task in tasks)
-    rows, problems = await listed(office)
-    problems += await asyncio.to_thread(_wrong_items, office, {row.name for row in rows if row.state == RETIRED})
-    failing = await script_problems(
-        office.database, str(office.routine), {row.name for row in rows if row.state == READY}
-    )
-    problems += [f"{office.routine} ({', '.join(whose)}): {problem}" for problem, whose in failing.items()]
-    gone = {row.name for row in rows if row.state == FOLDER_GONE}
-    changed = {row.name for row in rows if row.state == NOT_ACCEPTED}
+    rows, problems = await roster(office)
     working = {task.assignee: task.id for task in tasks if task.state is BoardState.IN_PROGRESS}
     agents = [
         Agent(
-            name=record.name,
-            trust=record.trust.value,
-            state=FOLDER_GONE if record.name in gone else _state(record, changed),
-            why="" if record.name in gone else record.stopped or (CHANGED if record.name in changed else ""),
-            unread=await office.mailbox.unread(record.name),
-            working_on=working.get(record.name),
-            pulse=next(iter(await office.pulses.recent(record.name, 1)), None),
+            each,
+            unread=await office.mailbox.unread(each.name),
+            working_on=working.get(each.name),
+            pulse=next(iter(await office.pulses.recent(each.name, 1)), None),
         )
-        for record in [one for one in await office.registry.list() if not one.retired]
+        for each in rows
+        if each.trust is not None and each.state is not Standing.RETIRED
     ]
     return Team(
         memory_today=await asyncio.to_thread(spent_on, office.home, office.clock.now().date()),
@@ -182,23 +174,6 @@ async def _status(office: Office) -> Team:
         unread=await office.mailbox.unread(OPERATOR),
         machines=await _machines(office),
     )
-
-
-def _state(record: AgentRecord, changed: Collection[object]) -> str:
-    """`changed`: whose identities are not the accepted ones; their next prompt stops them, and nothing has yet."""
-    from artoo.cli.commands.agent_command import NOT_ACCEPTED
-
-    if record.stopped:
-        return "stopped"
-    return NOT_ACCEPTED if record.name in changed else "paused" if record.paused else "ready"
-
-
-def _wrong_items(office: Office, retired: Collection[object]) -> list[str]:
-    """What is wrong with items of HEARTBEAT.md files: they are not done. Blocks."""
-    from artoo.agents.patrol.parser import patrol_problems
-
-    folders = [folder for folder in office.folders().agents if folder.name not in retired]
-    return [problem for folder in folders for problem in patrol_problems(folder.heartbeat)]
 
 
 async def _machines(office: Office) -> tuple[Machine, ...]:
@@ -232,8 +207,9 @@ def status_lines(found: Team) -> list[str]:
     for agent in found.agents:
         doing = f", at task {short(agent.working_on)}" if agent.working_on else ""
         beat = "" if agent.pulse is None else _last_pulse(agent.pulse)
-        why = f": {agent.why}; artoo agent accept {agent.name}" if agent.why else ""
-        lines.append(f"{agent.name} ({agent.trust}, {agent.state}{why}), unread {agent.unread}{doing}{beat}")
+        who = agent.listed
+        why = f": {who.detail}" if who.detail and who.state != "folder gone" else ""  # that is among the problems
+        lines.append(f"{who.name} ({who.trust}, {who.state}{why}), unread {agent.unread}{doing}{beat}")
     for machine in found.machines:
         agents, here = ", ".join(machine.agents) or "nobody", " (this one)" if machine.this else ""
         lines.append(f"machine {machine.machine}{here}: {agents} at work, last seen {machine.last_seen_at}")
@@ -254,8 +230,8 @@ def _why_none_is_held(agents: Sequence[Agent]) -> list[str]:
     """Why beats are skipped, once for all whom one reason stops: only the person mends a refused key."""
     stopped: dict[str, list[str]] = {}
     for agent in agents:
-        if agent.pulse is not None and agent.pulse.outcome == "skipped" and agent.state == "ready":
-            stopped.setdefault(agent.pulse.why, []).append(agent.name)
+        if agent.pulse is not None and agent.pulse.outcome == "skipped" and agent.listed.state == "ready":
+            stopped.setdefault(agent.pulse.why, []).append(agent.listed.name)
     return [f"{', '.join(names)}: no pulse is held: {why}" for why, names in stopped.items()]
 
 

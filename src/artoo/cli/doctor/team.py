@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
@@ -43,24 +42,17 @@ async def team(config: Config) -> list[Finding]:
 
 
 async def _agents(config: Config) -> AsyncGenerator[Finding]:
-    from artoo.agents.patrol.parser import patrol_problems
-    from artoo.cli.commands.agent_command import FOLDER_GONE, RETIRED, listed
     from artoo.team.office import open_office
+    from artoo.team.roster import Standing, roster
 
     async with open_office(config) as office:
-        rows, problems = await listed(office)
-        folders = (await asyncio.to_thread(office.folders)).agents
-    retired = {row.name for row in rows if row.state == RETIRED}
-    for row in rows:
-        if row.state in (FOLDER_GONE, RETIRED):
-            continue  # told below, with what can be done; or nothing is to be done
-        ready = row.state in ("ready", "paused")
-        detail = row.state + (f": {row.detail}" if row.detail else "")
-        remedy = "" if ready else f"read its identity, then: artoo agent accept {row.name}"
-        yield Finding(f"agent {row.name}", State.OK if ready else State.WARN, detail, remedy)
+        agents, problems = await roster(office)
+    for each in agents:
+        if each.state in (Standing.FOLDER_GONE, Standing.RETIRED):
+            continue  # a problem says what can be done; or nothing is to be done
+        ready = each.state in (Standing.READY, Standing.PAUSED)
+        detail = each.state + (f": {each.detail}" if each.detail else "")
+        remedy = "" if ready else f"read its identity, then: artoo agent accept {each.name}"
+        yield Finding(f"agent {each.name}", State.OK if ready else State.WARN, detail, remedy)
     for problem in problems:
-        yield Finding("agents", State.WARN, problem, "mend it, or remove the folder")
-    for folder in (one for one in folders if one.name not in retired):
-        for problem in await asyncio.to_thread(patrol_problems, folder.heartbeat):
-            remedy = "correct the file; a running artoo serve reads it anew"
-            yield Finding(f"patrol {folder.name}", State.WARN, problem, remedy)
+        yield Finding("agents", State.WARN, problem, "correct it; a running artoo serve reads the file anew")
