@@ -79,14 +79,19 @@ class Machines(Stored):
         self, writing: Writing, machine: str, program: str, projects: Collection[str], *, worker: bool = False
     ) -> None:
         """Note that a machine is at work. `program`: its version of artoo."""
-        listed = json.dumps(sorted(projects), ensure_ascii=False)
-        now = {
-            "program": program + (_WORKER if worker else ""),
-            "projects": listed,
-            "last_seen_us": writing.steady_us,
-        }
-        if not writing.change("machines", machine, **now):
-            writing.insert("machines", once=True, id=machine, name=machine, first_seen_us=writing.steady_us, **now)
+        listed, now = json.dumps(sorted(projects), ensure_ascii=False), writing.steady_us
+        program += _WORKER if worker else ""
+        if not writing.change("machines", machine, program=program, projects=listed, last_seen_us=now):
+            writing.insert(
+                "machines",
+                once=True,
+                id=machine,
+                name=machine,
+                program=program,
+                projects=listed,
+                first_seen_us=now,
+                last_seen_us=now,
+            )
 
     @reads
     def list(self, reading: Reading) -> tuple[Machine, ...]:
