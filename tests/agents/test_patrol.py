@@ -196,9 +196,9 @@ class Round:
         paths = (self.home / "patrol.sh",)
         store = PatrolStore(self.database, "ada")
         return Patrol(
-            *("ada", paths, store, patrol._sights, self.clock),  # pyright: ignore[reportPrivateUsage]
-            submit=patrol._submit,  # pyright: ignore[reportPrivateUsage]
-            tell=patrol._tell,  # pyright: ignore[reportPrivateUsage]
+            *("ada", paths, store, patrol.sights, self.clock),
+            submit=patrol.submit,
+            tell=patrol.tell,
             run=self._run,
         )
 

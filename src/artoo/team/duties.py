@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from artoo.agents.board.next_task import Allocation
 from artoo.agents.board.rows import TaskClaim
@@ -34,37 +34,36 @@ from artoo.workspace.directory import WorkspaceInUse
 LoadMember = Callable[[], Awaitable[Member]]
 
 
+@dataclass(slots=True)
 class WorkDuty:
     """Implements `artoo.agents.heartbeat.duties.Duty` over board and mailbox.
 
     `load` reads the identity afresh each time.
     """
 
-    name = "work"
-
-    def __init__(self, agent: str, bench: Bench, allocation: Allocation, load: LoadMember) -> None:
-        self._agent = agent
-        self._bench = bench
-        self._allocation = allocation
-        self._load = load
-        self._unjudged: tuple[str, int] | None = None
+    agent: str
+    bench: Bench
+    allocation: Allocation
+    load: LoadMember
+    name: str = "work"
+    _unjudged: tuple[str, int] | None = None
 
     async def due(self) -> str | None:
         """See Duty."""
-        item = await self._allocation.peek(self._agent)
+        item = await self.allocation.peek(self.agent)
         return None if item is None else f"{item.kind} {item.id}"
 
     async def do(self) -> Done:
         """See Duty. An identity that is not the accepted one ends it before anything is taken: the agent is stopped
         then, and has nothing to do until the operator accepts it."""
         try:
-            member = await self._load()
+            member = await self.load()
         except IdentityRefused:
             return Done(items=1)
         except ConfigurationError as error:
             return Done(trouble=str(error))
         try:
-            claim = await self._allocation.next(self._agent)
+            claim = await self.allocation.next(self.agent)
         except (ClaimLost, GovernanceRefused):  # somebody else was faster
             return Done()
         if claim is None:
@@ -80,14 +79,14 @@ class WorkDuty:
 
     async def _turn_to(self, member: Member, claim: TaskClaim | MailClaim) -> Done:
         if isinstance(claim, MailClaim):
-            return await answer(self._bench, member, claim)
+            return await answer(self.bench, member, claim)
         reviews = claim.task.state is BoardState.REVIEW
-        done = await (self._review(member, claim) if reviews else work_on(self._bench, member, claim))
+        done = await (self._review(member, claim) if reviews else work_on(self.bench, member, claim))
         return replace(done, bounded=done.items) if _is_bounded(claim.task) else done
 
     async def _review(self, member: Member, claim: TaskClaim) -> Done:
         """A verdict, or none: then the submission waits for the next reviewer."""
-        task, bench = claim.task, self._bench
+        task, bench = claim.task, self.bench
         work = await bench.office.approvals.work(task)
         if work is None:
             reason = "its evidence is not there, so that no agent can judge it"
@@ -100,7 +99,7 @@ class WorkDuty:
             return await self._not_judged(claim, error)
         except TooMuchToJudge as error:
             await bench.office.board.reviews.leave_to_operator(
-                task.id, task.submission, f"{self._agent} cannot judge it: {error}"
+                task.id, task.submission, f"{self.agent} cannot judge it: {error}"
             )
             return Done(items=1)
         except WorkspaceInUse as error:
@@ -119,7 +118,7 @@ class WorkDuty:
 
     async def _not_judged(self, claim: TaskClaim, error: ModelError | BudgetExhausted) -> Done:
         """The endpoint's trouble is waited out. What this model cannot judge is not asked for ever: others wait."""
-        task, bench = claim.task, self._bench
+        task, bench = claim.task, self.bench
         endpoint = isinstance(error, ModelUnreachable) or (
             isinstance(error, ModelRefused) and not error.of_this_prompt
         )
@@ -132,13 +131,13 @@ class WorkDuty:
         if first and isinstance(error, ModelAnswerInvalid):
             await bench.office.board.reviews.let_go(claim)
         else:
-            reason = f"{self._agent} cannot judge it: {error}"
+            reason = f"{self.agent} cannot judge it: {error}"
             await bench.office.board.reviews.leave_to_operator(task.id, task.submission, reason)
         return Done(items=1, llm_calls=1)
 
     async def _let_go(self, claim: TaskClaim | MailClaim, reason: str, *, counted: bool = False) -> None:
         """Gives back what this agent may not go on with."""
-        bench = self._bench
+        bench = self.bench
         try:
             if isinstance(claim, MailClaim):
                 await bench.office.mailbox.release(claim)

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -35,27 +36,18 @@ from artoo.runtime.config.seed_config import AgentMemory
 from artoo.runtime.memory.shared_memory import NO_TASK
 
 
+@dataclass(slots=True)
 class Minds:
     """One for the team. `small_model`: prompts hold only the knowledge that is closest to the request."""
 
-    def __init__(
-        self,
-        database: Database,
-        artoo: Artoo,
-        clock: Clock,
-        ids: Ids,
-        settings: AgentMemory,
-        *,
-        small_model: bool,
-    ) -> None:
-        self._database = database
-        self._artoo = artoo
-        self._clock = clock
-        self._ids = ids
-        self._settings = settings
-        self._small_model = small_model
-        self._folders: dict[str, AgentFolder] = {}
-        self._speaking: Port | None = None
+    database: Database
+    artoo: Artoo
+    clock: Clock
+    ids: Ids
+    settings: AgentMemory
+    small_model: bool
+    _folders: dict[str, AgentFolder] = field(default_factory=dict[str, AgentFolder])
+    _speaking: Port | None = None
 
     def enter(self, folder: AgentFolder) -> None:
         """An agent that has a memory from now on."""
@@ -67,8 +59,8 @@ class Minds:
             text = await asyncio.to_thread(read_text, self._knowledge(agent))
         except (OSError, UnicodeDecodeError):
             return ""
-        most = self._settings.semantic.max_curated_chars
-        return relevant(text, request, min(most, SMALL_MODEL_CHARACTERS) if self._small_model else most)
+        most = self.settings.semantic.max_curated_chars
+        return relevant(text, request, min(most, SMALL_MODEL_CHARACTERS) if self.small_model else most)
 
     async def remember(self, agent: str, session: Session, request: str, result: FinalResult) -> None:
         """Keeps a finished session and what it teaches, once. Raises ActivityStoreError."""
@@ -80,13 +72,13 @@ class Minds:
 
     def dream_cycle(self, agent: str) -> DreamCycle:
         """The agent's duty to consolidate what it has seen, worded by the brain where memory may ask it."""
-        semantic = self._settings.semantic
+        semantic = self.settings.semantic
         return DreamCycle(
             agent,
             self._store(agent),
             self._knowledge(agent),
-            self._clock,
-            self._ids,
+            self.clock,
+            self.ids,
             promote=self._promote,
             word=self._word(),
             settings=DreamSettings(
@@ -97,7 +89,7 @@ class Minds:
         )
 
     async def _promote(self, promotion: Promotion) -> None:
-        memory = await self._artoo.memory()
+        memory = await self.artoo.memory()
         if memory is not None:
             megram = megram_of(promotion)
             memory.remember.write(megram)
@@ -106,19 +98,19 @@ class Minds:
 
     def _word(self) -> Word | None:
         """Who words what an agent has learnt, on memory's own budget; None: code alone."""
-        model = self._artoo.upkeep
-        return None if model is None else model_wording(Asker(self._port, model, self._clock, Tier.BRAIN))
+        model = self.artoo.upkeep
+        return None if model is None else model_wording(Asker(self._port, model, self.clock, Tier.BRAIN))
 
     @property
     def _port(self) -> Port:
         """The slow loop's place on the stream; it speaks, and hears nothing."""
         if self._speaking is None:
-            self._speaking = self._artoo.bus.port(Role.DREAMER, NO_TASK)
-            self._artoo.bus.close_task(NO_TASK)
+            self._speaking = self.artoo.bus.port(Role.DREAMER, NO_TASK)
+            self.artoo.bus.close_task(NO_TASK)
         return self._speaking
 
     def _store(self, agent: str) -> CognitionStore:
-        return CognitionStore(self._database, agent, self._settings.episodic.session_retention_days)
+        return CognitionStore(self.database, agent, self.settings.episodic.session_retention_days)
 
     def _knowledge(self, agent: str) -> Path:
         return self._folders[agent].identity.parent / KNOWLEDGE

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -44,38 +44,26 @@ class DreamSettings:
     characters: int = 15_000
 
 
+@dataclass(slots=True)
 class DreamCycle:
     """Implements `Duty` for one agent. `word` None: code words what it promotes, and no model is ever called."""
 
-    name = "dream cycle"
-
-    def __init__(
-        self,
-        agent: str,
-        store: CognitionStore,
-        knowledge: Path,
-        clock: Clock,
-        ids: Ids,
-        *,
-        promote: Promote,
-        word: Word | None = None,
-        settings: DreamSettings | None = None,
-    ) -> None:
-        self._agent = agent
-        self._store = store
-        self._knowledge = knowledge
-        self._clock = clock
-        self._ids = ids
-        self._promote = promote
-        self._word = word
-        self._settings = settings if settings is not None else DreamSettings()
-        self._next_try = 0.0
+    agent: str
+    store: CognitionStore
+    knowledge: Path
+    clock: Clock
+    ids: Ids
+    promote: Promote
+    word: Word | None = None
+    settings: DreamSettings = field(default_factory=DreamSettings)
+    name: str = "dream cycle"
+    _next_try: float = 0.0
 
     async def due(self) -> str | None:
         """See Duty. Raises ActivityStoreError."""
-        if self._clock.monotonic() < self._next_try:
+        if self.clock.monotonic() < self._next_try:
             return None
-        return self._reason(await self._store.buffer())
+        return self._reason(await self.store.buffer())
 
     async def do(self) -> Done:
         """See Duty."""
@@ -87,43 +75,43 @@ class DreamCycle:
 
         Raises ActivityStoreError; then nothing has changed.
         """
-        if (pending := await self._store.pending()) is not None:
+        if (pending := await self.store.pending()) is not None:
             return await self._finished(pending)
         try:
-            current = await asyncio.to_thread(read_text, self._knowledge)
+            current = await asyncio.to_thread(read_text, self.knowledge)
         except (OSError, UnicodeDecodeError) as error:
-            return await self._put_off(f"{self._knowledge} cannot be read: {error}")
-        snapshot = await self._store.snapshot()
+            return await self._put_off(f"{self.knowledge} cannot be read: {error}")
+        snapshot = await self.store.snapshot()
         fresh = [seen for seen in snapshot.observations if not seen.counted]
         patterns = await asyncio.to_thread(counted, snapshot.patterns, fresh)
         patterns, calls = await self._worded(patterns)
         standing, pending = planned(
-            self._agent,
+            self.agent,
             patterns,
             current,
-            self._clock.now(),
-            ids=[self._ids.new() for each in patterns if each.ripe],
-            limit=self._settings.characters,
+            self.clock.now(),
+            ids=[self.ids.new() for each in patterns if each.ripe],
+            limit=self.settings.characters,
             observations=len(snapshot.observations),
             llm_calls=calls,
         )
-        return await self._finished(await self._store.commit(snapshot.last, standing, pending))
+        return await self._finished(await self.store.commit(snapshot.last, standing, pending))
 
     def _reason(self, buffer: Buffer) -> str | None:
         if buffer.pending:
             return "a cycle that was cut off"
-        if buffer.uncounted and buffer.observations >= self._settings.most_observations:
+        if buffer.uncounted and buffer.observations >= self.settings.most_observations:
             return f"{buffer.observations} observations"
         if not (buffer.uncounted or buffer.expired):
             return None
-        since, now = buffer.last_cycle_at or buffer.oldest_at, self._clock.now()
-        if since is None or since > now or now - since >= self._settings.interval:
+        since, now = buffer.last_cycle_at or buffer.oldest_at, self.clock.now()
+        if since is None or since > now or now - since >= self.settings.interval:
             return "its time has come"
         return None
 
     async def _worded(self, patterns: Sequence[Pattern]) -> tuple[tuple[Pattern, ...], int]:
         """Lets the model word what becomes knowledge now, once a pattern; without it, code's wording stays."""
-        if self._word is None:
+        if self.word is None:
             return tuple(patterns), 0
         worded = {each.id: each for each in patterns}
         ripe = [each for each in patterns if each.ripe and not each.wording][:MOST_WORDINGS]
@@ -131,7 +119,7 @@ class DreamCycle:
         for each in ripe:
             calls += 1
             try:
-                wording = await self._word(each.text)
+                wording = await self.word(each.text)
             except (ModelError, BudgetExhausted):
                 break
             worded[each.id] = replace(each, wording=wording or "")
@@ -140,18 +128,18 @@ class DreamCycle:
     async def _finished(self, pending: PendingDream) -> DreamCycleReport:
         """The file, then shared memory, then the report. Every step may be done twice."""
         try:
-            await asyncio.to_thread(_write_knowledge, self._knowledge, pending, self._settings.characters)
+            await asyncio.to_thread(_write_knowledge, self.knowledge, pending, self.settings.characters)
             for promotion in pending.promotions:
-                await self._promote(promotion)
+                await self.promote(promotion)
         except (OSError, UnicodeDecodeError, MemoryStoreError) as error:
             return await self._put_off(f"what was learnt is kept and will be written later: {error}")
-        await self._store.settle(pending.report)
+        await self.store.settle(pending.report)
         return pending.report
 
     async def _put_off(self, error: str) -> DreamCycleReport:
-        self._next_try = self._clock.monotonic() + RETRY_SECONDS
-        report = DreamCycleReport(agent=self._agent, at=self._clock.now(), observations=0, error=error)
-        await self._store.tell(report)
+        self._next_try = self.clock.monotonic() + RETRY_SECONDS
+        report = DreamCycleReport(agent=self.agent, at=self.clock.now(), observations=0, error=error)
+        await self.store.tell(report)
         return report
 
 

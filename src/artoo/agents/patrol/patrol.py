@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -63,41 +63,29 @@ class _Due:
     source: str
 
 
+@dataclass(slots=True)
 class Patrol:
     """Implements `Duty` for one agent. `paths`: its own HEARTBEAT.md and the routine of the whole home.
 
     Files may change at any time. What of them cannot be used is told once, with file and line; the rest goes on.
+    `run` None: routines that are scripts are not run.
     """
 
-    name = "patrol"
-
-    def __init__(
-        self,
-        agent: str,
-        paths: Sequence[Path],
-        store: PatrolStore,
-        sights: Looking,
-        clock: Clock,
-        *,
-        submit: Submit,
-        tell: Tell,
-        run: RunScript | None = None,
-    ) -> None:
-        """`run` None: routines that are scripts are not run."""
-        self._run = run
-        self._scripted: dict[str, tuple[PatrolItem, str]] = {}
-        self._told: dict[Path, tuple[Problem, ...]] = {}
-        self._agent = agent
-        self._paths = tuple(paths)
-        self._store = store
-        self._sights = sights
-        self._clock = clock
-        self._submit = submit
-        self._tell = tell
-        self._items: dict[str, tuple[PatrolItem, str]] = {}
-        self._version: str | None = None
-        self._found: deque[_Due] = deque()
-        self._next_look = 0.0
+    agent: str
+    paths: Sequence[Path]
+    store: PatrolStore
+    sights: Looking
+    clock: Clock
+    submit: Submit
+    tell: Tell
+    run: RunScript | None = None
+    name: str = "patrol"
+    _items: dict[str, tuple[PatrolItem, str]] = field(default_factory=dict[str, tuple[PatrolItem, str]])
+    _scripted: dict[str, tuple[PatrolItem, str]] = field(default_factory=dict[str, tuple[PatrolItem, str]])
+    _told: dict[Path, tuple[Problem, ...]] = field(default_factory=dict[Path, tuple[Problem, ...]])
+    _version: str | None = None
+    _found: deque[_Due] = field(default_factory=deque["_Due"])
+    _next_look: float = 0.0
 
     async def due(self) -> str | None:
         """See Duty. Looks at files and conditions at most every 30 s. What was found due and has left the
@@ -107,27 +95,27 @@ class Patrol:
             await self._reread()
             known = self._items | self._scripted
             self._found = deque(one for one in self._found if one.item.key in known)
-        if not self._found and self._clock.monotonic() >= self._next_look:
-            self._next_look = self._clock.monotonic() + SHORTEST_LOOK
+        if not self._found and self.clock.monotonic() >= self._next_look:
+            self._next_look = self.clock.monotonic() + SHORTEST_LOOK
             await self._look()
         return f"{len(self._found)} due" if self._found else None
 
     async def do(self) -> Done:
         """See Duty: takes up the next due item."""
         found = self._found.popleft()
-        now = self._clock.now()
+        now = self.clock.now()
         key = found.state.open_key or f"patrol-{microseconds(now)}-{found.item.key}"  # its beginning names it
         taken = ItemState(now, found.mark, key)
-        await self._store.put(found.item.key, taken)
+        await self.store.put(found.item.key, taken)
         before = await self._files(found.item)
-        done = await self._submit(PatrolRequest(key, found.item.request, found.source))
+        done = await self.submit(PatrolRequest(key, found.item.request, found.source))
         if done.throttled is None and done.trouble is None:
             seen = await self._seen(found, before, done.made)
-            await self._store.put(found.item.key, replace(taken, seen=seen, open_key=None))
+            await self.store.put(found.item.key, replace(taken, seen=seen, open_key=None))
         return done
 
     async def _files(self, item: PatrolItem) -> Mapping[str, str]:
-        return {} if item.when is None else await self._sights.files(item.when)
+        return {} if item.when is None else await self.sights.files(item.when)
 
     async def _seen(self, found: _Due, before: Mapping[str, str], made: Collection[str]) -> str:
         """What the run itself made is nothing new to its item; what anybody else changed meanwhile is."""
@@ -148,11 +136,11 @@ class Patrol:
         await self._reread()
         whole = await self._ask_scripts()
         items = self._items | self._scripted
-        states = await self._store.states() if items or self._scripts else {}
-        now = self._clock.now()
+        states = await self.store.states() if items or self._scripts else {}
+        now = self.clock.now()
         for key, state in states.items():
             if whole and key.startswith(PRINTED) and key not in items and state.seen:
-                await self._store.put(key, replace(state, seen=""))
+                await self.store.put(key, replace(state, seen=""))
         for key, (item, source) in items.items():
             found = await self._judge(item, states.get(key, ItemState()), now, source)
             if found is not None:
@@ -167,16 +155,16 @@ class Patrol:
             return None
         if item.when is None:
             return _Due(item, state, "", source)
-        mark = await self._sights.mark(item.when)
+        mark = await self.sights.mark(item.when)
         if isinstance(item.when, NOTED_FIRST):
             mark = mark or _ABSENT
             if not state.seen:
-                await self._store.put(item.key, replace(state, seen=mark))
+                await self.store.put(item.key, replace(state, seen=mark))
                 return None
         if mark == state.seen:
             return None
         if not mark:
-            await self._store.put(item.key, replace(state, seen=""))
+            await self.store.put(item.key, replace(state, seen=""))
             return None
         return _Due(item, state, mark, source)
 
@@ -185,13 +173,13 @@ class Patrol:
         if item.every is None or state.last_at is None:
             return True
         if state.last_at > now:
-            await self._store.put(item.key, replace(state, last_at=now))
+            await self.store.put(item.key, replace(state, last_at=now))
             return False
         return now - state.last_at >= item.every.interval
 
     @property
     def _scripts(self) -> tuple[Path, ...]:
-        return () if self._run is None else tuple(path for path in self._paths if is_script(path))
+        return () if self.run is None else tuple(path for path in self.paths if is_script(path))
 
     async def _ask_scripts(self) -> bool:
         """Runs the routines that are scripts; what is wrong with one is told when it changes.
@@ -201,37 +189,37 @@ class Patrol:
         whole = True
         found: dict[str, tuple[PatrolItem, str]] = {}
         for path in self._scripts:
-            text = PatrolText() if self._run is None else await printed_by(path, self._run)
+            text = PatrolText() if self.run is None else await printed_by(path, self.run)
             found |= {item.key: (item, f"{path}:{item.line}") for item in text.items}
             whole = whole and not text.problems
             # At the first look too: an earlier process may have noted a problem.
             if self._told.get(path) != text.problems:
                 self._told[path] = text.problems
-                await self._store.note_problem(str(path), "; ".join(problem.text for problem in text.problems))
+                await self.store.note_problem(str(path), "; ".join(problem.text for problem in text.problems))
                 for problem in text.problems:
                     await self._refuse(path, problem)
         self._scripted = found
         return whole
 
     async def _reread(self) -> None:
-        version = await asyncio.to_thread(_version, self._paths)
+        version = await asyncio.to_thread(_version, self.paths)
         if version == self._version:
             return
         items: dict[str, tuple[PatrolItem, str]] = {}
-        for path in self._paths:
+        for path in self.paths:
             if is_script(path):
                 continue
             text = await asyncio.to_thread(read_patrol, path)
             items |= {item.key: (item, f"{path}:{item.line}") for item in text.items if item.key not in items}
             for problem in text.problems:
                 await self._refuse(path, problem)
-        await self._store.forget_oldest(items)
+        await self.store.forget_oldest(items)
         self._items, self._version = items, version
 
     async def _refuse(self, path: Path, problem: Problem) -> None:
-        at = self._clock.now()
-        await self._tell(
-            PatrolRefused(agent=self._agent, path=str(path), line=problem.line, problem=problem.text, at=at)
+        at = self.clock.now()
+        await self.tell(
+            PatrolRefused(agent=self.agent, path=str(path), line=problem.line, problem=problem.text, at=at)
         )
 
 
