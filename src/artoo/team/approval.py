@@ -58,28 +58,20 @@ class Ruling:
     proposal: Proposal | None = None
 
 
+@dataclass
 class Approvals:
     """Approves and rejects submissions that may hold files.
 
-    `allow` are the configured standing permissions, `mode` says what may take effect unasked.
+    `allow` are the configured standing permissions, `mode` says what may take effect unasked. `machine`: this one,
+    where several share the database; `exchange` brings what another one made.
     """
 
-    def __init__(
-        self,
-        board: Board,
-        submissions: Submissions,
-        allow: Sequence[str],
-        mode: ApplyMode,
-        machine: str = "",
-        exchange: Exchange | None = None,
-    ) -> None:
-        """`machine`: this one, where several share the books; `exchange` brings what another one made."""
-        self._machine = machine
-        self._exchange = exchange
-        self._board = board
-        self._submissions = submissions
-        self._allow = tuple(allow)
-        self._mode = mode
+    board: Board
+    submissions: Submissions
+    allow: Sequence[str]
+    mode: ApplyMode
+    machine: str = ""
+    exchange: Exchange | None = None
 
     async def look(self, task: BoardTask) -> Proposal | None:
         """What the task's latest submission would change here; None: it has no files.
@@ -92,8 +84,8 @@ class Approvals:
 
     async def work(self, task: BoardTask) -> SubmittedWork | None:
         """The evidence of the latest submission, wherever it was made; None: there is none that can be read."""
-        if self._exchange is not None:
-            return await self._exchange.work(task)
+        if self.exchange is not None:
+            return await self.exchange.work(task)
         return await asyncio.to_thread(self._papers(task).work)
 
     @asynccontextmanager
@@ -120,10 +112,10 @@ class Approvals:
         """
         intent = Intent(actor=actor, reason=reason, submission=submission, digest=digest or "")
         # Before its files are looked for: what another machine has approved meanwhile is in no store any more.
-        task = await self._board.get(task_id)
+        task = await self.board.get(task_id)
         check_waiting(task)
         async with self._ruling(task_id), self._at_hand(task):
-            claim = await self._board.reviews.take(task_id, actor)
+            claim = await self.board.reviews.take(task_id, actor)
             if claim.task.submission != submission:
                 raise ClaimLost(
                     f"Task {task_id}: what was reviewed is submission {submission}, what waits is"
@@ -134,7 +126,7 @@ class Approvals:
     async def pass_by_policy(self, task: BoardTask) -> Ruling:
         """Approves what trust leaves unreviewed, if Law 1 lets it; nothing, when that was decided meanwhile."""
         async with self._ruling(task.id):
-            now = await self._board.get(task.id)
+            now = await self.board.get(task.id)
             if now.state is not BoardState.REVIEW or now.submission != task.submission:
                 return Ruling(now, completed=now.state is BoardState.COMPLETED)
             return await self._rule(now, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
@@ -142,8 +134,8 @@ class Approvals:
     async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
         """Rejects; the work stays in its workspace, for the next attempt. An interrupted approval is undone."""
         async with self._ruling(task_id):
-            task = await self._board.get(task_id)
-            rejected = await self._board.reviews.reject(task_id, actor, reasons, submission=submission)
+            task = await self.board.get(task_id)
+            rejected = await self.board.reviews.reject(task_id, actor, reasons, submission=submission)
             papers = self._papers(task)
             intent = await asyncio.to_thread(papers.noted)
             if intent is not None:
@@ -168,17 +160,17 @@ class Approvals:
 
     async def _begun_here(self) -> list[BoardTask]:
         """What waits with files of this machine, and what this machine may apply, whoever made it."""
-        waiting = await self._board.list({BoardState.REVIEW}, limit=MOST_TASKS)
-        found = {task.id: task for task in waiting if task.made_on == self._machine}
-        if self._exchange is not None:
-            for kept in await self._exchange.differences.of_machine(self._machine):
-                if kept.applying == self._machine and kept.task not in found:
-                    found[kept.task] = await self._board.get(kept.task)
+        waiting = await self.board.list({BoardState.REVIEW}, limit=MOST_TASKS)
+        found = {task.id: task for task in waiting if task.made_on == self.machine}
+        if self.exchange is not None:
+            for kept in await self.exchange.differences.of_machine(self.machine):
+                if kept.applying == self.machine and kept.task not in found:
+                    found[kept.task] = await self.board.get(kept.task)
         return list(found.values())
 
     async def _finish(self, task_id: str) -> bool:
         async with self._ruling(task_id, patience=0.0):
-            task = await self._board.get(task_id)
+            task = await self.board.get(task_id)
             papers = self._papers(task)
             intent = await asyncio.to_thread(papers.noted)
             if task.state is not BoardState.REVIEW:
@@ -193,7 +185,7 @@ class Approvals:
             if (
                 self._is_elsewhere(task)
                 or task.reviewer == OPERATOR
-                or not await self._board.reviews.passes(task_id)
+                or not await self.board.reviews.passes(task_id)
             ):
                 return False
             intent = Intent(actor=POLICY, reason="", submission=task.submission, digest="")
@@ -201,35 +193,35 @@ class Approvals:
 
     def _at_hand(self, task: BoardTask) -> AbstractAsyncContextManager[None]:
         """Another machine's submission, laid over the files here for as long as it is looked at."""
-        return nullcontext() if self._exchange is None else self._exchange.at_hand(task)
+        return nullcontext() if self.exchange is None else self.exchange.at_hand(task)
 
     def _is_elsewhere(self, task: BoardTask) -> bool:
-        return self._exchange is not None and self._exchange.is_elsewhere(task)
+        return self.exchange is not None and self.exchange.is_elsewhere(task)
 
     async def _take(self, task: BoardTask) -> None:
         """Files take effect on one machine. Raises ClaimLost when that is another one."""
-        if self._exchange is not None:
-            await self._exchange.differences.take(task.id, task.submission)
+        if self.exchange is not None:
+            await self.exchange.differences.take(task.id, task.submission)
 
     async def _let_go_if_untouched(self, task: BoardTask) -> None:
         """Another machine may apply it, unless something of it took effect here by hand."""
-        if self._exchange is None or await asyncio.to_thread(took_effect, self._submissions, task.id):
+        if self.exchange is None or await asyncio.to_thread(took_effect, self.submissions, task.id):
             return
         await self._let_go(task)
 
     async def _let_go(self, task: BoardTask) -> None:
-        if self._exchange is not None:
-            await self._exchange.differences.let_go(task.id, task.submission)
+        if self.exchange is not None:
+            await self.exchange.differences.let_go(task.id, task.submission)
 
     def _papers(self, task: BoardTask) -> Submission:
-        return self._submissions.of(task.id, task.submission)
+        return self.submissions.of(task.id, task.submission)
 
     async def _proposal(self, task: BoardTask) -> Proposal | None:
-        return await asyncio.to_thread(propose, self._submissions, task.id, self._mode) if task.submission else None
+        return await asyncio.to_thread(propose, self.submissions, task.id, self.mode) if task.submission else None
 
     async def _rule(self, task: BoardTask, intent: Intent) -> Ruling:
         if intent.actor == POLICY and (why := await self._why_a_claim(task)):
-            left = await self._board.reviews.leave_to_operator(task.id, task.submission, why)
+            left = await self.board.reviews.leave_to_operator(task.id, task.submission, why)
             return Ruling(left, waiting=True, why=(why,))
         papers, proposal = self._papers(task), await self._proposal(task)
         if proposal is None:
@@ -238,7 +230,7 @@ class Approvals:
             except SandboxError as error:
                 if intent.actor != POLICY:
                     raise
-                left = await self._board.reviews.leave_to_operator(task.id, task.submission, str(error))
+                left = await self.board.reviews.leave_to_operator(task.id, task.submission, str(error))
                 return Ruling(left, waiting=True, why=(str(error),))
             return Ruling(await self._complete(task, intent), completed=True)
         if proposal.conflicts:
@@ -266,8 +258,8 @@ class Approvals:
 
     async def _permitted(self, proposal: Proposal) -> str:
         """The standing permissions that together cover everything that needs a yes; empty when they do not."""
-        policies = Policies.parse(self._allow, proposal.project, Path.home().resolve())
-        answer = await Answers(policies, mode=self._mode).answer(proposal.question)
+        policies = Policies.parse(self.allow, proposal.project, Path.home().resolve())
+        answer = await Answers(policies, mode=self.mode).answer(proposal.question)
         return answer.by if answer.consent.is_yes else ""
 
     def _require_no_files(self, task: BoardTask, papers: Submission) -> None:
@@ -277,7 +269,7 @@ class Approvals:
         The operator may have applied them by hand, in parts too (`artoo apply`).
         """
         work = papers.work()
-        if (work is not None and not work.digest) or took_effect(self._submissions, task.id):
+        if (work is not None and not work.digest) or took_effect(self.submissions, task.id):
             return
         gone = "the papers of what it handed in are" if work is None else "what it handed in is"
         raise SandboxError(
@@ -288,7 +280,7 @@ class Approvals:
     async def _carry_out(self, task: BoardTask, papers: Submission, intent: Intent) -> Ruling:
         """The files, then the move. What cannot be applied any more is sent back."""
         try:
-            conflicts = await asyncio.to_thread(carry_out, self._submissions, task.id, intent)
+            conflicts = await asyncio.to_thread(carry_out, self.submissions, task.id, intent)
         except SandboxError:
             await self._given_up(task, papers)
             raise
@@ -298,7 +290,7 @@ class Approvals:
         try:
             done = await self._complete(task, intent)
         except GovernanceRefused:
-            if (await self._board.get(task.id)).state is not BoardState.COMPLETED:
+            if (await self.board.get(task.id)).state is not BoardState.COMPLETED:
                 await asyncio.to_thread(self._take_back, task, papers, intent)
                 await self._let_go(task)
             raise
@@ -311,25 +303,25 @@ class Approvals:
 
     def _take_back(self, task: BoardTask, papers: Submission, intent: Intent) -> None:
         """The board no longer wants it: as if it had not been applied."""
-        if took_effect(self._submissions, task.id, intent.digest):
-            undo(self._submissions.home, task.id)
+        if took_effect(self.submissions, task.id, intent.digest):
+            undo(self.submissions.home, task.id)
         papers.forget_approval()
 
     async def _complete(self, task: BoardTask, intent: Intent) -> BoardTask:
         if intent.actor == POLICY:
-            return await self._board.reviews.pass_by_policy(task.id, intent.submission)
-        return await self._board.reviews.approve(task.id, intent.actor, intent.reason, submission=intent.submission)
+            return await self.board.reviews.pass_by_policy(task.id, intent.submission)
+        return await self.board.reviews.approve(task.id, intent.actor, intent.reason, submission=intent.submission)
 
     async def _send_back(self, task: BoardTask, conflicts: Sequence[Conflict]) -> Ruling:
         reasons = f"it cannot be applied, and nothing of it was: {_listed(conflicts)}"
-        return Ruling(await self._board.reviews.send_back(task.id, task.submission, reasons), why=(reasons,))
+        return Ruling(await self.board.reviews.send_back(task.id, task.submission, reasons), why=(reasons,))
 
     async def _left(self, task: BoardTask, intent: Intent, proposal: Proposal) -> Ruling:
         asked = "; ".join(proposal.asks[:_SHOWN])
         more = f" and {len(proposal.asks) - _SHOWN} more" if len(proposal.asks) > _SHOWN else ""
         who = "the trust policy" if intent.actor == POLICY else intent.actor
         reasons = f"{who} would approve, but only the operator may agree to: {asked}{more}"
-        left = await self._board.reviews.leave_to_operator(task.id, task.submission, reasons)
+        left = await self.board.reviews.leave_to_operator(task.id, task.submission, reasons)
         return Ruling(left, waiting=True, why=proposal.asks, proposal=proposal)
 
     @asynccontextmanager
@@ -339,12 +331,12 @@ class Approvals:
         An approval that was written down stays so then, and is finished later.
         """
         async with self._alone(task_id, patience):
-            with writing(self._submissions.workspace(task_id).base):
+            with writing(self.submissions.workspace(task_id).base):
                 yield
 
     def _alone(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AbstractAsyncContextManager[None]:
         """One ruling on a task at a time, over all processes: who reads this one stops nothing else."""
-        return alone(self._submissions.lock(task_id), f"what task {task_id} handed in", patience=patience)
+        return alone(self.submissions.lock(task_id), f"what task {task_id} handed in", patience=patience)
 
 
 def _listed(conflicts: Sequence[Conflict]) -> str:

@@ -34,14 +34,14 @@ class Reply:
     cycle: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class Asking:
     """Questions that are waited for."""
 
-    def __init__(self, database: Database, mailbox: Mailbox, wake: Wake, clock: Clock) -> None:
-        self._database = database
-        self._mailbox = mailbox
-        self._wake = wake
-        self._clock = clock
+    database: Database
+    mailbox: Mailbox
+    wake: Wake
+    clock: Clock
 
     async def ask(
         self,
@@ -57,22 +57,22 @@ class Asking:
 
         Raises MailRefused when it is not even sent.
         """
-        mail = self._mailbox.letter(sender, recipient, text, priority=priority, requires_reply=True)
-        gone = await self._mailbox.gone()
-        end = self._clock.monotonic() + seconds
-        mark = await self._wake.mark(sender)
-        cycle = await self._database.write(lambda writing: _pose(writing, mail, seconds, gone))
+        mail = self.mailbox.letter(sender, recipient, text, priority=priority, requires_reply=True)
+        gone = await self.mailbox.gone()
+        end = self.clock.monotonic() + seconds
+        mark = await self.wake.mark(sender)
+        cycle = await self.database.write(lambda writing: _pose(writing, mail, seconds, gone))
         if cycle:
             return Reply(fallback, missed="cycle", cycle=cycle)
         try:
-            while (left := end - self._clock.monotonic()) > 0:
-                await self._wake.wait(sender, mark, left)
-                mark = await self._wake.mark(sender)
-                if await self._database.read(lambda reading: _answered(reading, mail.id)):
+            while (left := end - self.clock.monotonic()) > 0:
+                await self.wake.wait(sender, mark, left)
+                mark = await self.wake.mark(sender)
+                if await self.database.read(lambda reading: _answered(reading, mail.id)):
                     break
-            reply = await self._database.write(lambda writing: _finish(writing, mail, report=True))
+            reply = await self.database.write(lambda writing: _finish(writing, mail, report=True))
         except BaseException:
-            await self._database.write(lambda writing: _finish(writing, mail, report=False))
+            await self.database.write(lambda writing: _finish(writing, mail, report=False))
             raise
         return Reply(fallback, missed="timeout") if reply is None else Reply(reply.text, reply)
 
