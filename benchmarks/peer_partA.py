@@ -143,7 +143,7 @@ class Task:
 
         return Pair(
             listen(executor, lambda envelope: self._execute(executor, envelope)),
-            lambda: listen(validator, lambda envelope: self._validate(validator, envelope)),
+            listen(validator, lambda envelope: self._validate(validator, envelope)),
             close,
         )
 

@@ -85,9 +85,7 @@ class LabStage(TaskContext):
         self, task_id: str, bus: InProcessBus, minds: Minds, clock: LabClock, ids: Ids, memory: TaskMemory | None
     ) -> None:
         specs = specs_of(minds.world.names)
-        super().__init__(
-            task_id, bus, LabModel(minds, clock), lambda: hands_of(minds, clock, specs), clock, ids, memory
-        )
+        super().__init__(task_id, bus, LabModel(minds, clock), hands_of(minds, clock, specs), clock, ids, memory)
         self._minds = minds
 
     def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:

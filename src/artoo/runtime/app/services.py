@@ -139,6 +139,7 @@ class Workshop:
 
     async def hands(
         self,
+        port: Port,
         workspace: Workspace,
         text: str,
         mode: ApplyMode,
@@ -147,12 +148,12 @@ class Workshop:
         servers: Sequence[McpServer] = (),
         *,
         verify: bool = False,
-    ) -> Callable[[Port], Hands]:
-        """What makes the tools of one task, given the gate's place on the stream; `past`: of a resumed task.
+    ) -> Hands:
+        """Make the tools of one task. `port`: the gate's place on the stream. `past`: of a resumed task.
 
         `mode`: what of the task's difference may take effect unasked; `settling`, if given, decides instead.
         `servers`: MCP servers besides the person's own, whose names go before. `verify`: results need a second way.
-        All that can go wrong goes wrong here: raises ConfigurationError.
+        Raises ConfigurationError.
         """
         from artoo.runtime.app.mcp import sheltered
         from artoo.runtime.changes.startup_recovery import keeping_of
@@ -163,24 +164,20 @@ class Workshop:
         mcp = self._mcp_tools().with_servers(sheltered(servers, self.config))
         home, keeping = self.config.home, keeping_of(self.config)
         known = await self.model.known(Tier.TOOL)
+        durable = partial(self.log.keep, port.task_id)
 
-        def opened(port: Port) -> Hands:
-            durable = partial(self.log.keep, port.task_id)
+        def settle(went_out: Callable[[], tuple[str, ...]]) -> Settling:
+            again = past is not None
+            return settling or Settler(workspace, home, text, mode, keeping, went_out, durable, again)
 
-            def settle(went_out: Callable[[], tuple[str, ...]]) -> Settling:
-                again = past is not None
-                return settling or Settler(workspace, home, text, mode, keeping, went_out, durable, again)
-
-            outfit = Outfit(
-                *(workspace, home, text, self.clock, self.own_tools, self.environ, mcp, durable, past, settle),
-                printing=self._printing(port.task_id),
-                whole_files=not known.small,
-                read_kept=room_for_output(known.window),
-                second_ways=verify or known.small,
-            )
-            return open_hands(outfit, port)
-
-        return opened
+        outfit = Outfit(
+            *(workspace, home, text, self.clock, self.own_tools, self.environ, mcp, durable, past, settle),
+            printing=self._printing(port.task_id),
+            whole_files=not known.small,
+            read_kept=room_for_output(known.window),
+            second_ways=verify or known.small,
+        )
+        return open_hands(outfit, port)
 
     def _printing(self, task_id: str) -> Printing | None:
         if self.on_output is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from artoo.bus.inprocess import InProcessBus
@@ -58,7 +58,7 @@ class ReplayContext(TaskContext):
         self._beyond = hands
         self._specs = offered_tools(recording)
         given = replace(hands, tools=RecordedTools(conductor, self._specs, hands.tools), prepare=None)
-        super().__init__(recording.task_id, bus, model, lambda: given, conductor.clock, ids)
+        super().__init__(recording.task_id, bus, model, given, conductor.clock, ids)
         if memory is not None:
             self._remember = RecordedRemember(conductor, ids, memory.remember if remembers else None)
             self.memory = TaskMemory(memory.recall, self._remember)
@@ -172,7 +172,7 @@ class Beyond:
 
     bus: InProcessBus
     model: Model
-    hands: Callable[[Port], Hands]
+    hands: Callable[[Port], Awaitable[Hands]]
     clock: Clock
     ids: Ids
     memory: TaskMemory | None
@@ -189,7 +189,7 @@ async def taken_up(
         conductor,
         beyond.bus,
         beyond.model,
-        beyond.hands(gate),
+        await beyond.hands(gate),
         beyond.ids,
         _memory(recording, beyond.memory),
     )

@@ -23,6 +23,7 @@ from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.llm.budget import BudgetedModel, cost_of
 from artoo.loops.asking import Standing
+from artoo.ports.bus import Port
 from artoo.ports.spool import Gap
 from artoo.redaction import MARK
 from artoo.runtime.app.budgets import price_list
@@ -38,6 +39,7 @@ from artoo.runtime.replay.stage import Beyond, taken_up
 from artoo.runtime.replay.standing import RESUMABLE, standing, to_drop
 from artoo.runtime.task.agent_context import Behalf
 from artoo.runtime.task.resumable_tasks import only_agents_stopped, stopped_tasks
+from artoo.runtime.task.role_context import Hands
 from artoo.runtime.task.start_task import Begun
 from artoo.runtime.task.task_header import named, own_version, settings_of
 from artoo.runtime.task.task_run import TaskRun
@@ -126,11 +128,15 @@ async def _taken_up(
     memory = await shop.memory(options)
     mode = options.mode(shop.config.apply)
     servers = caller.servers if caller is not None else ()
-    made = await shop.hands(workspace, recording.request.text, mode, past, behalf.settling, servers)
+
+    async def hands(gate: Port) -> Hands:
+        text = recording.request.text
+        return behalf.hands(await shop.hands(gate, workspace, text, mode, past, behalf.settling, servers))
+
     beyond = Beyond(
         bus=shop.bus,
         model=album.shown_to(BudgetedModel(behalf.model(shop.model), budget)),
-        hands=lambda port: behalf.hands(made(port)),
+        hands=hands,
         clock=shop.clock,
         ids=shop.ids,
         memory=memory,

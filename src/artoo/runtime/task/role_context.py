@@ -82,27 +82,19 @@ class TaskContext:
         task_id: str,
         bus: InProcessBus,
         model: Model,
-        hands: Callable[[], Hands],
+        hands: Hands,
         clock: Clock,
         ids: Ids,
         memory: TaskMemory | None = None,
     ) -> None:
-        """`hands` is called once, when first needed. `memory` None: the task neither recalls nor learns."""
+        """`hands`: tools, and sources to be looked at through `eyes`. `memory` None: the task learns nothing."""
         self._task_id = task_id
         self._bus = bus
         self._model = model
         self._ids = ids
-        self._make_hands = hands
-        self._hands: Hands | None = None
+        self.hands = hands
         self.clock = clock
         self.memory: TaskMemory | None = memory
-
-    @property
-    def hands(self) -> Hands:
-        """Tools, and sources to be looked at through `eyes`."""
-        if self._hands is None:
-            self._hands = self._make_hands()
-        return self._hands
 
     def port(self, role: Role, subtask_id: str | None = None) -> Port:
         """Return a role's place on the stream of this task."""

@@ -26,7 +26,7 @@ from artoo.runtime.app.services import Workshop
 from artoo.runtime.changes.settlement_history import with_what_became
 from artoo.runtime.task.agent_context import Behalf
 from artoo.runtime.task.persona import accepted_texts
-from artoo.runtime.task.role_context import Hands, TaskContext
+from artoo.runtime.task.role_context import TaskContext
 from artoo.runtime.task.task_header import opened_as
 from artoo.runtime.task.task_run import TaskRun
 from artoo.tasklog.lock import TaskLock
@@ -96,15 +96,11 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
     demand_eyes(album.images, (settings.brain, settings.tool))
     workspace = behalf.workspace or await shop.workspace(task_id, roots)
     servers = options.caller.servers if options.caller is not None else ()
-    made = await shop.hands(workspace, text, mode, settling=behalf.settling, servers=servers, verify=options.verify)
-    await behalf.began(task_id)
     gate = shop.bus.port(Role.GATE, task_id)
-
-    def hands() -> Hands:
-        return behalf.hands(made(gate))
-
+    made = await shop.hands(gate, workspace, text, mode, None, behalf.settling, servers, verify=options.verify)
+    await behalf.began(task_id)
     budgeted = album.shown_to(BudgetedModel(model, budget))
-    stage = TaskContext(task_id, shop.bus, budgeted, hands, shop.clock, shop.ids, memory)
+    stage = TaskContext(task_id, shop.bus, budgeted, behalf.hands(made), shop.clock, shop.ids, memory)
     task = TaskRun(task_id, stage, settings, budget.cost, answers, raise_limits=budget.raise_limits)
     opened = opened_as(
         settings,

@@ -35,7 +35,6 @@ from artoo.loops.medium.solver import Solver
 from artoo.loops.medium.trajectory import Trajectory
 from artoo.ports.bus import Port
 from artoo.ports.model import Known, Tier
-from artoo.ports.surroundings import Surroundings, SurroundingsSource
 from artoo.ports.tools import ToolSpec
 from artoo.runtime.approvals.consent import Answers, decision_on, plan_shown, question_of
 from artoo.runtime.task.executor_pool import POOL_KINDS, EffectorPool, Pair
@@ -87,8 +86,6 @@ class TaskSettings:
 _ROLES = (Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.META_VALIDATOR, Role.SOLVER)
 _KEPT = {Role.AGENT_VALIDATOR: (0.04, 5.0), Role.META_VALIDATOR: (0.02, 2.5)}
 """Who only confirms: the share of the task's time, and the most seconds, that are left to who comes after."""
-_TURNS_TO_ASK = 2
-"""Turns of the event loop from a role's start until its question is with the operating system."""
 
 
 class Leader(Protocol):
@@ -133,44 +130,30 @@ class TaskRun:
         """Publishes how it runs and the request, and returns the FinalResult; afterwards nothing runs any more.
 
         `claim` makes the task this process's own, before anything of it is in a log that another one could resume.
-        What it raises is raised in an ExceptionGroup.
+        What the roles raise is raised in an ExceptionGroup.
         """
+        claim()
 
-        def begin() -> None:
+        async def begin() -> None:
             self._user.publish(opened)
             self._user.publish(request)
 
-        def look() -> tuple[SurroundingsSource, Coroutine[None, None, None]]:
-            claim()
-            early = EarlyLook(self._stage.hands.whole.surroundings, request.text)
-            return early, early.run()
-
-        return await self._play(begin, look)
+        return await self._play(begin)
 
     async def follow(self, leader: Leader) -> FinalResult:
         """As `run`, for a task that has begun before: its stream up to now comes from `leader`.
 
         Raises what the leader raises, in an ExceptionGroup.
         """
-        return await self._play(_nothing, lambda: (self._stage.hands.whole.surroundings, leader.run()))
+        return await self._play(leader.run)
 
-    async def _play(
-        self,
-        begin: Callable[[], None],
-        look: Callable[[], tuple[SurroundingsSource, Coroutine[None, None, None]]],
-    ) -> FinalResult:
-        """All ports are open before the first message. R1 asks first; hands and the other roles are made while its
-        model thinks (measured: its question leaves 0.6 ms earlier). `look` gives R2's view, and what runs beside.
-        """
+    async def _play(self, begin: Callable[[], Coroutine[None, None, None]]) -> FinalResult:
+        """Run all roles until R7 has spoken. All ports are open before `begin` says the first message."""
         self._ports = {role: self._stage.port(role) for role in _ROLES}
         async with asyncio.TaskGroup() as group:
-            running = [group.create_task(self._perceiver().run())]
+            running: list[asyncio.Task[None]] = []
             try:
-                begin()
-                for _ in range(_TURNS_TO_ASK):
-                    await asyncio.sleep(0)
-                surroundings, beside = look()
-                running += [group.create_task(role) for role in (*self._roles(surroundings), beside)]
+                running += [group.create_task(life) for life in (begin(), *self._roles())]
                 return await self._result(
                     lambda envelope: running.append(group.create_task(self._answer(envelope)))
                 )
@@ -210,8 +193,8 @@ class TaskRun:
             case _:
                 return
 
-    def _roles(self, surroundings: SurroundingsSource) -> list[Coroutine[None, None, None]]:
-        """Every other role's life."""
+    def _roles(self) -> list[Coroutine[None, None, None]]:
+        """Every role's life."""
         stage, settings = self._stage, self._settings
         pool = EffectorPool(stage.inbox(POOL_KINDS), self._pair)
         dispatcher = Dispatcher(self._ports[Role.DISPATCHER], stage.ids(Role.DISPATCHER))
@@ -229,15 +212,16 @@ class TaskRun:
         self._solver = self._made_solver()
         if stage.hands.processes is not None:
             stage.hands.processes.time_left = self._solver.time_left
-        roles = (pool, dispatcher, meta_validator, self._solver)
+        perceiver, planner = self._perceiver(), self._planner()
+        roles = (perceiver, pool, dispatcher, meta_validator, self._solver)
         questions = stage.hands.questions
         asking = (questions,) if questions is not None else ()
-        return [*(role.run() for role in (*asking, *roles)), self._prepared(self._planner(surroundings))]
+        return [*(role.run() for role in (*asking, *roles)), self._prepared(planner)]
 
     def _perceiver(self) -> Perceiver:
         return Perceiver(*self._speaker(Role.PERCEIVER, Tier.BRAIN), always_ask=self._settings.strict_roles)
 
-    def _planner(self, surroundings: SurroundingsSource) -> Planner:
+    def _planner(self) -> Planner:
         stage = self._stage
         port, asker = self._speaker(Role.PLANNER, Tier.BRAIN)
         recall = WatchedRecall(stage.memory.recall, stage.eyes(port)) if stage.memory is not None else None
@@ -245,7 +229,7 @@ class TaskRun:
             port,
             asker,
             self._offered,
-            WatchedSurroundings(surroundings, stage.eyes(port)),
+            WatchedSurroundings(stage.hands.whole.surroundings, stage.eyes(port)),
             Counsel(port, recall, self._settings.project),
             most_subtasks=self._settings.most_subtasks,
             heuristics=self._settings.heuristics,
@@ -314,18 +298,14 @@ class TaskRun:
             asks=self._answers.confirm is not None,
         )
         self._executors.append(executor)
-        ports = [port]
-
-        def validator() -> Coroutine[None, None, None]:
-            port, asker = self._speaker(Role.AGENT_VALIDATOR, Tier.TOOL, key)
-            ports.append(port)
-            return self._validator(port, asker, stage.eyes(port, key), sight).run()
+        validators_port, validators_asker = self._speaker(Role.AGENT_VALIDATOR, Tier.TOOL, key)
+        validator = self._validator(validators_port, validators_asker, stage.eyes(validators_port, key), sight)
 
         def close() -> None:
-            for port in ports:
-                port.close()
+            port.close()
+            validators_port.close()
 
-        return Pair(executor.run(), validator, close)
+        return Pair(executor.run(), validator.run(), close)
 
     def _validator(self, port: Port, asker: Asker, eyes: Eyes, sight: Sight) -> AgentValidator:
         settings = self._settings
@@ -345,45 +325,3 @@ class TaskRun:
         model = stage.model(role, subtask_id, partial(self._time_left, *_KEPT[role]) if role in _KEPT else None)
         known = self._settings.brain if tier is Tier.BRAIN else self._settings.tool
         return port, Asker(port, model, stage.clock, tier, self._standing, known)
-
-
-def _nothing() -> None:
-    """Whoever leads begins."""
-
-
-_TURNS = 3
-"""Turns of the event loop in which R1's own question goes out: the look is a thread, and would compete with it."""
-
-
-class EarlyLook:
-    """R2's view of the surroundings (implements SurroundingsSource).
-
-    R2 cannot plan without the listing, which takes a thread and a millisecond or more (measured: 1.2 to 3.4 ms of a
-    chain of six calls). When R1 asks a model, that time is free. Only R2's first look at the words of the request
-    itself is answered with what was seen then; every other look is taken when it is asked for.
-    """
-
-    def __init__(self, source: SurroundingsSource, request: str) -> None:
-        self._source = source
-        self._request = request
-        self._seen: asyncio.Future[Surroundings] | None = None
-        self._asked = False
-
-    async def run(self) -> None:
-        """Looks, unless R2 was quicker. Run it beside the roles; it ends by itself."""
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
-        if self._asked:
-            return
-        seen = self._seen = asyncio.get_running_loop().create_future()
-        try:
-            seen.set_result(await self._source.look(self._request))
-        finally:
-            seen.cancel()
-
-    async def look(self, request: str) -> Surroundings:
-        """See SurroundingsSource."""
-        first, self._asked = not self._asked, True
-        if first and self._seen is not None and request == self._request:
-            return await self._seen
-        return await self._source.look(request)
