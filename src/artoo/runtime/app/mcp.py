@@ -8,16 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.config.model import Config
 from artoo.tools.approval.ask_first import Asking
 from artoo.tools.approval.gate import Gate
 from artoo.tools.core.registry import Registry
 from artoo.tools.core.to_thread import in_thread
-from artoo.tools.files.unified_diff import plain
 from artoo.tools.mcp.servers import McpServer, Shelter, read_servers
-from artoo.tools.resume.in_flight import digest_of_call
 
 logger = logging.getLogger(__name__)
 PROJECT_FILE = ".mcp.json"
@@ -63,7 +61,7 @@ async def agreed_servers(project: Path, own: tuple[McpServer, ...], gate: Gate) 
         return own
     names = {server.name for server in own}
     fresh = tuple(replace(server, trust_read_only=False) for server in found if server.name not in names)
-    if not fresh or await gate.refusal(_question(project, fresh, gate.origins.language)) is not None:
+    if not fresh or await gate.refusal(_question(project, fresh, gate)) is not None:
         return own
     return (*own, *(_in_project(server, project) for server in fresh))
 
@@ -91,13 +89,11 @@ def _named_once(servers: tuple[McpServer, ...]) -> tuple[McpServer, ...]:
     return tuple({server.name: server for server in reversed(servers)}.values())[::-1]
 
 
-def _question(project: Path, servers: tuple[McpServer, ...], language: str) -> ConfirmationRequest:
-    where = str(project / PROJECT_FILE)
-    return ConfirmationRequest(
-        digest=digest_of_call("start", *(repr(server) for server in servers)),
-        title=f"MCP: {', '.join(server.name for server in servers)}",
-        details=tuple(plain(f"$ {server.shown}") for server in servers),
-        source=where,
-        acts=tuple(AskedAct(verb="start", target=server.shown) for server in servers),
-        language=language,
+def _question(project: Path, servers: tuple[McpServer, ...], gate: Gate) -> ConfirmationRequest:
+    return gate.question(
+        ("start", *(repr(server) for server in servers)),
+        f"MCP: {', '.join(server.name for server in servers)}",
+        (f"$ {server.shown}" for server in servers),
+        (("start", server.shown) for server in servers),
+        str(project / PROJECT_FILE),
     )

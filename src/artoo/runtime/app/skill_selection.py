@@ -21,7 +21,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import Roots
@@ -33,8 +33,6 @@ from artoo.tools.context.skills import SKILL_FILE, Found, Skill, read_skill, ski
 from artoo.tools.core.registry import Registry
 from artoo.tools.core.to_thread import in_thread
 from artoo.tools.files.paths import is_within, shown
-from artoo.tools.files.unified_diff import plain
-from artoo.tools.resume.in_flight import digest_of_call
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.files.rooted import real_files
 
@@ -170,7 +168,7 @@ async def _agreed(skills: tuple[Skill, ...], answers: Agreed, roots: Roots, gate
     known = {one.digest: await in_thread(answers.of, one) for one in skills}
     fresh = tuple(one for one in skills if known[one.digest] is None)
     if fresh:
-        question = _question(fresh, roots, gate.origins.language)
+        question = _question(fresh, roots, gate)
         refusal = await gate.refusal(question)
         if (refusal is None and not gate.is_permitted(question)) or (refusal and refusal.by == "person"):
             try:
@@ -181,18 +179,17 @@ async def _agreed(skills: tuple[Skill, ...], answers: Agreed, roots: Roots, gate
     return tuple(one for one in skills if known[one.digest])
 
 
-def _question(skills: tuple[Skill, ...], roots: Roots, language: str) -> ConfirmationRequest:
+def _question(skills: tuple[Skill, ...], roots: Roots, gate: Gate) -> ConfirmationRequest:
     def line(one: Skill) -> str:
         scripts = sum(file.path != SKILL_FILE for file in one.files)
         return f"{shown(one.folder, roots)} ({scripts} files, {one.digest[:_DIGEST_SHOWN]}): {one.description}"
 
-    return ConfirmationRequest(
-        digest=digest_of_call("skill", *(one.digest for one in skills)),
-        title=f"{SKILL_FILE}: {', '.join(one.name for one in skills)}",
-        details=tuple(plain(line(one)) for one in skills),
-        source=str(roots.project),
-        acts=tuple(AskedAct(verb="skill", target=shown(one.folder, roots)) for one in skills),
-        language=language,
+    return gate.question(
+        ("skill", *(one.digest for one in skills)),
+        f"{SKILL_FILE}: {', '.join(one.name for one in skills)}",
+        map(line, skills),
+        (("skill", shown(one.folder, roots)) for one in skills),
+        str(roots.project),
     )
 
 

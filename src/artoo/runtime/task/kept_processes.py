@@ -29,7 +29,7 @@ from artoo.contracts.settling import Ending, Settled
 from artoo.disk.whole import write_whole
 from artoo.ports.confirm import Questions
 from artoo.ports.waiting import waiting_for_a_person
-from artoo.tools.approval.messages import word
+from artoo.tools.approval.messages import command_lines, word
 from artoo.tools.builtin.process import in_a_line
 from artoo.tools.core.processes import Tracked
 from artoo.tools.files.unified_diff import plain
@@ -128,15 +128,11 @@ class LeftRunning:
 
     def _question(self, tracked: Tracked, language: str) -> ConfirmationRequest:
         command = tracked.command
-        lines = command.text.splitlines() or [""]
+        end = word("it runs with your rights, outside the workspace, until it is stopped (artoo stop)", language)
         return ConfirmationRequest(
             digest=digest_of_call("keep", str(self.project), *command.argv),
             title=f"{word('leave it running', language)}: {plain(in_a_line(command.text))}",
-            details=(
-                f"[{plain(str(self.project))}]",
-                *(f"$ {plain(line)}" if number == 0 else f"  {plain(line)}" for number, line in enumerate(lines)),
-                word("it runs with your rights, outside the workspace, until it is stopped (artoo stop)", language),
-            ),
+            details=tuple(map(plain, (f"[{self.project}]", *command_lines(command.text), end))),
             acts=(AskedAct(verb="keep", target=command.text),),
             language=language,
         )

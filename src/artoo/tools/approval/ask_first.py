@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.execution import CallEffects, CallStatus
 from artoo.ports.arguments import as_text
 from artoo.ports.tools import ToolSpec
@@ -16,7 +16,7 @@ from artoo.tools.core.to_thread import in_thread
 from artoo.tools.core.tool import Arguments, Outcome, Tool
 from artoo.tools.files.unified_diff import plain
 from artoo.tools.provenance.taint import Carried, Foreign
-from artoo.tools.resume.in_flight import Announcing, digest_of_call, goes_out
+from artoo.tools.resume.in_flight import Announcing, goes_out
 
 Why = Callable[[Arguments], str | None]
 """Why a call needs a yes; None when it needs none for what it is."""
@@ -77,8 +77,8 @@ class Asking(Announcing):
         if reason is not None or foreign or carried:
             quoted = await in_thread(self.gate.origins.quoted, texts)
             source = _sources((*foreign, *carried, *quoted))
-            question = self._question(arguments, reason, foreign, carried)
-            refusal = await self.gate.refusal(question.model_copy(update={"source": source}))
+            asks = reason is not None or bool(carried)
+            refusal = await self.gate.refusal(self._question(arguments, reason, foreign, source, asks=asks))
             if refusal is not None:
                 return Outcome(
                     status=CallStatus.REFUSED,
@@ -99,23 +99,20 @@ class Asking(Announcing):
         arguments: Arguments,
         reason: str | None,
         foreign: tuple[Foreign, ...],
-        carried: tuple[Carried, ...],
+        source: str | None,
+        *,
+        asks: bool,
     ) -> ConfirmationRequest:
+        """`asks`: the call itself needs consent, and not only whom it would reach."""
         identity = self.identities(arguments)[0]
         act = json.dumps(dict(sorted(arguments.items())), ensure_ascii=True)
-        reached = [AskedAct(verb=one.kind, target=one.name) for one in foreign]
-        own = (
-            [AskedAct(verb="tool", target=f"{identity} {self.target(arguments)}".strip())]
-            if reason or carried
-            else []
-        )
-        language = self.gate.origins.language
-        return ConfirmationRequest(
-            digest=digest_of_call(identity, act),
-            title=f"{word('tool', language)} {identity}",
-            details=tuple(_details(arguments, reason)),
-            acts=(*own, *reached),
-            language=language,
+        own = [("tool", f"{identity} {self.target(arguments)}".strip())] if asks else []
+        return self.gate.question(
+            (identity, act),
+            f"{word('tool', self.gate.language)} {identity}",
+            _details(arguments, reason),
+            (*own, *((one.kind, one.name) for one in foreign)),
+            source,
         )
 
 
@@ -138,7 +135,7 @@ def _details(arguments: Arguments, reason: str | None) -> Iterator[str]:
     """Every argument whole, line by line."""
     for key, value in arguments.items():
         lines = as_text(value).splitlines() or [""]
-        yield f"{plain(key)}: {plain(lines[0])}"
-        yield from (f"  {plain(line)}" for line in lines[1:])
+        yield f"{key}: {lines[0]}"
+        yield from (f"  {line}" for line in lines[1:])
     if reason is not None:
-        yield from (plain(line) for line in reason.splitlines())
+        yield from reason.splitlines()

@@ -89,6 +89,29 @@ class Gate:
         if answer.consent is Consent.ONCE:
             self._granted[act, answer.digest] = answer
 
+    @property
+    def language(self) -> str:
+        """The language in which the user is asked."""
+        return self.origins.language
+
+    def question(
+        self,
+        digest: Sequence[str],
+        title: str,
+        details: Iterable[str],
+        acts: Iterable[tuple[str, str]],
+        source: str | None = None,
+    ) -> ConfirmationRequest:
+        """Return a question about acts (verb and target). `digest`: everything that an answer is bound to."""
+        return ConfirmationRequest(
+            digest=digest_of_call(*digest),
+            title=title,
+            details=tuple(map(plain, details)),
+            acts=tuple(AskedAct(verb=verb, target=target) for verb, target in acts),
+            source=source,
+            language=self.language,
+        )
+
     async def refusal(self, request: ConfirmationRequest) -> Refusal | None:
         """Asks about an act; None when it may happen. A no, and an answer for the task, hold for its rest."""
         act = current_act()
@@ -167,11 +190,9 @@ class Cautions:
         return (each for each in self.listed if each.identity in names and each.target == target)
 
     def _question(self, caution: Caution) -> ConfirmationRequest:
-        language = self.gate.origins.language
-        return ConfirmationRequest(
-            digest=digest_of_call("caution", caution.identity, caution.target),
-            title=f"{word('tool', language)} {plain(caution.identity)} {plain(caution.target)}",
-            details=(plain(caution.reason),),
-            acts=(AskedAct(verb="tool", target=f"{caution.identity} {caution.target}"),),
-            language=language,
+        return self.gate.question(
+            ("caution", caution.identity, caution.target),
+            f"{word('tool', self.gate.language)} {plain(caution.identity)} {plain(caution.target)}",
+            (caution.reason,),
+            (("tool", f"{caution.identity} {caution.target}"),),
         )

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from artoo.contracts.settling import ClassifiedChange
 from artoo.words.catalogue import in_language
+
+
+def command_lines(text: str) -> Iterator[str]:
+    """Yield a command as a terminal shows it: `$` before its first line, the others indented."""
+    first, *others = text.splitlines() or [""]
+    yield f"$ {first}"
+    yield from (f"  {line}" for line in others)
 
 
 def word(text: str, language: str) -> str:

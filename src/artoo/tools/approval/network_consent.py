@@ -8,18 +8,17 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.network import NetworkUsed
 from artoo.ports.workspace import ignore_connection
 from artoo.sandbox.network.allowlist import Destination, not_permitted
 from artoo.sandbox.network.command_proxy import NO_NETWORK
 from artoo.tools.approval.gate import Gate
-from artoo.tools.approval.messages import word
+from artoo.tools.approval.messages import command_lines, word
 from artoo.tools.core.tool import Outcome
 from artoo.tools.files.paths import size_text
-from artoo.tools.files.unified_diff import plain
-from artoo.tools.resume.in_flight import current_act, digest_of_call
+from artoo.tools.resume.in_flight import current_act
 from artoo.tools.shell.network_header import Wanted
 
 _SHOWN = 5
@@ -48,23 +47,18 @@ async def network_refusal(gate: Gate, program: str, text: str, asked: Wanted) ->
 
 
 def _question(gate: Gate, program: str, text: str, asked: Wanted) -> ConfirmationRequest:
-    language = gate.origins.language
-    acts = [AskedAct(verb="network", target=host) for host in asked.listed]
-    acts += [AskedAct(verb="credential", target=name) for name in asked.credentials]
     sources = (f"{one.name}: {one.source}" for one in gate.origins.foreign(asked.listed))
-    return ConfirmationRequest(
-        digest=digest_of_call("network", program, text, str(asked)),
-        title=f"{program}: {word('network', language)} {asked}",
-        details=tuple(_details(text, asked, language)),
-        source="; ".join(dict.fromkeys(sources)) or None,
-        acts=tuple(acts),
-        language=language,
+    return gate.question(
+        ("network", program, text, str(asked)),
+        f"{program}: {word('network', gate.language)} {asked}",
+        _details(text, asked, gate.language),
+        (*(("network", host) for host in asked.listed), *(("credential", name) for name in asked.credentials)),
+        "; ".join(dict.fromkeys(sources)) or None,
     )
 
 
 def _details(text: str, asked: Wanted, language: str) -> Iterator[str]:
-    for number, line in enumerate(text.splitlines() or [""]):
-        yield f"$ {plain(line)}" if number == 0 else f"  {plain(line)}"
+    yield from command_lines(text)
     for host in asked.hosts:
         yield f"{word('network', language)} {host}"
     for name in asked.credentials:

@@ -9,19 +9,19 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from artoo.contracts.changes import Trait
-from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.execution import OUTPUT_KEPT, CallEffects, CallStatus
 from artoo.ports import workspace as ports
 from artoo.ports.printing import unheard
 from artoo.ports.workspace import Ended, Workspace
 from artoo.tools.approval.gate import Gate
-from artoo.tools.approval.messages import word
+from artoo.tools.approval.messages import command_lines, word
 from artoo.tools.approval.network_consent import Network, network_refusal
 from artoo.tools.core.call_changes import CallChanges, Changed
 from artoo.tools.core.command_runner import Command, meant_changes, outcome_of, printed_outcome
@@ -29,7 +29,7 @@ from artoo.tools.core.live_output import Printing, printing_of
 from artoo.tools.core.processes import Listener, Processes, Tracked, ended_or_asking
 from artoo.tools.core.tool import Outcome
 from artoo.tools.files.unified_diff import plain
-from artoo.tools.resume.in_flight import current_act, current_subtask, digest_of_call, goes_out
+from artoo.tools.resume.in_flight import current_act, current_subtask, goes_out
 
 _START_SECONDS = 0.3
 """How long a background start is watched: a command that cannot run at all ends within this time."""
@@ -211,14 +211,13 @@ class WorkspaceCommands:
         )
 
     def _question(self, command: Command, notes: Sequence[str]) -> ConfirmationRequest:
-        language = self.gate.origins.language
-        folder = str(self.workspace.roots.project)
-        return ConfirmationRequest(
-            digest=digest_of_call("unconfined", folder, *command.argv),
-            title=word("run it for real, without a sandbox", language),
-            details=tuple(_details(folder, command.text, notes, language)),
-            acts=(AskedAct(verb="unconfined", target=command.text),),
-            language=language,
+        folder, language = str(self.workspace.roots.project), self.gate.language
+        warning = word("its changes cannot be listed beforehand, nor undone", language)
+        return self.gate.question(
+            ("unconfined", folder, *command.argv),
+            word("run it for real, without a sandbox", language),
+            (f"[{folder}]", *command_lines(command.text), warning, *filter(None, notes)),
+            (("unconfined", command.text),),
         )
 
 
@@ -235,11 +234,3 @@ def _repository_outside(complaints: Sequence[str], roots: Sequence[Path]) -> Pat
     """
     found = (Path(match.group(1)) for line in complaints if (match := _IN_REPOSITORY.search(line)))
     return next((each for each in found if not any(each.is_relative_to(root) for root in roots)), None)
-
-
-def _details(folder: str, text: str, notes: Sequence[str], language: str) -> Iterator[str]:
-    yield f"[{plain(folder)}]"
-    for number, line in enumerate(text.splitlines() or [""]):
-        yield f"$ {plain(line)}" if number == 0 else f"  {plain(line)}"
-    yield word("its changes cannot be listed beforehand, nor undone", language)
-    yield from (plain(note) for note in notes if note)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
+from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.execution import CallEffects, CallStatus, ToolStarted
 from artoo.ports.arguments import as_text
 from artoo.tools.approval.gate import AGAIN, Gate, Refusal
@@ -17,7 +17,7 @@ from artoo.tools.approval.messages import word
 from artoo.tools.core.tool import Arguments, Outcome
 from artoo.tools.files.unified_diff import plain
 from artoo.tools.resume.earlier_runs import Past
-from artoo.tools.resume.in_flight import UnderWay, digest_of_call
+from artoo.tools.resume.in_flight import UnderWay
 
 
 @dataclass(slots=True)
@@ -61,17 +61,14 @@ class Resumed:
                 self.gate.grant_once(act, answer)
 
     def _question(self, started: ToolStarted) -> ConfirmationRequest:
-        language = self.gate.origins.language
+        language = self.gate.language
         lines = started.input.splitlines() or [""]
-        return ConfirmationRequest(
-            digest=digest_of_call("again", started.act, started.digest),
-            title=f"{word('do it again', language)}: {plain(started.tool)}",
-            details=(
-                word("it was under way when artoo died; nobody knows whether it took effect", language),
-                *(plain(line) for line in lines),
-            ),
-            acts=(AskedAct(verb=AGAIN, target=plain(f"{started.tool} {lines[0]}".strip())),),
-            language=language,
+        doubt = word("it was under way when artoo died; nobody knows whether it took effect", language)
+        return self.gate.question(
+            ("again", started.act, started.digest),
+            f"{word('do it again', language)}: {plain(started.tool)}",
+            (doubt, *lines),
+            ((AGAIN, plain(f"{started.tool} {lines[0]}".strip())),),
         )
 
 
