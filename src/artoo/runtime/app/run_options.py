@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 Bound = TypeVar("Bound", int, float)
 
+_WHOLE = ("calls", "tokens")
+"""The budgets that are whole numbers."""
 _MOST = 10**12
 """Of anything: what is beyond it is a mistake, and no log could hold some of it."""
 
@@ -42,7 +45,7 @@ class Budgets:
         """Raises ConfigurationError for what is no number, or no amount that a task could spend."""
         for name in self.__slots__:
             value: object = getattr(self, name)
-            whole = name in ("calls", "tokens")
+            whole = name in _WHOLE
             if value is not None and not _is_amount(value, whole=whole):
                 raise ConfigurationError(f"Budgets({name}={value!r}): it is not {_kind(whole=whole)}")
 
@@ -67,44 +70,28 @@ class Budgets:
     @classmethod
     def parse(cls, lines: Sequence[str]) -> Budgets:
         """Reads `seconds=60,calls=10` lines; a later one wins. Raises ConfigurationError naming the part."""
-        budgets = cls()
-        for part in (part.strip() for line in lines for part in line.split(",")):
-            if part:
-                budgets = _with_part(budgets, part)
-        return budgets
+        values: dict[str, Any] = {}
+        for part in filter(None, (part.strip() for line in lines for part in line.split(","))):
+            name, equals, value = (piece.strip() for piece in part.partition("="))
+            if not equals or name not in cls.__slots__:
+                raise ConfigurationError(
+                    f"--budget {part!r} is not understood; write for example "
+                    "seconds=120,calls=20,tokens=50000,money=0.50"
+                )
+            try:
+                number = float(value.replace("_", ""))
+            except ValueError:
+                number = math.nan
+            values[name] = int(number) if name in _WHOLE and number.is_integer() else number
+            if not _is_amount(values[name], whole=name in _WHOLE):
+                raise ConfigurationError(f"--budget {part!r}: {value!r} is not {_kind(whole=name in _WHOLE)}")
+        return cls(**values)
 
 
 def _narrower(one: Bound | None, other: Bound | None) -> Bound | None:
     if one is None or other is None:
         return other if one is None else one
     return min(one, other)
-
-
-def _with_part(budgets: Budgets, part: str) -> Budgets:
-    """`budgets` with one `name=number` applied."""
-    name, equals, value = (piece.strip() for piece in part.partition("="))
-    known = [entry.name for entry in fields(Budgets)]
-    if not equals or name not in known:
-        raise ConfigurationError(
-            f"--budget {part!r} is not understood; write for example seconds=120,calls=20,tokens=50000,money=0.50"
-        )
-    if name == "seconds":
-        return replace(budgets, seconds=_positive(part, value, whole=False))
-    if name == "money":
-        return replace(budgets, money=_positive(part, value, whole=False))
-    whole = int(_positive(part, value, whole=True))
-    return replace(budgets, calls=whole) if name == "calls" else replace(budgets, tokens=whole)
-
-
-def _positive(part: str, value: str, *, whole: bool) -> float:
-    """A finite number above zero (a whole one for calls and tokens)."""
-    try:
-        number = float(value.replace("_", ""))
-    except ValueError:
-        number = float("nan")
-    if not _is_amount(int(number) if whole and number.is_integer() else number, whole=whole):
-        raise ConfigurationError(f"--budget {part!r}: {value!r} is not {_kind(whole=whole)}")
-    return number
 
 
 def _is_amount(value: object, *, whole: bool) -> bool:
