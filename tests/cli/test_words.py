@@ -25,7 +25,7 @@ from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.runtime.task.conversations import MOST_KEPT, TURNS, open_session
-from artoo.settings.yaml_edit import with_value, without_value
+from artoo.settings.yaml_edit import with_value
 from artoo.testing import Script, ScriptedServer, with_body
 from artoo.words.result import result_words
 
@@ -105,21 +105,6 @@ def test_a_value_finds_its_place(text: str, key: str, expected: str) -> None:
     assert with_value(text, key.split("."), 7) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "# mine\n", "limits:\n  calls: 3  # few\n", "control:\n  # mine\n  delta: 0.1\nlimits:\n  calls: 3\n"],
-)
-@pytest.mark.parametrize("key", ["control.by_type.2024_01_02.delta", "control.epsilon", "apply"])
-def test_what_was_written_is_taken_out(text: str, key: str) -> None:
-    """The file is as it was before, comments included; sections that were there for it alone are gone."""
-    route = key.split(".")
-    assert without_value(with_value(text, route, 7), route) == text
-    with pytest.raises(ConfigurationError, match="does not stand in the file"):
-        without_value(text, route)
-    with pytest.raises(ConfigurationError, match="braces"):
-        without_value("control: {epsilon: 1}\n", ["control", "epsilon"])
-
-
 def test_a_name_with_dots_stands_in_quotes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As those of models do; without quotes each dot leads further in."""
     price = 'prices.models."gpt-4.1"'
@@ -145,18 +130,17 @@ def test_a_long_text_stands_on_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "instead", "out"),
+    ("text", "instead"),
     [
-        (LISTS, "allow: 7\n# about apply\napply: new\n", "# about apply\napply: new\n"),
-        ("allow:  # mine\n- a\n- b\napply: new\n", "allow: 7  # mine\napply: new\n", "apply: new\n"),
-        ("allow:\n- a", "allow: 7", ""),
-        ("allow: |\n  a\n  b\napply: new\n", "allow: 7\napply: new\n", "apply: new\n"),
+        (LISTS, "allow: 7\n# about apply\napply: new\n"),
+        ("allow:  # mine\n- a\n- b\napply: new\n", "allow: 7  # mine\napply: new\n"),
+        ("allow:\n- a", "allow: 7"),
+        ("allow: |\n  a\n  b\napply: new\n", "allow: 7\napply: new\n"),
     ],
 )
-def test_a_value_in_lines_ends_with_its_last_line(text: str, instead: str, out: str) -> None:
+def test_a_value_in_lines_ends_with_its_last_line(text: str, instead: str) -> None:
     """For the parser it reaches to the next setting: that one, and what is written about it, stays."""
     assert with_value(text, ["allow"], 7) == instead
-    assert without_value(text, ["allow"]) == out
 
 
 def test_an_alias_is_not_written_into() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
@@ -140,44 +140,6 @@ async def test_a_method_is_given_bound() -> None:
     assert (mine.asked, other.asked) == (1, 0)
 
 
-async def test_what_an_async_generator_yields_is_gathered() -> None:
-    """As of a plain generator; also where a plain function calls what is async."""
-
-    async def one_by_one(n: int) -> AsyncGenerator[int]:
-        """Numbers."""
-        for number in range(n):
-            yield number
-
-    async def later(n: int) -> int:
-        return n
-
-    def calls(n: int) -> object:
-        """Numbers."""
-        return later(n)
-
-    async def endless() -> AsyncGenerator[int]:
-        """Never waits and never ends."""
-        while True:
-            yield 7
-
-    def in_a_thread() -> Generator[int]:
-        """Never ends either."""
-        while True:
-            yield threading.get_ident()
-
-    def elsewhere() -> Generator[bool]:
-        """Whether it runs beside the event loop."""
-        yield threading.current_thread() is not threading.main_thread()
-
-    box = toolbox_of(one_by_one, calls, endless, in_a_thread, elsewhere)
-    assert (await box.call("elsewhere", {})).output == "[true]"
-    assert (await box.call("one_by_one", {"n": "3"})).output == "[0,1,2]"
-    assert (await box.call("calls", {"n": "3"})).output == "3"
-    for name in ("endless", "in_a_thread"):
-        call = await box.call(name, {})
-        assert (call.status, "10,000" in (call.reason or "")) == (CallStatus.ERROR, True)
-
-
 @pytest.mark.parametrize(
     ("result", "text"),
     [
@@ -222,6 +184,11 @@ def _unknown(a: object) -> None:
 _unknown.__annotations__["a"] = "Missing"
 
 
+def _yields(a: str) -> Generator[str]:
+    """Yields."""
+    yield a
+
+
 def _named_badly(a: str) -> None:
     """A name with a blank."""
 
@@ -239,6 +206,7 @@ _named_badly.__name__ = "two words"
         (_odd, "cannot be made from text"),
         (_unknown, "its signature cannot be read"),
         (print, "cannot be"),
+        (_yields, "let it return a list"),
         (_named_badly, "a tool's name is letters"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeGuard, cast
+from typing import cast
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -57,27 +57,6 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
     return f"{text[:start]}{gap}{_written(value)}{space}{text[end:]}"
 
 
-def without_value(text: str, route: Sequence[str]) -> str:
-    """The file without the value at `route`, nor sections that would be empty then.
-
-    Raises ConfigurationError when it is not there, or stands in braces.
-    """
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
-    first = 0
-    for depth, name in enumerate(route):
-        found = next((pair for pair in node.value if pair[0].value == name), None) if _is_section(node) else None
-        if node is None or found is None:
-            raise ConfigurationError(f"{'.'.join(route)} does not stand in the file")
-        if not depth or len(node.value) > 1:
-            first = found[0].start_mark.line
-        node = found[1]
-    end = _end(node) if node is not None else None
-    last = first if end is None else end.line if end.column else end.line - 1
-    lines = text.splitlines(keepends=True)
-    comments = [line for line in lines[first : last + 1] if line.lstrip().startswith("#")]
-    return "".join((*lines[:first], *comments, *lines[last + 1 :]))
-
-
 def _end(node: Node) -> yaml.Mark:
     """Where a value ends: what is written in lines reaches, for the parser, to the next setting, over comments."""
     if isinstance(node, MappingNode) and node.value and not node.flow_style:
@@ -85,13 +64,6 @@ def _end(node: Node) -> yaml.Mark:
     if isinstance(node, SequenceNode) and node.value and not node.flow_style:
         return _end(node.value[-1])
     return cast(yaml.Mark, node.end_mark)
-
-
-def _is_section(node: Node | None) -> TypeGuard[MappingNode]:
-    """In lines. Raises ConfigurationError for one in braces."""
-    if isinstance(node, MappingNode) and node.flow_style:
-        raise ConfigurationError("a section in braces cannot be taken from; write it in lines, or edit the file")
-    return isinstance(node, MappingNode)
 
 
 def _inserted(text: str, section: MappingNode, route: Sequence[str], value: Value) -> str:

@@ -102,7 +102,7 @@ class Control(Section):
     """The hyperparameters of the control law, under the names of the paper (SPEC section 4).
 
     `without` names heuristics (artoo.loops.heuristics) to be switched off, for ablations. `by_type` has numbers for
-    one type of task (the slug of its intent, as memory has it); `artoo tune accept` writes them. `time_budget_ms`
+    one type of task (the slug of its intent, as memory has it); `artoo config tune` proposes them. `time_budget_ms`
     None: by the task's effort.
     """
 

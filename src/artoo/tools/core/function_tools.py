@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, EnumType
-from functools import partial
-from itertools import islice
 from typing import TypeVar, cast, overload
 
 from pydantic import JsonValue, PydanticUserError, TypeAdapter, ValidationError
@@ -40,7 +37,6 @@ MOST_DOCUMENTATION = 1_000
 """Characters of a tool's description that a model reads."""
 
 _MOST_DESCRIPTION = 200
-_MOST_YIELDED = 10_000
 _ATTRIBUTE = "__artoo_tool__"
 
 
@@ -82,10 +78,10 @@ class UserTool:
         values = {
             one.name: self._value(one, arguments[one.name]) for one in self.parameters if one.name in arguments
         }
-        if inspect.iscoroutinefunction(self.function) or inspect.isasyncgenfunction(self.function):
+        if inspect.iscoroutinefunction(self.function):
             result = self.function(**values)
         else:
-            result = await in_thread(partial(_called, self.function), **values)
+            result = await in_thread(self.function, **values)
         return Outcome(output=text_of(await _by_itself(result)))
 
     def _value(self, one: inspect.Parameter, value: JsonValue) -> object:
@@ -180,29 +176,13 @@ def text_of(result: object) -> str:
         return str(result)
 
 
-def _called(function: Function, /, **values: object) -> object:
-    """What it returns; a generator is read here as well, in the thread. Raises ToolError for an endless one."""
-    result = function(**values)
-    if not inspect.isgenerator(result):
-        return result
-    found = list(islice(cast("Generator[object]", result), _MOST_YIELDED + 1))
-    result.close()
-    return _bounded(found)
-
-
-def _bounded(found: list[object]) -> list[object]:
-    if len(found) > _MOST_YIELDED:
-        raise ToolError(f"it yields more than {_MOST_YIELDED:,} results; ask for less")
-    return found
-
-
 async def _by_itself(result: object) -> object:
     """What it makes in the end, in a task of its own: a function that cancels its task ends this call, and not the
     attempt that waits for it."""
 
     async def held() -> tuple[object, SystemExit | None]:
         try:
-            return await _gathered(result), None
+            return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result, None
         except SystemExit as error:  # out of a task it would end the loop
             return None, error
 
@@ -212,32 +192,14 @@ async def _by_itself(result: object) -> object:
     return value
 
 
-async def _gathered(result: object) -> object:
-    """What an async function or generator makes in the end, also one that a plain function has called."""
-    if inspect.isawaitable(result):
-        result = await cast("Awaitable[object]", result)
-    if inspect.isasyncgen(result):
-        return await _all_of(cast("AsyncGenerator[object]", result))
-    return result
-
-
-async def _all_of(generator: AsyncGenerator[object]) -> list[object]:
-    """Raises ToolError for an endless one: where it never waits, no time limit could stop it."""
-    found: list[object] = []
-    async with aclosing(generator) as results:
-        async for one in results:
-            found.append(one)
-            if len(found) > _MOST_YIELDED:
-                break
-    return _bounded(found)
-
-
 def _made(
     function: Function, name: str | None, description: str | None, effects: Effects, seconds: float
 ) -> UserTool:
     called = name or getattr(function, "__name__", "")
     if not called.isidentifier():
         raise ConfigurationError(f"tool {called!r}: a tool's name is letters, digits and _; give one with name=")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigurationError(f"tool {called}: it yields; let it return a list, as in: return list(…)")
     said = (description or (inspect.getdoc(function) or "").strip().split("\n\n")[0]).strip()
     if not said:
         raise ConfigurationError(f"tool {called}: say what it does in a docstring or with description=")
