@@ -57,7 +57,7 @@ def test_every_kind_of_the_table_of_routes_has_its_class() -> None:
 def test_a_message_of_every_kind_survives_the_line(kind: str) -> None:
     """decode(encode(x)) == x for generated instances of every registered contract."""
 
-    @settings(max_examples=15, deadline=None, database=None)
+    @settings(max_examples=5, deadline=None, database=None)
     @given(instances(codec.payload_classes()[kind]))
     def survives(payload: BaseModel) -> None:
         assert isinstance(payload, Contract)

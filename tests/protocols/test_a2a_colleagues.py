@@ -146,7 +146,7 @@ async def test_a_card_that_leads_elsewhere(tmp_path: Path) -> None:
         assert other.heard == agent.heard == []
 
 
-@pytest.mark.parametrize("form", ["a JWK set", "a PEM"])
+@pytest.mark.parametrize("form", ["a JWK set", pytest.param("a PEM", marks=pytest.mark.torture)])
 async def test_a_card_that_must_be_signed(tmp_path: Path, form: str) -> None:
     """With keys in the policy, a card that one of them has signed is believed; another's, and none, is not."""
     theirs, others = own_signer(tmp_path / "theirs"), own_signer(tmp_path / "others")

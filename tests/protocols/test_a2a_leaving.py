@@ -39,7 +39,7 @@ async def _vanish(served: Served, text: str, method: str, office: Office, *at: B
     await asyncio.wait({asking})
 
 
-@pytest.mark.parametrize("method", ["message:send", "message:stream"])
+@pytest.mark.parametrize("method", ["message:stream", pytest.param("message:send", marks=pytest.mark.torture)])
 async def test_gone_at_work(tmp_path: Path, method: str) -> None:
     """Who is gone while the agent works finds the task done later, and the server serves on."""
     async with hosted(tmp_path) as place, started(place) as served, books(place) as office:

@@ -29,14 +29,13 @@ async def noted(here: Connected, place: Place, session: str, text: str) -> str:
     return (await here.agent.prompt(prompt=[said], session_id=session)).stop_reason
 
 
-@pytest.mark.parametrize(("says", "kept"), [("once", True), ("no", False)])
-async def test_its_tools_are_offered_and_asked_about(place: Place, says: str, kept: bool) -> None:
-    """A tool of a passed server runs after a yes of this editor's person, and not after a no."""
-    editor = Editor(says)
+async def test_its_tools_are_offered_and_asked_about(place: Place) -> None:
+    """A tool of a passed server runs after a yes of this editor's person."""
+    editor = Editor("once")
     async with connected(place, editor) as here:
         opened = await here.agent.new_session(cwd=str(place.project), mcp_servers=[notes(place)])
         await noted(here, place, opened.session_id, "milk")
-    assert (place.root / "notes.txt").exists() is kept
+    assert (place.root / "notes.txt").exists()
     (asked, options), *_ = editor.asked
     assert "note" in (asked.title or "")
     assert {one.option_id for one in options} == {"once", "task", "no"}

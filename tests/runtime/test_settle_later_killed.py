@@ -22,7 +22,7 @@ from artoo.workspace.commit import undo
 from artoo.workspace.directory import Workspaces
 from artoo.workspace.settlement.history import SettledRecord, settled_records
 
-STRIDE = 13
+STRIDE = 29
 
 
 def change(home: Path) -> None:
@@ -165,7 +165,7 @@ async def killed_at_the_end(victim: Victim, fuse: int, how: str) -> bool:
     return not survived
 
 
-@pytest.mark.parametrize("how", ["discard", "apply"])
+@pytest.mark.parametrize("how", ["discard", pytest.param("apply", marks=pytest.mark.torture)])
 async def test_a_part_is_applied_and_the_process_dies(victim: Victim, how: str) -> None:
     """At some changes on disk: the rest is listed as it is, the record says what happened, undo takes all back."""
     fuse = 1
@@ -174,7 +174,9 @@ async def test_a_part_is_applied_and_the_process_dies(victim: Victim, how: str) 
     assert fuse > STRIDE
 
 
-@pytest.mark.parametrize("how", ["leave", "discard", "apply"])
+@pytest.mark.parametrize(
+    "how", ["leave", *(pytest.param(one, marks=pytest.mark.torture) for one in ("discard", "apply"))]
+)
 async def test_a_part_is_chosen_at_the_end_and_the_process_dies(victim: Victim, how: str) -> None:
     """At some changes on disk: the next life tells the part that took effect, and nothing that did not."""
     fuse = 1

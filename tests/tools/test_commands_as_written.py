@@ -155,7 +155,7 @@ async def _compare_with_bash(written: str) -> None:
         assert (check.exit_code, check.output, _files(roots)) == (expected.exit_code, output, expected.files)
 
 
-@settings(_SETTINGS, max_examples=100)
+@settings(_SETTINGS, max_examples=30)
 @given(_LISTS)
 async def test_a_command_list_does_what_plain_bash_does(written: str) -> None:
     """The exit code, both streams, the directory, the variables, the shell options and the files are the same."""
