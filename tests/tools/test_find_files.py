@@ -32,13 +32,13 @@ def make(root: Path, *paths: str) -> None:
         (root / path).write_text("x")
 
 
-def index(folder: Path, platform: str, script: str) -> FileIndex:
+def index(folder: Path, script: str) -> FileIndex:
     """A search whose index program is a script of the test."""
     folder.mkdir(exist_ok=True)
     path = folder / "program"
     path.write_text(f"#!/bin/bash\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return choose_index(platform, {"mdfind": str(path), "plocate": str(path)})
+    return choose_index("darwin", lambda name: str(path))
 
 
 async def test_files_are_listed_and_counted(toolbox: SubTaskToolbox, roots: Roots) -> None:
@@ -96,7 +96,7 @@ async def test_spotlight_is_asked_and_its_answer_checked(documents: Path, tmp_pa
     log = tmp_path / "arguments"
     script = f"""printf '%s\\n' "$@" > {log}
 printf '%s\\0' {documents}/gone.pdf "{documents}/Report 2024.pdf" {documents}/old/notes.txt /etc/report.pdf"""
-    search = index(tmp_path / "bin", "darwin", script)
+    search = index(tmp_path / "bin", script)
     found = await search.search(FileQuery("*.pdf", (documents,), indexed=True), real_files())
     assert found.paths == (str(documents / "Report 2024.pdf"),)
     assert found.how == "Spotlight"
@@ -104,24 +104,16 @@ printf '%s\\0' {documents}/gone.pdf "{documents}/Report 2024.pdf" {documents}/ol
 
 
 @pytest.mark.parametrize("script", ["exit 2", "exit 0", "kill -9 $$", "yes /x/notes.txt | tr '\\n' '\\0'"])
-async def test_plocate_falls_back_to_a_walk(documents: Path, tmp_path: Path, script: str) -> None:
+async def test_spotlight_falls_back_to_a_walk(documents: Path, tmp_path: Path, script: str) -> None:
     """No database, no answer, a crash and an answer without end end in a walk."""
-    search = index(tmp_path / "bin", "linux", script)
+    search = index(tmp_path / "bin", script)
     found = await search.search(FileQuery("notes.txt", (documents,), indexed=True), real_files())
     assert found.paths == (str(documents / "old" / "notes.txt"),)
     assert "own walk" in found.how
 
 
-@pytest.mark.parametrize(
-    ("platform", "which", "how"),
-    [
-        ("darwin", {"mdfind": "/usr/bin/mdfind"}, "Spotlight"),
-        ("darwin", {"mdfind": None, "plocate": "/x"}, ""),
-        ("linux", {"plocate": "/usr/bin/plocate"}, "plocate"),
-        ("linux", {"mdfind": "/x", "plocate": None}, ""),
-        ("freebsd14", {"plocate": "/x"}, ""),
-    ],
-)
-def test_the_index_is_the_best_that_the_machine_has(platform: str, which: dict[str, str | None], how: str) -> None:
-    """Spotlight on macOS, plocate on Linux, else an own walk."""
-    assert choose_index(platform, which).how == how
+def test_only_macos_has_an_index() -> None:
+    """Spotlight on macOS, if its program is there; else an own walk."""
+    assert choose_index("darwin", lambda name: f"/usr/bin/{name}").how == "Spotlight"
+    assert choose_index("darwin", lambda name: None).ask is None
+    assert choose_index("linux", lambda name: f"/usr/bin/{name}").ask is None

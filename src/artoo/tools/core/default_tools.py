@@ -108,7 +108,7 @@ def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OU
     """
     workspace, places, roots = shared.workspace, shared.places, shared.workspace.roots
     here = machine or Machine.of(roots)
-    index = choose_index(here.platform, {name: here.which(name) for name in ("mdfind", "plocate")})
+    index = choose_index(here.platform, here.which)
     runner = WorkspaceCommands(
         workspace, shared.gate, shared.network, shared.processes, shared.changes, shared.printing, kept
     )

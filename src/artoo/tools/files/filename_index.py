@@ -1,6 +1,6 @@
 """Finds files by name or path pattern: the platform's file index for the user's other folders, else a walk.
 
-find_files, shell find ──► FileIndex ──► mdfind (Spotlight) │ plocate │ Walk
+find_files, shell find ──► FileIndex ──► mdfind (Spotlight) │ Walk
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 import stat
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -100,7 +100,7 @@ class FileIndex:
         if query.indexed and self.ask is not None and "/" not in query.pattern:
             answer = answer_of(self.ask(query))
             found = None if answer is None else _filtered(answer, query, files, self.how)
-            # An index that is renewed daily does not know today's files, so nothing found is not yet an answer.
+            # An index may be behind the files, so nothing found is not yet an answer.
             if found is not None and found.count:
                 return found
         return self._walked(query, files)
@@ -128,12 +128,10 @@ class FileIndex:
         return _found(paths, f"own walk, {seen} entries", complete=complete, remarks=tuple(remarks))
 
 
-def choose_index(platform: str, which: Mapping[str, str | None]) -> FileIndex:
-    """Return the best search that this machine has. `which` says where `mdfind` and `plocate` are, if anywhere."""
-    if platform == "darwin" and (mdfind := which.get("mdfind")):
+def choose_index(platform: str, which: Callable[[str], str | None]) -> FileIndex:
+    """Return the best search that this machine has: Spotlight on macOS, else a walk. `which` finds programs."""
+    if platform == "darwin" and (mdfind := which("mdfind")):
         return FileIndex(lambda query: _mdfind(mdfind, query), "Spotlight")
-    if platform.startswith("linux") and (plocate := which.get("plocate")):
-        return FileIndex(lambda query: _plocate(plocate, query), "plocate")
     return FileIndex()
 
 
@@ -142,13 +140,6 @@ def _mdfind(program: str, query: FileQuery) -> tuple[str, ...]:
     places = [part for folder in query.folders for part in ("-onlyin", str(folder))]
     wide = "".join("*" if one in '?[]{}\\"' else one for one in query.pattern)
     return (program, "-0", *places, f'kMDItemFSName == "{wide}"c')
-
-
-def _plocate(program: str, query: FileQuery) -> tuple[str, ...]:
-    """A pattern without wildcards would match a part of the name."""
-    wide = "".join("*" if one in "{}" else one for one in query.pattern)
-    whole = wide if any(one in wide for one in "*?[") else f"[{wide[0]}]{wide[1:]}"
-    return (program, "-0", "-b", "-i", "-l", str(_MAX_CANDIDATES), "--", whole)
 
 
 def _filtered(answer: bytes, query: FileQuery, files: Files, how: str) -> Found:
