@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.config.model import Config
-from artoo.tools.approval.ask_first import Asking
 from artoo.tools.approval.gate import Gate
 from artoo.tools.core.registry import Registry
 from artoo.tools.core.to_thread import in_thread
 from artoo.tools.mcp.servers import McpServer, Shelter, read_servers
+
+if TYPE_CHECKING:
+    from artoo.tools.mcp.tool import McpPool
 
 logger = logging.getLogger(__name__)
 PROJECT_FILE = ".mcp.json"
@@ -24,26 +26,16 @@ SHELTER = "mcp"
 """Below artoo's home: where the person's own servers start."""
 
 
-class Pool(Protocol):
-    """What offers the tools of servers (`tools.mcp.pool.McpPool`)."""
+def own_servers(config: Config, others: Iterable[McpServer] = ()) -> tuple[McpServer, ...]:
+    """The person's servers: of the configuration, of `mcp.json` in the home, then `others` with names of their own.
 
-    async def tools(self, servers: tuple[McpServer, ...], gate: Gate, taken: tuple[str, ...]) -> tuple[Asking, ...]:
-        """The tools of these servers behind the gate."""
-        ...
-
-
-def sheltered(servers: Sequence[McpServer], config: Config) -> tuple[McpServer, ...]:
-    """Servers of the person's own: nothing of a project or the workspace starts with them by its mere name."""
-    if not servers:
-        return ()
-    shelter = Shelter(config.home / SHELTER, (str(config.workspace_path),))
-    return tuple(replace(server, shelter=shelter) for server in servers)
-
-
-def own_servers(config: Config) -> tuple[McpServer, ...]:
-    """The person's servers: of the configuration, then of `mcp.json` in the home. Raises ConfigurationError."""
+    Nothing of a project or the workspace starts with them by its mere name. Raises ConfigurationError.
+    """
     configured = [entry.named(name) for name, entry in config.mcp_servers.items() if not entry.disabled]
-    return sheltered(_named_once((*configured, *read_servers(config.home / HOME_FILE))), config)
+    listed = (*configured, *read_servers(config.home / HOME_FILE), *others)
+    first = {server.name: server for server in reversed(listed)}
+    shelter = Shelter(config.home / SHELTER, (str(config.workspace_path),))
+    return tuple(replace(server, shelter=shelter) for server in reversed(first.values()))
 
 
 async def agreed_servers(project: Path, own: tuple[McpServer, ...], gate: Gate) -> tuple[McpServer, ...]:
@@ -71,7 +63,7 @@ def _in_project(server: McpServer, project: Path) -> McpServer:
 
 
 def preparation(
-    project: Path, own: tuple[McpServer, ...], gate: Gate, pool: Pool, registry: Registry
+    project: Path, own: tuple[McpServer, ...], gate: Gate, pool: McpPool, registry: Registry
 ) -> Callable[[], Awaitable[None]] | None:
     """What a task does before it begins, None when there is nothing to do."""
     if not own and not (project / PROJECT_FILE).is_file():
@@ -82,11 +74,6 @@ def preparation(
         registry.add(await pool.tools(servers, gate, tuple(spec.name for spec in registry.specs)))
 
     return prepare
-
-
-def _named_once(servers: tuple[McpServer, ...]) -> tuple[McpServer, ...]:
-    """The first of each name."""
-    return tuple({server.name: server for server in reversed(servers)}.values())[::-1]
 
 
 def _question(project: Path, servers: tuple[McpServer, ...], gate: Gate) -> ConfirmationRequest:

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from artoo.runtime.task.background_budget import UpkeepModel
     from artoo.runtime.task.role_context import Hands, TaskMemory
     from artoo.runtime.task.task_run import TaskSettings
-    from artoo.runtime.task.task_tools import McpTools
     from artoo.tasklog.writer import TaskLog
     from artoo.tools.approval.policy import Policies
     from artoo.tools.core.function_tools import UserTool
     from artoo.tools.core.live_output import Printing
     from artoo.tools.mcp.servers import McpServer
+    from artoo.tools.mcp.tool import McpPool
     from artoo.tools.resume.earlier_runs import Past
 
 
@@ -76,7 +76,7 @@ class Workshop:
     on_output: OnOutput | None
     redacted: Callable[[str], str]
     _hyperparameters: dict[bool, Hyperparameters] = field(default_factory=dict[bool, "Hyperparameters"])
-    _mcp: McpTools | None = None
+    _mcp: McpPool | None = None
     _workspaces: OpenWorkspace | None = None
     _memories: Memories | None = None
     _upkeep: UpkeepModel | None = None
@@ -155,13 +155,13 @@ class Workshop:
         `servers`: MCP servers besides the person's own, whose names go before. `verify`: results need a second way.
         Raises ConfigurationError.
         """
-        from artoo.runtime.app.mcp import sheltered
+        from artoo.runtime.app.mcp import own_servers
         from artoo.runtime.changes.startup_recovery import keeping_of
         from artoo.runtime.task.task_tools import Outfit, open_hands
         from artoo.tools.core.truncate import room_for_output
         from artoo.tools.settlement.settler import Settler
 
-        mcp = self._mcp_tools().with_servers(sheltered(servers, self.config))
+        listed, pool = own_servers(self.config, servers), self._mcp_pool()
         home, keeping = self.config.home, keeping_of(self.config)
         known = await self.model.known(Tier.TOOL)
         durable = partial(self.log.keep, port.task_id)
@@ -171,7 +171,7 @@ class Workshop:
             return settling or Settler(workspace, home, text, mode, keeping, went_out, durable, again)
 
         outfit = Outfit(
-            *(workspace, home, text, self.clock, self.own_tools, self.environ, mcp, durable, past, settle),
+            *(workspace, home, text, self.clock, self.own_tools, self.environ, listed, pool, durable, past, settle),
             printing=self._printing(port.task_id),
             whole_files=not known.small,
             read_kept=room_for_output(known.window),
@@ -225,16 +225,13 @@ class Workshop:
             self._upkeep = upkeep_model(self.model, self.config, self.environ, self.clock, given_model=given)
         return self._upkeep
 
-    def _mcp_tools(self) -> McpTools:
-        """The person's MCP servers, connected when a task first asks. Raises ConfigurationError."""
+    def _mcp_pool(self) -> McpPool:
+        """What connects to MCP servers, when a task first asks."""
         if self._mcp is None:
-            from artoo.runtime.app.mcp import own_servers
-            from artoo.runtime.task.task_tools import McpTools
             from artoo.tools.mcp.tool import McpPool
 
-            pool = McpPool(self.group)
-            self.resources.push_async_callback(pool.close)
-            self._mcp = McpTools(own_servers(self.config), pool)
+            self._mcp = McpPool(self.group)
+            self.resources.push_async_callback(self._mcp.close)
         return self._mcp
 
     def roots(self, options: RunOptions) -> Roots:

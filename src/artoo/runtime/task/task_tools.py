@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.contracts.network import NetworkUsed
@@ -15,7 +16,7 @@ from artoo.ports.clock import Clock
 from artoo.ports.confirm import Questions
 from artoo.ports.settling import Settling
 from artoo.ports.workspace import Workspace, ignore_connection
-from artoo.runtime.app.mcp import Pool, preparation
+from artoo.runtime.app.mcp import preparation
 from artoo.runtime.app.skill_paths import any_skills
 from artoo.runtime.task.kept_processes import LeftRunning
 from artoo.runtime.task.role_context import Hands, Sight, SubTaskSight
@@ -38,20 +39,8 @@ from artoo.tools.resume.in_flight import Durable, nothing_to_keep
 from artoo.tools.resume.resume_calls import Resumed
 from artoo.workspace.changes.path_class import Places
 
-
-@dataclass(frozen=True, slots=True)
-class McpTools:
-    """The person's own servers, and what connects to them."""
-
-    servers: tuple[McpServer, ...]
-    pool: Pool
-
-    def with_servers(self, others: Sequence[McpServer]) -> McpTools:
-        """With others besides, but for those whose names are taken."""
-        names = {server.name for server in self.servers}
-        fresh = tuple(server for server in others if server.name not in names)
-        return replace(self, servers=(*self.servers, *fresh)) if fresh else self
-
+if TYPE_CHECKING:
+    from artoo.tools.mcp.tool import McpPool
 
 SettleBy = Callable[[Callable[[], tuple[str, ...]]], Settling]
 """Makes what settles a task's workspace, given what tells what went out."""
@@ -94,7 +83,7 @@ def _publish(port: Port, used: NetworkUsed) -> None:
 class Outfit:
     """What one task's tools are made of.
 
-    `environ` holds the keys of search engines, `mcp` the servers of others. `durable` waits for the task log;
+    `environ` holds the keys of search engines; `pool` connects to MCP `servers`. `durable` waits for the task log;
     `past` is that of a resumed task, whose answers and calls under way are taken up. `settle` makes what settles
     the workspace at the end. `printing` shows what commands print while they run. `whole_files`: listings show
     small files whole. `read_kept` bounds the characters of an output that a record keeps. `second_ways`: results
@@ -107,7 +96,8 @@ class Outfit:
     clock: Clock
     own_tools: Sequence[UserTool] = ()
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
-    mcp: McpTools | None = None
+    servers: tuple[McpServer, ...] = ()
+    pool: McpPool | None = None
     durable: Durable = nothing_to_keep
     past: Past | None = None
     settle: SettleBy | None = None
@@ -144,9 +134,9 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
     if outfit.past is not None:
         news.listing = sights.listing
     registry = _registry(outfit, shared)
-    mcp = outfit.mcp
     skills = _skills(outfit, places, gate, registry)
-    servers = None if mcp is None else preparation(workspace.roots.project, mcp.servers, gate, mcp.pool, registry)
+    project, pool = workspace.roots.project, outfit.pool
+    servers = None if pool is None else preparation(project, outfit.servers, gate, pool, registry)
     return Hands(
         tools=registry,
         whole=sights.whole(),
