@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import json
 from collections import defaultdict
 from collections.abc import Iterable, KeysView, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import Field
 
@@ -15,7 +18,6 @@ from artoo.contracts.criteria import Assurance, Mode, weakest
 from artoo.contracts.failure import FailureClass, failure_class, says_absent
 from artoo.contracts.findings import Reason
 from artoo.contracts.plan import Glance
-from artoo.contracts.printed import lengths_of_lists
 from artoo.contracts.roles import Role
 
 OUTPUT_KEPT = 4_000
@@ -209,8 +211,20 @@ class ToolCall(Contract):
 
     @property
     def list_lengths(self) -> tuple[int, ...]:
-        """Return the lengths of the lists that lines of its output end with, as Python and JSON print them."""
-        return lengths_of_lists(self.output)
+        """Return the lengths of the lists that lines of its output end with, as Python and JSON print them.
+
+        Empty ones are left out.
+        """
+        lists: list[int] = []
+        for line in map(str.rstrip, self.output.splitlines()):
+            if not line.endswith("]") or "[" not in line or "\\" in line:  # Python warns of some escapes
+                continue
+            for read in (json.loads, ast.literal_eval):
+                with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                    value: object = read(line[line.index("[") :])
+                    lists += [len(cast("list[object]", value))] if isinstance(value, list) else []
+                    break
+        return tuple(filter(None, lists))
 
     def line(self) -> str:
         """Return the seeds' one-line form: `tool: input → first 200 characters of the output`."""
