@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from artoo.contracts import codec, errors
 from artoo.contracts.events import Spent
 from artoo.contracts.solution import Cost, Directive, FinalResult, Money, StoppedBy
@@ -15,12 +13,6 @@ def test_money_adds_what_is_known_and_counts_what_is_not() -> None:
     """A call without a price changes no amount, and is not forgotten."""
     money = Money(currency="EUR").plus(0.25).plus(None).plus(0.5)
     assert money == Money(amount=0.75, currency="EUR", unpriced_calls=1)
-
-
-@pytest.mark.parametrize("why", list(StoppedBy))
-def test_every_reason_is_infrastructure_or_not(why: StoppedBy) -> None:
-    """A spent budget is no infrastructure: something can be learnt from it."""
-    assert why.is_infrastructure == (why in (StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL))
 
 
 def test_results_of_older_logs_are_read() -> None:
