@@ -75,34 +75,6 @@ async def test_a_task_goes_from_pending_to_archived(tmp_path: Path) -> None:
         assert len(await opened.board.list([S.ARCHIVED])) == 1
 
 
-@pytest.mark.parametrize(
-    ("agent", "complexity", "passes"),
-    [
-        ("ada", Complexity.SIMPLE, False),
-        ("bob", Complexity.SIMPLE, True),
-        ("bob", Complexity.COMPLEX, False),
-        ("cyd", Complexity.COMPLEX, True),
-        ("cyd", None, False),
-        ("dot", None, True),
-        (OPERATOR, None, True),
-    ],
-)
-@pytest.mark.usefixtures("engine")
-async def test_what_policy_lets_pass_is_recorded_as_the_policys(
-    tmp_path: Path, agent: str, complexity: Complexity | None, passes: bool
-) -> None:
-    """Completed by way of review, approved by `policy`, saying why; or in review until somebody looks."""
-    async with office(tmp_path) as opened:
-        task = await handed_in(opened, agent, complexity)
-        last = (await opened.board.log(task.id))[-1]
-        assert isinstance(last, TaskMoved)
-        if not passes:
-            assert task.state is S.REVIEW
-            return
-        assert (task.state, last.before, last.actor, last.by_policy) == (S.COMPLETED, S.REVIEW, POLICY, True)
-        assert "demands no review" in last.reason
-
-
 @pytest.mark.usefixtures("engine")
 async def test_nobody_without_the_right_approves(tmp_path: Path) -> None:
     """Juniors, strangers, artoo itself and its policy are refused; the task stays in review."""

@@ -44,10 +44,10 @@ async def handed_in(opened: Office, name: str, complexity: Complexity | None = N
     [
         ("ada", Complexity.SIMPLE, True),
         ("bob", Complexity.SIMPLE, False),
-        ("bob", None, True),
         ("cyd", Complexity.COMPLEX, False),
         ("cyd", Complexity.CRITICAL, True),
         ("dot", None, False),
+        (OPERATOR, None, False),
     ],
 )
 @pytest.mark.usefixtures("engine")
@@ -67,6 +67,7 @@ async def test_handed_in_is_never_complete(
         assert done.state is S.COMPLETED
         last = (await opened.board.log(task.id))[-1]
         assert isinstance(last, TaskMoved) and last.actor == POLICY and last.by_policy
+        assert "demands no review" in last.reason
 
 
 @pytest.mark.usefixtures("engine")
