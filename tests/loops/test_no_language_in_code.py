@@ -18,7 +18,7 @@ FILES = tuple(path for room in ROOMS for path in sorted((SOURCE / room).rglob("*
 GRAMMARS: dict[str, str] = {
     "agents/cognition/knowledge_file.py _MARK": "the mark of an entry: an HTML comment with two hashes",
     "agents/mail/mailbox.py _ACTOR": "an actor's name",
-    "agents/identity/names.py _NAME": "an agent's name",
+    "agents/identity/identity.py _NAME": "an agent's name",
     "agents/patrol/parser.py _EVERY": "an interval: number and unit",
     "agents/patrol/parser.py _BOX": "a Markdown check box",
     "agents/patrol/parser.py _MARKER": "the two keywords of a patrol file",
