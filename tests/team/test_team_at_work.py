@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,3 +99,13 @@ async def test_a_claim_that_nothing_confirms_is_not_passed_by_trust(
         left = await team.left_to_operator(task)
         assert left.state is BoardState.REVIEW
         assert "review > completed by policy" not in await team.moves(left)
+
+
+def test_one_machine_loads_nothing_of_several() -> None:
+    """Without a store neither the driver nor what only several machines need is imported."""
+    code = (
+        "import sys, artoo.team.team, artoo.team.by_hand, artoo.web.team;"
+        " print([name for name in sys.modules if name.startswith(('artoo.cluster', 'psycopg'))])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ended.stdout == "[]\n"
