@@ -92,16 +92,6 @@ class ForeignTask:
         return next((one for one in self.moves if one.after in _OVER), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Spendable:
-    """What one task of a foreign agent may use; None: the worker's own limits."""
-
-    calls: int | None
-    tokens: int | None
-    seconds: float | None
-    money: float | None
-
-
 class Foreign(Stored):
     """One per process and home."""
 
@@ -231,12 +221,12 @@ class Foreign(Stored):
         return self._of(writing, _known(writing, task_id))
 
     @reads
-    def spendable(self, reading: Reading, task_id: str) -> Spendable | None:
+    def spendable(self, reading: Reading, task_id: str) -> Bounds | None:
         """Return what work on the task may use for the sake of who handed it in; None: nobody foreign did."""
         row = reading.one(
-            "SELECT calls, tokens, seconds, money FROM foreign_tasks WHERE board_task = ?", (task_id,)
+            "SELECT trust, calls, tokens, seconds, money FROM foreign_tasks WHERE board_task = ?", (task_id,)
         )
-        return None if row is None else Spendable(row["calls"], row["tokens"], row["seconds"], row["money"])
+        return None if row is None else made(Bounds, row)
 
     def _check_open(self, reading: Reading, peer: str, bounds: Bounds) -> None:
         """Raise QuotaSpent for a task too many. A task that is done, and waits for the operator's review, is not
