@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from team_world import crew, exists, plan, shell, write
 
@@ -100,6 +100,7 @@ def test_room_follows_the_model() -> None:
     assert rooms == [2_000, 15_576, 89_304, 384_216] and room_of(Known(small=True)) == 8_000
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.integers(0, 500), max_size=20), st.integers(0, 5_000))
 def test_levelled_texts_fit(sizes: list[int], room: int) -> None:
     """Together they have the room, and nobody is cut while there is room for all."""
