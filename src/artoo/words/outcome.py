@@ -22,7 +22,7 @@ def resumable(result: FinalResult) -> bool:
 
 
 def ending_of(result: FinalResult | None, *, running: bool) -> str:
-    """Return how a task stands in a word: `running`, `not ended`, `interrupted`, or the directive that ended it."""
+    """Return the state of a task: `running`, `not ended`, `interrupted`, or the directive that ended it."""
     if result is None:
         return "running" if running else "not ended"
     return "interrupted" if result.stopped_by is StoppedBy.INTERRUPTED else result.directive.value
