@@ -256,6 +256,28 @@ def test_the_usual_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("entry", "command", "env"),
+    [
+        ({"command": "true", "args": None, "env": {"A": 1}, "url": None}, ("true",), (("A", "1"),)),
+        ({"command": "true", "args": [8080, 2.5], "headers": None}, ("true", "8080", "2.5"), ()),
+        (
+            {"command": "true", "env": {"DEBUG": True, "B": "x"}, "cwd": None},
+            ("true",),
+            (("DEBUG", "true"), ("B", "x")),
+        ),
+    ],
+)
+def test_the_file_of_another_client_is_read(
+    tmp_path: Path, entry: object, command: tuple[str, ...], env: tuple[tuple[str, str], ...]
+) -> None:
+    """Null means that the key is not there, and numbers and booleans stand for their text."""
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"a": entry}}))
+    [server] = read_servers(path)
+    assert (server.command, server.env) == (command, env)
+
+
+@pytest.mark.parametrize(
     "data",
     [
         [],
@@ -265,7 +287,7 @@ def test_the_usual_file(tmp_path: Path) -> None:
         {"a": {"command": "x", "url": "https://y/"}},
         {"a": {"url": "file:///etc/passwd"}},
         {"a": {"command": "x", "args": "y"}},
-        {"a": {"command": "x", "env": {"A": 1}}},
+        {"a": {"command": "x", "env": {"A": [1]}}},
         {"a": {"type": "sse", "url": "https://y/"}},
     ],
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.sandbox.reading.programs import find_program
@@ -15,7 +15,14 @@ from artoo.settings.sections import Section
 
 LARGEST_FILE = 1 << 20
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]{0,63}$")]
-Text = Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$")]
+
+
+def _as_text(value: object) -> object:
+    """Write numbers and booleans as JSON does, because files of other clients have them where texts belong."""
+    return json.dumps(value) if isinstance(value, bool | int | float) else value
+
+
+Text = Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$"), BeforeValidator(_as_text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,14 @@ class McpEntry(Section):
     type: str | None = None
     disabled: bool = False
     trustReadOnly: bool = False  # noqa: N815 (the key of the file, beside those of the usual JSON)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: object) -> object:
+        """Read `"args": null` as other clients write it: as if the key were not there."""
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in cast("dict[str, object]", data).items() if value is not None}
 
     @model_validator(mode="after")
     def _one_way(self) -> McpEntry:
