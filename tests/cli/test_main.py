@@ -271,6 +271,18 @@ def test_a_reader_that_went_away_is_no_crash(monkeypatch: pytest.MonkeyPatch) ->
         print("what is left is flushed without a complaint")
 
 
+@pytest.mark.parametrize("arguments", [["run", "hi"], ["sandbox", "--", "true"], ["sandbox", "--", "pwd"]])
+def test_a_deleted_working_directory_ends_with_2(tmp_path: Path, arguments: list[str]) -> None:
+    """It is the caller's mistake, and the sentence says so."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = f'rmdir {gone}; exec "$0" -m artoo "$@"'
+    argv = ["sh", "-c", script, sys.executable, *arguments]
+    done = subprocess.run(argv, cwd=gone, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "the current directory is no longer there; go to another one" in done.stderr
+
+
 @pytest.mark.parametrize(("words", "needs"), [(("serve",), "--web"), (("mcp",), "--http")])
 def test_a_port_of_nothing_is_refused(
     words: tuple[str, ...], needs: str, home: Path, capsys: pytest.CaptureFixture[str]

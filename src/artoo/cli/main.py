@@ -126,7 +126,7 @@ def _settle(group: BaseExceptionGroup) -> int:
 def _refused_by_system(error: OSError) -> ArtooError:
     """A full disk, a read-only home, a missing right: the system's own words, and the path that they are about."""
     if isinstance(error, FileNotFoundError) and error.filename is None:
-        return ArtooError("the current directory is no longer there; go to another one")
+        return ConfigurationError("the current directory is no longer there; go to another one")
     where = f"{error.filename}: " if error.filename else "standard output: " if _is_full(sys.stdout) else ""
     return ArtooError(f"{where}{error.strerror or error}; artoo doctor looks at room and rights")
 
