@@ -187,12 +187,3 @@ def test_a_manifest_knows_what_its_subtasks_are_to_do() -> None:
     entries = tuple(ManifestEntry(subtask_id=key, sequence=1, intent=f"do {key}") for key in ("s1", "s2"))
     manifest = DispatchManifest(task_id="t", round=1, subtasks=entries)
     assert manifest.intents == {"s1": "do s1", "s2": "do s2"}
-
-
-def test_lines_of_permission_widen_what_may_take_effect_unasked() -> None:
-    """Whatever paths they name, for who tells of a change does not know its path; in `ask` nothing does."""
-    lines = ("edits *.md", "history .git/**", "network example.com", " ")
-    found = ApplyMode.NEW.perhaps_unasked(lines)
-    assert found == {ChangeClass.SILENT, ChangeClass.EDIT, ChangeClass.ELSEWHERE, ChangeClass.HISTORY}
-    assert ApplyMode.EDITS.perhaps_unasked(()) == ApplyMode.EDITS.unasked
-    assert not ApplyMode.ASK.perhaps_unasked(lines)

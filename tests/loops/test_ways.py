@@ -275,6 +275,21 @@ async def test_what_waits_for_a_yes_is_said_to_be_prepared(world: World) -> None
     assert "say that it is prepared" in first.user and "Because something" not in second.user
 
 
+@pytest.mark.parametrize(("line", "waits"), [("delete other.*", True), ("delete old.*", False)])
+async def test_a_permission_silences_the_caution_for_its_own_paths_only(
+    world: World, line: str, waits: bool
+) -> None:
+    """A deletion that no line covers is said to wait, although deletions of other paths are permitted."""
+    world.file("old.txt", "x")
+    script: Script = {
+        "Plan": plan(subtask("tidy up"), subtask("say what was done", sequence=2)),
+        "ExecutorStep": [shell("rm old.txt; echo gone"), shell("echo done")],
+    }
+    ended = await world.play("Delete old.txt", script, options=world.options(allow=(line,)))
+    assert ended.result.changes.state == ("pending" if waits else "applied")
+    assert ("Because something is deleted" in ended.asked("ExecutorStep")[1].user) == waits
+
+
 async def test_an_answer_that_tells_of_a_failure_in_other_words_is_a_judges_to_read(world: World) -> None:
     """Code cannot read the words: it names the call once, and does not refuse what is said again."""
     script = {

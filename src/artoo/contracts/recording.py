@@ -51,7 +51,7 @@ class TaskOpened(Contract):
     until EffortChosen; None: no limit. `fixed` names the budgets that no effort changes, `effort` is the user's
     choice (None: the plan's). `plan`: the user approves each plan before it runs. `allow` are
     the permissions that were given for this task alone, `apply` what of it takes effect unasked (ApplyMode; None in
-    logs of version 0.1), `unasked` what may do so by all lines of permission. `persona` is the accepted part of the
+    logs of version 0.1), `unasked` the classes that may do so. `persona` is the accepted part of the
     T layer, `standing` the text in every prompt because of the agent that the task is done for: segment name →
     text. `tuned` is what the person has accepted for tasks of one type: slug of the intent → hyperparameters by
     name; it holds from the TaskSpec on. `brain`, `tool` are the models; `without` the heuristics that were switched

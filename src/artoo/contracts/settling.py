@@ -65,13 +65,6 @@ class ApplyMode(StrEnum):
         """Return the classes that are applied without approval, if all of a task's changes are of such."""
         return _UNASKED[self]
 
-    def perhaps_unasked(self, lines: Iterable[str]) -> frozenset[ChangeClass]:
-        """Return the same with those that a line of permission may cover, whatever paths it names."""
-        if self is ApplyMode.ASK:  # it asks for what lines permit as well
-            return self.unasked
-        kinds = (line.split(maxsplit=1)[0] for line in lines if line.strip())
-        return self.unasked.union(*(_PERMITTED.get(kind, ()) for kind in kinds))
-
 
 _UNASKED = {
     ApplyMode.NEW: frozenset({ChangeClass.SILENT}),
@@ -79,15 +72,6 @@ _UNASKED = {
     ApplyMode.ASK: frozenset[ChangeClass](),
     ApplyMode.LIVE: frozenset({ChangeClass.SILENT, ChangeClass.EDIT}),
     ApplyMode.ALL: frozenset(ChangeClass) - {ChangeClass.ELSEWHERE},
-}
-_PERMITTED = {
-    "edits": (ChangeClass.EDIT, ChangeClass.ELSEWHERE),
-    "overwrite": (ChangeClass.EDIT, ChangeClass.ELSEWHERE),
-    "create": (ChangeClass.ELSEWHERE,),
-    "delete": (ChangeClass.DELETION,),
-    "mode": (ChangeClass.MODE,),
-    "link": (ChangeClass.LINK,),
-    "history": (ChangeClass.HISTORY,),
 }
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.settling import ApplyMode
 from artoo.contracts.well_formed import well_formed
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
-    from artoo.contracts.settling import ApplyMode
     from artoo.contracts.solution import Cost
     from artoo.control.hyperparameters import Hyperparameters
     from artoo.llm.budget import Budget, MeteredModel
@@ -147,11 +147,13 @@ class Workshop:
         settling: Settling | None = None,
         servers: Sequence[McpServer] = (),
         *,
+        permitted: Policies,
         verify: bool = False,
     ) -> Hands:
         """Make the tools of one task. `port`: the gate's place on the stream. `past`: of a resumed task.
 
-        `mode`: what of the task's difference may take effect unasked; `settling`, if given, decides instead.
+        `mode`: what of the task's difference may take effect unasked, `permitted`: what of it besides, by lines of
+        permission; `settling`, if given, decides instead.
         `servers`: MCP servers besides the person's own, whose names go before. `verify`: results need a second way.
         Raises ConfigurationError.
         """
@@ -176,6 +178,7 @@ class Workshop:
             whole_files=not known.small,
             read_kept=room_for_output(known.window),
             second_ways=verify or known.small,
+            permitted=replace(permitted, listed=()) if mode is ApplyMode.ASK else permitted,
         )
         return open_hands(outfit, port)
 

@@ -131,7 +131,8 @@ async def _taken_up(
 
     async def hands(gate: Port) -> Hands:
         text = recording.request.text
-        return behalf.hands(await shop.hands(gate, workspace, text, mode, past, behalf.settling, servers))
+        given = (gate, workspace, text, mode, past, behalf.settling, servers)
+        return behalf.hands(await shop.hands(*given, permitted=answers.policies))
 
     beyond = Beyond(
         bus=shop.bus,

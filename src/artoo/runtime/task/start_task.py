@@ -91,13 +91,17 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
         tool=await model.known(Tier.TOOL),
         project=str(roots.project),
         apply=mode,
-        unasked=mode.perhaps_unasked((*shop.config.allow, *options.allow)),
+        unasked=mode.unasked,
     )
     demand_eyes(album.images, (settings.brain, settings.tool))
     workspace = behalf.workspace or await shop.workspace(task_id, roots)
     servers = options.caller.servers if options.caller is not None else ()
     gate = shop.bus.port(Role.GATE, task_id)
-    made = await shop.hands(gate, workspace, text, mode, None, behalf.settling, servers, verify=options.verify)
+    made = await shop.hands(
+        *(gate, workspace, text, mode, None, behalf.settling, servers),
+        permitted=answers.policies,
+        verify=options.verify,
+    )
     await behalf.began(task_id)
     budgeted = album.shown_to(BudgetedModel(model, budget))
     stage = TaskContext(task_id, shop.bus, budgeted, behalf.hands(made), shop.clock, shop.ids, memory)

@@ -55,7 +55,7 @@ class TaskSettings:
     `tuned`: R7's numbers for tasks of one type, by the slug of its intent; what other roles read (retries, replans)
     is the same in all. `persona` is the accepted part of the T layer; `standing` the agent that the task is
     done for, if it is one's. `brain`, `tool`: what is known of each tier's model. `project` is where the person
-    stands, `apply` what takes effect unasked; `unasked`: what may do so, by lines of permission too. `allowance`:
+    stands, `apply` what takes effect unasked; `unasked`: the classes of changes that may do so. `allowance`:
     what the task may use, `approve`: the user approves each plan.
     """
 

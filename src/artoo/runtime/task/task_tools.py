@@ -22,6 +22,7 @@ from artoo.runtime.task.kept_processes import LeftRunning
 from artoo.runtime.task.role_context import Hands, Sight, SubTaskSight
 from artoo.tools.approval.gate import Gate
 from artoo.tools.approval.network_consent import Network
+from artoo.tools.approval.policy import Policies
 from artoo.tools.approval.prompts import AskNobody, AskOnStream
 from artoo.tools.builtin.process import in_a_line
 from artoo.tools.context.agents_md import GUIDE_CHARACTERS, Guide, guides
@@ -87,7 +88,7 @@ class Outfit:
     `past` is that of a resumed task, whose answers and calls under way are taken up. `settle` makes what settles
     the workspace at the end. `printing` shows what commands print while they run. `whole_files`: listings show
     small files whole. `read_kept` bounds the characters of an output that a record keeps. `second_ways`: results
-    may need one, so the state before each subtask is kept.
+    may need one, so the state before each subtask is kept. `permitted`: changes that wait for no one.
     """
 
     workspace: Workspace
@@ -105,6 +106,7 @@ class Outfit:
     whole_files: bool = False
     read_kept: int = OUTPUT_KEPT
     second_ways: bool = False
+    permitted: Policies = field(default_factory=Policies)
 
 
 def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
@@ -238,5 +240,6 @@ class _Sights:
             whole_files=self.outfit.whole_files,
             observe=self.shared.gate.origins.observe_text,
             looked=self.shared.looked,
+            permitted=self.outfit.permitted,
             workspace=workspace,
         )

@@ -18,6 +18,7 @@ from artoo.contracts.shortened import listed
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.workspace import Files, Workspace
+from artoo.tools.approval.policy import Policies
 from artoo.tools.context.agents_md import GUIDE_CHARACTERS, GUIDE_FILES, Guide, guides
 from artoo.tools.context.project_listing import (
     LISTING_CHARACTERS,
@@ -40,6 +41,7 @@ from artoo.tools.files.text_files import NotPlainFile, decode, kind_of_bytes, re
 from artoo.tools.files.walk import Hidden, Kind, Walk, WalkLimits
 from artoo.tools.provenance.read_tracking import LookedAt
 from artoo.tools.settlement.diff_text import moved_files, ref_moves
+from artoo.tools.settlement.review import act_of
 from artoo.workspace.changes.path_class import Places
 
 _LOOK = WalkLimits(entries=20_000, seconds=1.5)
@@ -81,7 +83,7 @@ class ProjectLook:
     `workspace`: whose changes are told, with what they mean (None: no changes). `mine`: whether a change of a
     printable path is the subtask's; others were made by the task before. `turns` gives the news of a turn.
     `observe` is told what is passed on of texts that others wrote, by where it stands; `looked` of the files that
-    are shown.
+    are shown. `permitted`: changes that a line of permission covers are not told as waiting.
     """
 
     roots: Roots
@@ -96,6 +98,7 @@ class ProjectLook:
     turns: Callable[[], Awaitable[tuple[str, ...]]] = _nothing_new
     observe: Callable[[str, str], None] = _unobserved
     looked: LookedAt = field(default_factory=LookedAt)
+    permitted: Policies = field(default_factory=Policies)
 
     @property
     def room(self) -> int:
@@ -117,12 +120,22 @@ class ProjectLook:
                     await in_thread(_by_kind, some, self.roots, real_files(), self.files()) if some else ""
                     for some in (own, others)
                 ]
-                classes = await _classes(self.workspace) if self.workspace is not None and changes else ()
+                classes = await self._classes(self.workspace) if self.workspace is not None and changes else ()
                 return replace(seen, changed=changed, earlier=earlier, classes=classes)
         except TimeoutError:
             return Surroundings(listing="The project directory did not answer in time; it is not listed.")
         except (ArtooError, OSError) as error:
             return Surroundings(listing=f"The project directory is not listed: {error}")
+
+    async def _classes(self, workspace: Workspace) -> tuple[ChangeClass, ...]:
+        """Return each class once, the most dangerous first; none if judging takes too long or fails."""
+        try:
+            async with asyncio.timeout(_JUDGING_SECONDS):
+                changes = await workspace.classes()
+        except (ArtooError, OSError):
+            return ()
+        found = {one.change_class for one in changes if not self.permitted.covering([act_of(one)])}
+        return tuple(sorted(found, key=lambda one: one.danger))
 
     async def news(self) -> tuple[str, ...]:
         """See TurnSource."""
@@ -229,16 +242,6 @@ class ProjectLook:
         whole = size <= _HEAD_BYTES and len(lines) <= most
         note(whole)
         return Head(lines=tuple(lines if whole else lines[:_HEAD_LINES]), whole=whole, form=text.form)
-
-
-async def _classes(workspace: Workspace) -> tuple[ChangeClass, ...]:
-    """Each once, the most dangerous first; none where that takes too long, or settling will say why it fails."""
-    try:
-        async with asyncio.timeout(_JUDGING_SECONDS):
-            found = {change.change_class for change in await workspace.classes()}
-    except (ArtooError, OSError):
-        return ()
-    return tuple(sorted(found, key=lambda one: one.danger))
 
 
 def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: Files) -> str:

@@ -51,6 +51,12 @@ def verb_of(change: ClassifiedChange) -> str:
     return _VERBS.get(change.change_class) or _KIND_VERBS.get(change.kind, "edits")
 
 
+def act_of(change: ClassifiedChange) -> AskedAct:
+    """Return what a line of permission has to cover for a change that needs approval."""
+    sensitive = change.change_class is ChangeClass.PERSISTENCE
+    return AskedAct(verb=verb_of(change), target=change.path, sensitive=sensitive)
+
+
 def review_of(
     change_set: ChangeSet,
     task_id: str,
@@ -92,11 +98,7 @@ def _moved(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
 
 def question_of(change_set: ChangeSet, review: Review, language: str) -> ConfirmationRequest:
     """Return the question whose approval applies the change set."""
-    acts = [
-        AskedAct(verb=verb_of(one), target=one.path, sensitive=one.change_class is ChangeClass.PERSISTENCE)
-        for one in review.changes
-        if one.change_class is not ChangeClass.SILENT
-    ]
+    acts = [act_of(one) for one in review.changes if one.change_class is not ChangeClass.SILENT]
     if change_set.flood is not None:
         acts.append(AskedAct(verb="flood", target=change_set.flood))
     return ConfirmationRequest(
