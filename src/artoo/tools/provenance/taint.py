@@ -7,8 +7,10 @@ that said it. What the person's own request says is nobody else's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from artoo.contracts.execution import ToolCall
 from artoo.tools.provenance.text_match import Passages
@@ -24,6 +26,19 @@ _OUTSIDE = frozenset({"search", "web_search", "web_fetch"})
 """Tools whose output came from outside: to send it there again tells nobody anything."""
 
 _WORD = re.compile(r"[^\W_]{2,64}")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2,}")
+"""Text of languages that write no spaces: pairs of letters are its words."""
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[\s.,'\u2019_-]{1,3}(?=\d)")
+_NO_LETTERS = re.compile(r"[\W_]+")
+_SHORTEST_PART = 5
+"""Letters of both parts of a word: shorter ones make too many ordinary words (`database`)."""
+_SPACED = re.compile(r"(?<![^\W_])(?:[^\W_][\W_]+){3,}[^\W_](?![^\W_])")
+_HIDDEN_WORD = 8
+"""Letters of a word that is looked for in a query whose spaces are taken out; words with digits are from 4 on."""
+_MOST_SQUEEZED = 4_000
+"""Letters of an act's text that are looked through so; a query is shorter."""
+_OPAQUE = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{16,}|[a-z\d]{40,}")
+"""What no word of a language looks like: it may be a text of a file in another form, such as base64."""
 _MAILBOX = re.compile(r"[\w.+-]{1,64}")
 _DOMAIN = re.compile(r"(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
 _LONGEST_DOMAIN = 255
@@ -60,7 +75,7 @@ class Origins:
     request: str = ""
     _sources: dict[str, str] = field(default_factory=dict[str, str])
     _words: dict[str, str] = field(default_factory=dict[str, str])
-    _carried: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    _carried: set[str] = field(default_factory=set[str])
     _passages: Passages = field(default_factory=Passages)
 
     @property
@@ -100,30 +115,36 @@ class Origins:
             self._sources.setdefault(name, source)
 
     def _keep_words(self, text: str, source: str) -> None:
-        for word in _WORD.findall(text.casefold()):
+        for word in _words_of(text):
             if len(self._words) >= MOST_WORDS:
                 return
             self._words.setdefault(word, source)
 
     def carried(self, texts: Iterable[str]) -> tuple[Carried, ...]:
-        """Return what an act would carry out of files: words of one that the request has not.
+        """Return what an act would carry out of files: words of them that the request has not.
 
-        A single plain word is in too many texts to have come from one, so it counts only with a second word of the
-        same text, or with a word that an earlier act carried.
+        A single plain word is in too many texts to have come from one, so it counts only with a second word of a
+        file, be it of another one or in an earlier act. Spaces and signs between letters and digits hide no word.
         """
-        own = set(_WORD.findall(self.request.casefold()))
+        if not self._words:
+            return ()
+        own = {*_words_of(self.request), *_hidden_in(self.request, self._words)}
         found: dict[str, dict[str, None]] = {}
+        certain = False
         for text in texts:
-            for word in _WORD.findall(text.casefold()):
-                if word not in own and word in self._words:
-                    found.setdefault(self._words[word], {})[word] = None
-        told = list[Carried]()
-        for source, words in found.items():
-            before = self._carried.setdefault(source, set())
-            if len(before.union(words)) > 1 or any(one.isdigit() for word in words for one in word):
-                told.append(Carried(" ".join(words), source))
-            before.update(words)
-        return tuple(told)
+            spelled = dict.fromkeys(_words_of(text))
+            hidden = dict.fromkeys(_hidden_in(text, self._words))
+            opaque = dict.fromkeys(_OPAQUE.findall(_plain(text)))
+            for word in dict.fromkeys((*spelled, *hidden, *opaque)):
+                if word in own or (word not in self._words and word not in opaque):
+                    continue
+                source = self._words.get(word) or next(iter(self._words.values()))
+                found.setdefault(source, {})[word] = None
+                certain |= word not in spelled or word in opaque or any(map(str.isdigit, word))
+        self._carried.update(word for words in found.values() for word in words)
+        if not found or not (certain or len(self._carried) > 1):
+            return ()
+        return tuple(Carried(" ".join(words), source) for source, words in found.items())
 
     def quoted(self, texts: Iterable[str]) -> tuple[Carried, ...]:
         """Return what of an act's values stood so in a text that was read, and not in the request.
@@ -136,6 +157,40 @@ class Origins:
     def full(self) -> bool:
         """True if not all words of the files that were read are remembered."""
         return len(self._words) >= MOST_WORDS
+
+
+def _plain(text: str) -> str:
+    """The text in the form in which letters and digits are compared."""
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _words_of(text: str) -> Iterator[str]:
+    """The words of a text, and its numbers as they are without spaces and signs between their digits."""
+    plain = _plain(text)
+    for run in _UNSPACED.findall(plain):
+        yield from map("".join, pairwise(run))
+    yield from _WORD.findall(_UNSPACED.sub(" ", plain))
+    joined = _BETWEEN_DIGITS.sub("", plain)
+    if joined != plain:
+        yield from (word for word in _WORD.findall(joined) if any(map(str.isdigit, word)))
+
+
+def _hidden_in(text: str, words: Collection[str]) -> Iterator[str]:
+    """Words that stand in a text once everything between its letters is taken out: long ones, or with digits.
+
+    Also what a single word of the text is put together from, such as the two of `tuliphammer`.
+    """
+    spelt = {_NO_LETTERS.sub("", one): 3 for one in _SPACED.findall(_plain(text))}
+    for word, shortest in {**dict.fromkeys(_WORD.findall(_plain(text)), _SHORTEST_PART), **spelt}.items():
+        for cut in () if word in words else range(shortest, len(word) - shortest + 1):
+            if word[:cut] in words and word[cut:] in words:
+                yield from (word[:cut], word[cut:])
+    squeezed = _NO_LETTERS.sub("", _plain(text))[:_MOST_SQUEEZED]
+    for start in range(len(squeezed) - 3):
+        for end in range(start + 4, min(start + 64, len(squeezed)) + 1):
+            word = squeezed[start:end]
+            if (end - start >= _HIDDEN_WORD or any(map(str.isdigit, word))) and word in words:
+                yield word
 
 
 def _source(call: ToolCall) -> str:
