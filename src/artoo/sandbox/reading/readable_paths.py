@@ -11,6 +11,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -39,6 +40,7 @@ _PYTHON_PREFIXES = (
     ".pyenv/versions/*/envs/*",
 )
 _RUBY_PREFIXES = (".asdf/installs/ruby/*", ".rbenv/versions/*")
+_SECRET_NAMES = (".env", ".git-credentials", ".netrc", ".npmrc", ".pypirc", ".yarnrc", ".yarnrc.yml")
 _SETTINGS_IN_PROGRAMS = (
     *(f"{one}/{name}" for one in _NODE_PREFIXES for name in ("etc/npmrc", ".npmrc", "lib/node_modules/npm/npmrc")),
     *(f"{one}/{name}" for one in _PYTHON_PREFIXES for name in ("pip.conf", ".condarc", "condarc")),
@@ -58,7 +60,16 @@ def open_in_home(home: str, roots: Roots) -> tuple[str, ...]:
 def closed_in_programs(home: str) -> tuple[str, ...]:
     """Return the settings that are closed although they lie among open programs: real paths that exist."""
     named = (path for pattern in _SETTINGS_IN_PROGRAMS for path in glob.iglob(f"{glob.escape(home)}/{pattern}"))
-    return tuple(sorted({os.path.realpath(path) for path in named}))
+    return tuple(sorted({os.path.realpath(path) for path in (*named, *_secrets_among_programs(home))}))
+
+
+def _secrets_among_programs(home: str) -> Iterator[str]:
+    """Yield files of the usual names for tokens in the places of programs, and one directory below."""
+    for place in (f"{home}/{relative}" for relative in PROGRAMS):
+        with suppress(OSError):  # most are not there
+            below = [one.path for one in os.scandir(place) if one.is_dir(follow_symlinks=False)]
+            paths = (f"{directory}/{name}" for directory in (place, *below) for name in _SECRET_NAMES)
+            yield from filter(os.path.lexists, paths)
 
 
 def program_places() -> tuple[str, ...]:
