@@ -24,8 +24,25 @@ from artoo.workspace.fs.stat import NodeState
 
 _MODULES = frozenset({"py", "so", "pyd"})
 _SCRIPTS = frozenset({"js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "json", "node", "wasm"})
-_ENVIRONMENTS = (".venv", "venv", "env")
-_INSTALLED = "lib/python3*/*-packages"
+_JOINED = frozenset({"cs", "ex", "go", "v", "vb"})
+"""Endings of languages whose compiler takes every file of a directory: initializers in a new one run."""
+_BASES = (
+    "/usr",
+    "/usr/local",
+    "{project}/*",
+    "{project}/.*",
+    "{home}/.local",
+    "{home}/.pyenv/versions/*",
+    "{home}/.virtualenvs/*",
+    "{home}/.local/share/virtualenvs/*",
+    "{home}/.cache/pypoetry/virtualenvs/*",
+    "{home}/*conda*",
+    "{home}/*conda*/envs/*",
+    "{home}/*forge*",
+    "{home}/*forge*/envs/*",
+)
+"""Where environments of Python are looked for, besides the active one: below each of these `_INSTALLED`."""
+_INSTALLED = ("lib/python3*", "lib/python3*/*-packages")
 
 
 @dataclass(slots=True)
@@ -91,10 +108,14 @@ class SilentRule:
         stem, kinds = _kind_of(name)
         is_new = effect.before is None
         if kinds is None:
+            ending = name.rpartition(".")[2]
+            neighbours = (one for group in self._names(directory).values() for one in group)
+            if is_new and ending in _JOINED and any(one.endswith(f".{ending}") for one in neighbours):
+                return "the compiler takes it into the package that is there, and runs its initializers"
             return None
         if kinds is _MODULES:
             if stem == "__init__":
-                if is_new and self._holds(directory, kinds):
+                if is_new and any(self._holds(one, kinds) for one in (directory, *self._below(directory))):
                     return "Python runs it before the modules beside it"
                 directory, stem = os.path.split(directory)
             if self._is_module(stem) and not os.path.isfile(f"{directory}/__init__.py"):
@@ -111,6 +132,12 @@ class SilentRule:
         found = names.values() if kinds is _MODULES else [names.get("index", set[str]())]
         return any(_kind_of(one)[1] is kinds for group in found for one in group)
 
+    def _below(self, directory: str) -> list[str]:
+        """Return the directories in a directory of the user's: packages that import its `__init__` first."""
+        with suppress(OSError):
+            return [one.path for one in os.scandir(directory) if one.is_dir(follow_symlinks=False)]
+        return []
+
     def _names(self, directory: str) -> dict[str, set[str]]:
         """Return the names in a directory of the user's, by what a program calls them."""
         if directory not in self._named:
@@ -124,10 +151,11 @@ class SilentRule:
     def _is_module(self, name: str) -> bool:
         """True for Python's own modules, and those installed for the user, the system or the project."""
         if not self._modules:
-            project, home = os.fsdecode(self.places.project), os.fsdecode(self.places.home)
-            bases = [f"{project}/{one}" for one in _ENVIRONMENTS]
-            bases += ["/usr", "/usr/local", f"{home}/.local", os.environ.get("VIRTUAL_ENV") or f"{project}/.venv"]
-            packages = (one for base in bases for one in glob(f"{escape(base)}/{_INSTALLED}"))
+            project, home = (escape(os.fsdecode(one)) for one in (self.places.project, self.places.home))
+            bases = [one.format(project=project, home=home) for one in _BASES]
+            if active := os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX"):
+                bases.append(escape(active))
+            packages = (one for base in bases for below in _INSTALLED for one in glob(f"{base}/{below}"))
             self._modules = set(sys.stdlib_module_names).union(*map(self._names, packages))
         return name in self._modules or name.startswith("_sysconfigdata")
 

@@ -27,10 +27,11 @@ def why_not_ordinary(parts: Sequence[bytes], *, is_directory: bool = False) -> s
     if not _is_visible(name):
         return INVISIBLE
     folded = os.fsdecode(name).casefold()
-    names = (folded, f"{os.fsdecode(above[-1]).casefold()}/{folded}") if above else (folded,)
-    files, directories = _started()
+    files, directories, deep = _started()
     known = directories if is_directory else files
-    return STARTED if any(one in known for one in names) else None
+    if folded in known or (above and f"{os.fsdecode(above[-1]).casefold()}/{folded}" in known.plain):
+        return STARTED
+    return STARTED if not is_directory and deep.match(os.fsdecode(b"/".join(parts)).casefold()) else None
 
 
 @lru_cache(maxsize=10_000)
@@ -51,21 +52,27 @@ class _Names:
 
     def __init__(self, listed: Sequence[str]) -> None:
         wild = [one for one in listed if _WILD & set(one)]
-        self._plain = frozenset(listed).difference(wild)
+        self.plain = frozenset(listed).difference(wild)
         self._beginnings = tuple(one[:-1] for one in wild if one[-1] == "*" and not _WILD & set(one[:-1]))
         self._endings = tuple(one[1:] for one in wild if one[0] == "*" and not _WILD & set(one[1:]))
         simple = {*(f"{one}*" for one in self._beginnings), *(f"*{one}" for one in self._endings)}
         self._others = re.compile("|".join(translate(one) for one in wild if one not in simple) or "(?!)")
 
     def __contains__(self, name: str) -> bool:
-        plain = name in self._plain or name.startswith(self._beginnings) or name.endswith(self._endings)
+        plain = name in self.plain or name.startswith(self._beginnings) or name.endswith(self._endings)
         return plain or self._others.match(name) is not None
 
 
 @cache
-def _started() -> tuple[_Names, _Names]:
-    """Return names of files, and names of directories; either may be the last two names of a path."""
+def _started() -> tuple[_Names, _Names, re.Pattern[str]]:
+    """Return names of files and of directories (either may be the last two names of a path), and whole paths.
+
+    The whole paths are those of patterns such as `test/*.js`, which mean files at any depth below the directory.
+    """
     text = resources.files("artoo.workspace.changes").joinpath("start_names.txt").read_text("utf-8")
     names = [line for line in map(str.strip, text.splitlines()) if line and not line.startswith("#")]
     files = [one for one in names if one[-1] != "/"]
-    return _Names(files), _Names([one[:-1] for one in names if one[-1] == "/"])
+    deep = {one for one in files if "/" in one and _WILD & set(one)}
+    below = re.compile(f"(?:.*/)?(?:{'|'.join(map(translate, sorted(deep)))})")
+    plain = [one for one in files if one not in deep]
+    return _Names(plain), _Names([one[:-1] for one in names if one[-1] == "/"]), below
