@@ -61,6 +61,14 @@ async def test_looking_at_the_audit_changes_nothing(place: Place) -> None:
     assert counts[0] > 0 and counts == [counts[0]] * 4
 
 
+async def test_the_audit_knows_a_task_as_soon_as_it_has_ended(place: Place) -> None:
+    """Not when the statistics are stored next: a client that asks after each task hears of it."""
+    async with connected(place, "legacy") as client:
+        for tasks in (1, 2):
+            await called(client, "run", request="run: echo done")
+            assert (await called(client, "audit"))["tasks"] == tasks
+
+
 @ERAS
 async def test_a_question_that_is_too_long(place: Place, era: str) -> None:
     """It is not asked: the difference waits, and can be applied some paths at a time."""

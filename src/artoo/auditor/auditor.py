@@ -130,6 +130,12 @@ class Auditor:
         self._spool.hurry()
         await waiter
 
+    async def store(self) -> None:
+        """Store the statistics of everything that was published before this call; the window goes on."""
+        await self.flush()
+        if self._begun:
+            await asyncio.to_thread(self._store, None)
+
     async def report(self) -> AuditReport:
         """Report what happened since the last report, up to this moment. The next window begins."""
         await self.flush()

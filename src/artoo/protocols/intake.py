@@ -62,6 +62,10 @@ class Runner(Protocol):
         """Writes to it while it runs. Raises ConfigurationError when it does not."""
         ...
 
+    async def store_audit(self) -> None:
+        """Stores what the Auditor has seen up to now, for a reader of its files."""
+        ...
+
 
 @dataclass(slots=True)
 class Intake:

@@ -82,6 +82,7 @@ class Commands:
             case "undo":
                 text = await asyncio.to_thread(self._undo, given)
             case "audit":
+                await self.intake.runner.store_audit()
                 text = await asyncio.to_thread(self._audit)
             case _:
                 text = "\n".join(f"- `/{known}` {meaning}" for known, (meaning, _) in COMMANDS.items())

@@ -237,6 +237,7 @@ class Tools:
     @said_plainly
     async def audit(self) -> Audited:
         """What artoo's Auditor has seen since its last report, which asking for it does not end."""
+        await self.intake.runner.store_audit()
         return Audited.of(await asyncio.to_thread(self.looking.audit), self.looking.clean)
 
     def _asked_again(self, call: Call) -> HandedTask | None:

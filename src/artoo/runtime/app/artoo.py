@@ -193,6 +193,10 @@ class Artoo:
         """What the Auditor has seen since its last report. Raises ConfigurationError outside `async with`."""
         return await self._open_shop().auditing.report()
 
+    async def store_audit(self) -> None:
+        """Store what the Auditor has seen up to now, for a reader of its files; no window ends."""
+        await self._open_shop().auditing.store()
+
     @property
     def model(self) -> MeteredModel:
         """The models of this process, unbounded, for whoever keeps account itself. Raises ConfigurationError."""

@@ -120,6 +120,12 @@ class Auditing:
         if self._spool.accepted and not self._over:
             await (await self._loaded()).flush()
 
+    async def store(self) -> None:
+        """Store the statistics of everything that was said before this call, for a reader of the files."""
+        self._wanted.set()
+        if self._spool.accepted and not self._over:
+            await (await self._loaded()).store()
+
     def note_log(self, task: str, file: str, size: int, digest: str) -> None:
         """A task log has grown (tasklog.file.Grown). From any thread.
 
