@@ -36,7 +36,7 @@ _SPACED = re.compile(r"(?<![^\W_])(?:[^\W_][\W_]+){3,}[^\W_](?![^\W_])")
 _HIDDEN_WORD = 8
 """Letters of a word that is looked for in a query whose spaces are taken out; words with digits are from 4 on."""
 _MOST_SQUEEZED = 4_000
-"""Letters of an act's text that are looked through so; a query is shorter."""
+"""Letters of the text of an operation that are looked through so; a query is shorter."""
 _OPAQUE = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{16,}|[a-z\d]{40,}")
 """What no word of a language looks like: it may be a text of a file in another form, such as base64."""
 _MAILBOX = re.compile(r"[\w.+-]{1,64}")
@@ -121,7 +121,7 @@ class Origins:
             self._words.setdefault(word, source)
 
     def carried(self, texts: Iterable[str]) -> tuple[Carried, ...]:
-        """Return what an act would carry out of files: words of them that the request has not.
+        """Return what an operation would carry out of files: words of them that the request has not.
 
         A single plain word is in too many texts to have come from one, so it counts only with a second word of a
         file, be it of another one or in an earlier act. Spaces and signs between letters and digits hide no word.
@@ -176,7 +176,7 @@ def _words_of(text: str) -> Iterator[str]:
 
 
 def _hidden_in(text: str, words: Collection[str]) -> Iterator[str]:
-    """Words that stand in a text once everything between its letters is taken out: long ones, or with digits.
+    """Words that are in a text once everything between its letters is taken out: long ones, or with digits.
 
     Also what a single word of the text is put together from, such as the two of `tuliphammer`.
     """
