@@ -102,9 +102,20 @@ def _task_runs(world: World, scripts: Mapping[int, str], task_id: str = "t") -> 
     return asyncio.run(work())
 
 
-@pytest.mark.parametrize("table", [_NAMES, LOADED, FORMS], ids=["names", "loaded", "forms"])
-def test_no_planted_file_is_silent(world: World, table: Sequence[Planted]) -> None:
+@pytest.mark.parametrize("table", [_NAMES[::8], LOADED, FORMS[::2]], ids=["names", "loaded", "forms"])
+def test_no_planted_file_of_a_sample_is_silent(world: World, table: Sequence[Planted]) -> None:
     """Each asks by itself, whatever the others do, and nothing is there afterwards that was not before."""
+    _no_planted_file_is_silent(world, table)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("table", [_NAMES, FORMS], ids=["names", "forms"])
+def test_no_planted_file_is_silent(world: World, table: Sequence[Planted]) -> None:
+    """All of them."""
+    _no_planted_file_is_silent(world, table)
+
+
+def _no_planted_file_is_silent(world: World, table: Sequence[Planted]) -> None:
     for number, one in enumerate(table):
         (world.project / f"n{number}").mkdir()
         _user_runs(one.setup or ":", world.project / f"n{number}")
@@ -163,8 +174,8 @@ def _but_objects(files: Iterable[File]) -> list[File]:
 
 
 def test_no_git_act_of_a_sample_is_silent(world: World) -> None:
-    """A tenth of the acts, with settings and files among them."""
-    _no_git_act_is_silent(world, _IN_GIT[::24])
+    """Some of the acts, with settings and files among them."""
+    _no_git_act_is_silent(world, _IN_GIT[::48])
 
 
 @pytest.mark.torture
