@@ -27,20 +27,10 @@ _SCRIPTS = frozenset({"js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "jso
 _JOINED = frozenset({"cs", "ex", "go", "v", "vb"})
 """Endings of languages whose compiler takes every file of a directory: initializers in a new one run."""
 _BASES = (
-    "/usr",
-    "/usr/local",
-    "{project}/*",
-    "{project}/.*",
-    "{home}/.local",
-    "{home}/.pyenv/versions/*",
-    "{home}/.virtualenvs/*",
-    "{home}/.local/share/virtualenvs/*",
-    "{home}/.cache/pypoetry/virtualenvs/*",
-    "{home}/*conda*",
-    "{home}/*conda*/envs/*",
-    "{home}/*forge*",
-    "{home}/*forge*/envs/*",
-)
+    "/usr", "/usr/local", "{project}/*", "{project}/.*", "{home}/.local", "{home}/.pyenv/versions/*",
+    "{home}/.virtualenvs/*", "{home}/.local/share/virtualenvs/*", "{home}/.cache/pypoetry/virtualenvs/*",
+    "{home}/*conda*", "{home}/*conda*/envs/*", "{home}/*forge*", "{home}/*forge*/envs/*",
+)  # fmt: skip
 """Where environments of Python are looked for, besides the active one: below each of these `_INSTALLED`."""
 _INSTALLED = ("lib/python3*", "lib/python3*/*-packages")
 
