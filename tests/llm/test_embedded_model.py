@@ -14,10 +14,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from artoo.llm.completion import Completion
 from artoo.llm.embedded.engine import Engine, EngineSettings, LlamaEngine
 from artoo.llm.embedded.store import ModelStore
 from artoo.llm.embedded.transport import EmbeddedTransport
-from artoo.llm.transport import Json, TransportReply
+from artoo.llm.transport import TransportReply
+from artoo.llm.wires import chat
 
 
 def model_path() -> Path | None:
@@ -42,10 +44,14 @@ def counted_load(path: Path, settings: EngineSettings) -> Engine:
     return LlamaEngine(path, settings)
 
 
+async def ready() -> Path:
+    assert MODEL is not None
+    return MODEL
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def transport() -> AsyncIterator[EmbeddedTransport]:
-    assert MODEL is not None
-    transport = EmbeddedTransport(MODEL, EngineSettings(context_tokens=4096), load=counted_load)
+    transport = EmbeddedTransport("m", EngineSettings(context_tokens=4096), ready, load=counted_load)
     yield transport
     await transport.close()
 
@@ -55,22 +61,14 @@ def ask(text: str, *, system: str = "Answer in one word.", **more: object) -> di
     return {"messages": messages, "max_tokens": 8, "temperature": 0, **more}
 
 
+def completion_of(reply: TransportReply) -> Completion:
+    found = chat.WIRE.read(reply).completion
+    assert found is not None, reply.body
+    return found
+
+
 def text_of(reply: TransportReply) -> str:
-    assert reply.status == 200, reply.body
-    content = dig(reply.body, "choices", 0, "message", "content")
-    assert isinstance(content, str)
-    return content
-
-
-def dig(value: Json, *path: str | int) -> Json:
-    for step in path:
-        if isinstance(step, int):
-            assert isinstance(value, list)
-            value = value[step]
-        else:
-            assert isinstance(value, dict)
-            value = value[step]
-    return value
+    return completion_of(reply).content
 
 
 async def test_concurrent_callers_share_one_loaded_model(transport: EmbeddedTransport) -> None:
@@ -106,11 +104,8 @@ async def test_three_roles_that_take_turns_keep_their_prefixes(transport: Embedd
         await transport.post(ask("One?", system=role, max_tokens=1), timeout=120)
     for role in roles:
         reply = await transport.post(ask("Two?", system=role, max_tokens=1), timeout=120)
-        cached = dig(reply.body, "usage", "prompt_tokens_details", "cached_tokens")
-        whole = dig(reply.body, "usage", "prompt_tokens")
-        assert isinstance(cached, int)
-        assert isinstance(whole, int)
-        assert cached > 0.8 * whole
+        usage = completion_of(reply).usage
+        assert usage is not None and usage.cached_tokens > 0.8 * usage.prompt_tokens
 
 
 async def test_a_prompt_that_is_too_long_is_refused_with_a_status(transport: EmbeddedTransport) -> None:
@@ -134,12 +129,16 @@ async def test_an_interrupted_process_ends_quietly() -> None:
         """
         import asyncio, signal, sys
         from pathlib import Path
+        from artoo.llm.embedded.engine import EngineSettings
         from artoo.llm.embedded.transport import EmbeddedTransport
 
         signal.signal(signal.SIGINT, signal.default_int_handler)  # tests run in the background have it ignored
 
         async def main():
-            transport = EmbeddedTransport(Path(sys.argv[1]))
+            async def ready():
+                return Path(sys.argv[1])
+
+            transport = EmbeddedTransport("m", EngineSettings(), ready)
             body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
             await transport.post(body, timeout=120)
             print("ready", flush=True)

@@ -48,8 +48,13 @@ class HttpTransport:
         *,
         limit: int = 64,
         headers: Mapping[str, str] | None = None,
+        socket: str = "",
+        name: str = "",
     ) -> None:
+        """`socket`: the path of a UNIX socket to connect to. `name` replaces the base URL in messages."""
         self._base = normalise_base_url(base_url)
+        self._name = name or self._base
+        self._socket = socket
         self._urls: dict[str, URL] = {}
         self._headers = {"Content-Type": "application/json", "Accept": "application/json", **(headers or {})}
         self._key = api_key
@@ -69,8 +74,8 @@ class HttpTransport:
 
     @property
     def name(self) -> str:
-        """The base URL, without credentials."""
-        return self._base
+        """The base URL, without credentials, or the name that was given."""
+        return self._name
 
     async def post(
         self,
@@ -131,14 +136,14 @@ class HttpTransport:
         match error:
             case aiohttp.ConnectionTimeoutError():
                 return ModelUnreachable(
-                    f"no connection to {self._base}{through} within {limits.connect:g} s; "
+                    f"no connection to {self._name}{through} within {limits.connect:g} s; "
                     "is the server running and the network up?",
                     transient=True,
                     sent=False,
                 )
             case TimeoutError():
                 return ModelUnreachable(
-                    f"{self._base} gave no complete answer within {timeout:g} s; "
+                    f"{self._name} gave no complete answer within {timeout:g} s; "
                     "check the server, or allow more time per call",
                     transient=True,
                 )
@@ -157,7 +162,7 @@ class HttpTransport:
                 )
             case aiohttp.ClientConnectorError():
                 return ModelUnreachable(
-                    f"cannot connect to {self._base}{through} ({error.os_error.strerror or error.os_error}); "
+                    f"cannot connect to {self._name}{through} ({error.os_error.strerror or error.os_error}); "
                     "is the server running and the base URL right?",
                     transient=True,
                     sent=False,
@@ -171,21 +176,27 @@ class HttpTransport:
                 )
             case _:
                 return ModelUnreachable(
-                    f"the connection to {self._base} broke before the answer was complete "
+                    f"the connection to {self._name} broke before the answer was complete "
                     f"({type(error).__name__}); try again, or check the server",
                     transient=True,
                 )
 
     def _connected(self) -> tuple[aiohttp.ClientSession, asyncio.Semaphore]:
-        guard.check(self._base)
+        guard.check(self._name)
         if self._closed:
             raise ModelUnreachable(
-                f"the connection to {self._base} was closed; make a new one to use it again", sent=False
+                f"the connection to {self._name} was closed; make a new one to use it again", sent=False
             )
         loop = asyncio.get_running_loop()
         if self._pool is None or self._pool[0] is not loop:
+            connector = (
+                # A kept connection that the server has closed meanwhile would break the request that finds it out.
+                aiohttp.UnixConnector(self._socket, limit=0, force_close=True)
+                if self._socket
+                else aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS)
+            )
             session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS),
+                connector=connector,
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
@@ -210,7 +221,7 @@ class HttpTransport:
                         on_event(event)
                 if len(kept) > MAX_REPLY_BYTES:
                     raise ModelUnreachable(
-                        f"{self._base} sent more than {MAX_REPLY_BYTES} bytes; this is no model server"
+                        f"{self._name} sent more than {MAX_REPLY_BYTES} bytes; this is no model server"
                     )
         finally:
             response.release()

@@ -1,32 +1,27 @@
-"""The only module that touches llama.cpp: loads a GGUF file into this process and runs chat completions on it.
+"""The only module that touches llama.cpp: loads a GGUF file into this process and lets it serve HTTP.
 
 The bindings (`xllamacpp`) carry no type information, so everything of theirs that is used is written down here as
-Protocols, and nothing untyped leaves this module. All functions block; `artoo.llm.embedded` runs them in threads.
+Protocols, and nothing untyped leaves this module. All functions block, so `transport` runs them in threads.
 """
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import tempfile
-import weakref
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
 from artoo.contracts.errors import ModelUnreachable
-from artoo.llm.embedded.prefixes import Prefixes, keep_listener
 from artoo.llm.schema import Schema, without_keys
 
 GGUF_MAGIC = b"GGUF"
 SMALLEST_GGUF_BYTES = 24
 READ_AHEAD_BYTES = 4 * 1024 * 1024
-SMALLEST_REQUEST: dict[str, object] = {
-    "messages": [{"role": "user", "content": "."}],
-    "max_tokens": 1,
-    "stream": True,
-}
 
 _LENGTHS = frozenset({"maxLength", "minLength", "pattern", "format"})
 _IN_ONE_LINE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
@@ -34,10 +29,6 @@ _IN_ONE_LINE = {"whitespace_flexible": False, "item_separator": ", ", "key_separ
 
 _ROLES = 4
 """Roles that ask a model in one task."""
-
-OnChunk = Callable[[Mapping[str, object]], bool]
-"""Called for each piece of an answer, in the thread that runs it; True stops the generation. An empty piece only
-asks that, while the static part of a prompt is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +53,19 @@ class EngineSettings:
 
 
 class Engine(Protocol):
-    """A loaded model."""
+    """A loaded model that serves HTTP at a UNIX socket."""
 
-    def chat(self, body: Mapping[str, object], on_chunk: OnChunk) -> None:
-        """Runs one streamed completion to its end, or until `on_chunk` returns True. Safe from several threads."""
+    @property
+    def socket(self) -> str:
+        """The path to connect to."""
+        ...
+
+    def constrained(self, body: Mapping[str, object]) -> dict[str, object]:
+        """Return the request as the engine takes it."""
         ...
 
     def close(self) -> None:
-        """Frees the model. The last `chat` to return frees it if some still run. Idempotent."""
+        """Free the model. Idempotent."""
         ...
 
 
@@ -81,14 +77,10 @@ class _Parameters(Protocol):
     cpuparams_batch: object
 
 
-class _Server(Protocol):
-    def handle_chat_completions(self, body: dict[str, object], callback: OnChunk, /) -> None: ...
-
-
 class _Bindings(Protocol):
     def json_schema_to_grammar(self, schema: Mapping[str, object], /) -> str: ...
     def CommonParams(self) -> _Parameters: ...  # noqa: N802
-    def Server(self, parameters: _Parameters, /) -> _Server: ...  # noqa: N802
+    def Server(self, parameters: _Parameters, /) -> object: ...  # noqa: N802
 
 
 def check_gguf(path: Path) -> None:
@@ -124,13 +116,13 @@ def physical_cores(topology: Path = Path("/sys/devices/system/cpu")) -> int:
 class LlamaEngine:
     """A model inside this process.
 
-    llama.cpp's server always opens a listener beside the calls in memory that are used here. It gets a UNIX
-    socket in a directory that only this user can enter, deleted as soon as the model is loaded: there is no port,
-    and nothing that anybody else could connect to (`prefixes` keeps a descriptor).
+    llama.cpp's server listens on a UNIX socket in a directory that only this user can enter. The directory is
+    deleted as soon as the model is loaded: this process reaches the socket through the descriptor that it kept, and
+    no other process can. Where the system has no such descriptors (macOS), the directory stays until the end.
     """
 
     def __init__(self, path: Path, settings: EngineSettings) -> None:
-        """Loads the model; takes seconds. Raises ModelUnreachable."""
+        """Load the model; takes seconds. Raises ModelUnreachable."""
         check_gguf(path)
         try:
             bindings = cast("_Bindings", importlib.import_module("xllamacpp"))
@@ -139,68 +131,36 @@ class LlamaEngine:
                 f"the embedded model needs the package xllamacpp, which cannot be loaded here ({error}); "
                 "install it, or set BRAIN_BASE_URL and TOOL_BASE_URL to use a model server instead"
             ) from error
-        settings = _with_room_for_prefixes(settings)
+        self._grammar_of = bindings.json_schema_to_grammar
+        if settings.prefixes is not None:
+            with suppress(OSError):  # prefixes save time and are no reason to fail
+                settings.prefixes.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            self._load(bindings, path, settings)
+            _read_ahead(path)
+            self._private = tempfile.TemporaryDirectory(prefix="artoo-")
         except OSError as error:
             raise ModelUnreachable(
                 f"the model {path} cannot be loaded ({error}); check the disks that hold it and "
                 f"{tempfile.gettempdir()}"
             ) from error
-        self._settled = True
-        _open_engines.add(self)
+        listening = Path(self._private.name) / "model.sock"
+        try:
+            self._server: object = bindings.Server(_parameters(bindings, path, settings, listening))
+        except (RuntimeError, ValueError) as error:
+            self._private.cleanup()
+            raise ModelUnreachable(
+                f"llama.cpp cannot load {path}: the file is damaged, of a kind that this llama.cpp does not "
+                f"know, or larger than the memory ({error}); check it with `artoo model list`, fetch it again "
+                "with `artoo model pull`, or pick another with `artoo model use PATH`"
+            ) from error
+        self._listener = _kept(listening)
+        if self._listener >= 0:
+            self._private.cleanup()
+        self.socket = f"/proc/self/fd/{self._listener}" if self._listener >= 0 else str(listening)
+        atexit.register(self.close)  # before llama.cpp's own statics go
 
-    def _load(self, bindings: _Bindings, path: Path, settings: EngineSettings) -> None:
-        """Raises OSError for the disk's sake, ModelUnreachable for the model's."""
-        _read_ahead(path)
-        with tempfile.TemporaryDirectory(prefix="artoo-") as private:
-            listening = Path(private) / "model.sock"
-            self._grammar_of = bindings.json_schema_to_grammar
-            parameters = _parameters(bindings, path, settings, listening)
-            try:
-                self._server: _Server | None = bindings.Server(parameters)
-            except (RuntimeError, ValueError) as error:
-                raise ModelUnreachable(
-                    f"llama.cpp cannot load {path}: the file is damaged, of a kind that this llama.cpp does not "
-                    f"know, or larger than the memory ({error}); check it with `artoo model list`, fetch it again "
-                    "with `artoo model pull`, or pick another with `artoo model use PATH`"
-                ) from error
-            self._prefixes = self._kept_prefixes(settings, listening)
-
-    def _kept_prefixes(self, settings: EngineSettings, listening: Path) -> Prefixes | None:
-        listener = keep_listener(listening) if settings.prefixes is not None else None
-        if settings.prefixes is None or listener is None:
-            return None
-        return Prefixes(settings.prefixes, listener, _slots(settings), self._complete_silently)
-
-    def _complete_silently(self, body: dict[str, object], stopped: Callable[[], bool]) -> None:
-        server = self._server
-        if server is not None:
-            server.handle_chat_completions(
-                {**body, "stream": True, "return_progress": True}, lambda chunk: stopped()
-            )
-
-    def chat(self, body: Mapping[str, object], on_chunk: OnChunk) -> None:
-        server = self._server
-        if server is None:
-            raise ModelUnreachable("the embedded model was closed while it was asked; start the request again")
-        self._settled = False
-        if self._prefixes is not None:
-            self._prefixes.prepare(body, lambda: on_chunk({}))
-            if on_chunk({}):
-                return
-        stopped = False
-
-        def take(chunk: Mapping[str, object]) -> bool:
-            nonlocal stopped
-            stopped = on_chunk(chunk)
-            return stopped
-
-        server.handle_chat_completions(self._held(body), take)
-        self._settled = not stopped
-
-    def _held(self, body: Mapping[str, object]) -> dict[str, object]:
-        """The request with its schema as a grammar of ours.
+    def constrained(self, body: Mapping[str, object]) -> dict[str, object]:
+        """Return the request with its schema as a grammar of ours.
 
         The server's own lets a small model indent its JSON, which is a third more tokens, and can go on for ever.
         """
@@ -213,13 +173,19 @@ class LlamaEngine:
         return {**rest, "grammar": self._grammar_of({**schema, "x-guidance": _IN_ONE_LINE})}
 
     def close(self) -> None:
-        server, self._server = self._server, None
-        if self._prefixes is not None:
-            self._prefixes.close()
-        if server is not None and not self._settled:
-            # Freeing waits for a batch that is still computed, and holds Python's lock all the while. A call waits
-            # for the same batch without the lock.
-            server.handle_chat_completions(SMALLEST_REQUEST, lambda chunk: False)
+        """See Engine. Freeing waits for the batch that is still computed."""
+        atexit.unregister(self.close)
+        listener, self._listener, self._server = self._listener, -1, None
+        if listener >= 0:
+            os.close(listener)
+        self._private.cleanup()
+
+
+def _kept(socket: Path) -> int:
+    """A descriptor that reaches a socket whose name is about to go; -1 where this system has none."""
+    if not hasattr(os, "O_PATH") or not Path("/proc/self/fd").is_dir():
+        return -1
+    return os.open(socket, os.O_PATH | os.O_CLOEXEC)
 
 
 def _read_ahead(path: Path) -> None:
@@ -230,29 +196,9 @@ def _read_ahead(path: Path) -> None:
             pass
 
 
-_open_engines: weakref.WeakSet[LlamaEngine] = weakref.WeakSet()
-
-
-def close_all() -> None:
-    """Frees every model that nobody closed; for the end of the process, before llama.cpp's own statics go."""
-    for engine in tuple(_open_engines):
-        engine.close()
-
-
-def _slots(settings: EngineSettings) -> int:
+def slots_of(settings: EngineSettings) -> int:
     """With kept prefixes there is a slot for each role's, though no more answers at a time."""
     return settings.slots if settings.prefixes is None else max(settings.slots, _ROLES)
-
-
-def _with_room_for_prefixes(settings: EngineSettings) -> EngineSettings:
-    """With the folder made; without one where it cannot be: prefixes save time and are no reason to fail."""
-    if settings.prefixes is None:
-        return settings
-    try:
-        settings.prefixes.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return replace(settings, prefixes=None)
-    return settings
 
 
 def _parameters(bindings: _Bindings, path: Path, settings: EngineSettings, socket: Path) -> _Parameters:
@@ -265,7 +211,7 @@ def _parameters(bindings: _Bindings, path: Path, settings: EngineSettings, socke
         parameters,
         hostnames=[str(socket)],
         n_ctx=settings.context_tokens,
-        n_parallel=_slots(settings),
+        n_parallel=slots_of(settings),
         kv_unified=True,
         n_batch=settings.batch_tokens,
         n_ubatch=settings.batch_tokens,

@@ -16,22 +16,25 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import zipfile
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from artoo.contracts.errors import ModelUnreachable
 from artoo.disk.whole import write_whole
 from artoo.llm.embedded.store import KnownModel, ModelStore, WheelPart, hash_file, hold_lock, read_object
-from artoo.llm.embedded.worker import Stop, in_thread
 from artoo.sandbox.reading.programs import find_program, own_environment, own_python
 
+Result = TypeVar("Result")
 Progress = Callable[[int], None]
 Report = Callable[[int, int, str], None]
 """Progress: bytes done, bytes in total, and the phase in words. Called in the event loop, a few times a second."""
+Stop = Callable[[], bool]
+"""Returns True when the work is to stop."""
 HubDownload = Callable[[KnownModel, Path, Progress], Awaitable[Path]]
 """Downloads a model's hub file below a directory, reports the bytes that are there, and returns the file."""
 
@@ -52,6 +55,30 @@ _QUIET = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_DISABLE_XET": "1",  # without it, an interrupted download would start again from nothing
 }
+
+
+async def in_thread(work: Callable[[Stop, Progress], Result], report: Progress) -> Result:
+    """Run `work(stop, done)` in a thread. `report` gets what it tells `done`, in this thread, a few times a second.
+
+    When cancelled, ask the work to stop and wait for it, so that a lock held by the caller covers all of it.
+    """
+    stop, latest = threading.Event(), -1
+
+    def done(amount: int) -> None:
+        nonlocal latest
+        latest = amount
+
+    running = asyncio.ensure_future(asyncio.to_thread(work, stop.is_set, done))
+    try:
+        while not running.done():
+            await asyncio.wait([running], timeout=_POLL_SECONDS)
+            if latest >= 0:
+                report(latest)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([running])
+        raise
+    return running.result()
 
 
 def silent(done: int, total: int, phase: str) -> None:
@@ -136,10 +163,10 @@ async def _install(store: ModelStore, model: KnownModel, file: Path, report: Pro
     def verify_and_adopt(stop: Stop, done: Progress) -> None:
         def step(amount: int) -> bool:
             done(amount)
-            return bool(stop)
+            return stop()
 
         found = hash_file(file, step)
-        if stop:
+        if stop():
             raise ModelUnreachable(_INTERRUPTED)
         if found != model.sha256:
             size = file.stat().st_size
@@ -269,7 +296,7 @@ def _append(
                     raise zipfile.BadZipFile(f"{more} bytes are more than are missing of the model")
                 while chunk := source.read(MIB):
                     report(size := size + target.write(chunk))
-                    if stop:
+                    if stop():
                         raise ModelUnreachable(_INTERRUPTED)
         except _BAD_WHEEL as error:
             raise ModelUnreachable(

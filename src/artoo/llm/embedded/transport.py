@@ -1,58 +1,69 @@
-"""The embedded model: a `Transport` whose server is llama.cpp inside this process (SPEC section 9).
+"""The embedded model as a `Transport`: llama.cpp in this process, asked over its UNIX socket (SPEC section 9).
 
-The model is loaded by the first request, once however many wait for it, and freed by `close`. Nothing here blocks
-the event loop: loading and generating run in threads of their own.
+    first request ──► model file ready ──► loaded ──► static prefix restored or read ──► HTTP, as any other server
+
+The model is loaded once, however many requests wait for it, and freed by `close`. The answer always streams,
+because only a stream can be stopped in its middle: closing the connection stops the generation.
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
-import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm import guard
-from artoo.llm.embedded.answer import HEADERS, StreamedAnswer
-from artoo.llm.embedded.engine import Engine, EngineSettings, LlamaEngine, check_gguf, close_all
-from artoo.llm.embedded.worker import Stop, run_in_thread, stop_all
+from artoo.llm.embedded.engine import Engine, EngineSettings, LlamaEngine, slots_of
+from artoo.llm.embedded.prefixes import Prefixes
+from artoo.llm.http import HttpTransport
+from artoo.llm.runaway import TAIL, runs_away
+from artoo.llm.streamed import DONE, Event
 from artoo.llm.transport import Json, OnEvent, TransportReply
+from artoo.llm.wires import chat
 
 LoadEngine = Callable[[Path, EngineSettings], Engine]
-CheckFile = Callable[[Path], None]
+
+_ADDRESS = "http://localhost"
+_LOOKED_AFTER = 32
+"""Pieces between two looks at whether the answer goes round in circles."""
+_CUT: Event = {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}
+_STREAMED = {"stream": True, "stream_options": {"include_usage": True}, "return_progress": True}
 
 
 class EmbeddedTransport:
     """Requests to a model in this process.
 
-    `check` is run in the loading thread before the file is given to llama.cpp; `ModelStore.check_file` verifies
-    hashes there. Share one object between all tiers and subtasks: each object loads its own copy of the model.
+    `ready` returns the model's file, fetched and checked. `weights` is its size in bytes. Share one object between
+    all tiers and subtasks, because each object loads its own copy of the model.
     """
 
     def __init__(
         self,
-        path: Path,
-        settings: EngineSettings | None = None,
+        name: str,
+        settings: EngineSettings,
+        ready: Callable[[], Awaitable[Path]],
         *,
-        check: CheckFile = check_gguf,
+        weights: int = 0,
         load: LoadEngine = LlamaEngine,
     ) -> None:
-        self._path = path
-        self._settings = settings or EngineSettings()
-        self._check = check
+        self._name = name
+        self._settings = settings
+        self._ready = ready
+        self._weights = weights
         self._load = load
-        self._lock = threading.Lock()
-        self._engine: Future[Engine] | None = None
-        self._active: set[Stop] = set()
+        self._lock = asyncio.Lock()
+        self._loading: asyncio.Future[Engine] | None = None
+        self._http: HttpTransport | None = None
+        self._prefixes: Prefixes | None = None
+        self._active: set[asyncio.Future[TransportReply]] = set()
         self._closed = False
-        self._places: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
 
     @property
     def name(self) -> str:
-        """The model file."""
-        return str(self._path)
+        """The model's name or file."""
+        return self._name
 
     async def post(
         self,
@@ -62,114 +73,84 @@ class EmbeddedTransport:
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """One chat completion, which comes whole: nothing is heard of it before.
+        """See Transport. A call that is cancelled or times out stops its generation at the next token.
 
-        `timeout` (seconds) counts from when the model is loaded and a slot is free, so that a call does not pay
-        for those before it; cancel the call to bound the whole. A call that is cancelled or times out stops its
-        generation at the next token, or within one batch while the prompt is read.
-        Raises ModelUnreachable: no usable model file, or no complete answer in time; ConfigurationError: this
-        process forbids real models.
+        Raises ModelUnreachable when the model cannot be fetched or loaded, or gives no complete answer in time;
+        ConfigurationError when this process forbids real models.
         """
-        guard.check(self.name)
-        engine = await self._loaded()
-        async with self._free_slot():
-            future, stop = run_in_thread(lambda stop: _complete(engine, body, stop), name="artoo-model-call")
-            self._active.add(stop)
-            try:
-                async with asyncio.timeout(timeout):
-                    return await asyncio.wrap_future(future)
-            except TimeoutError as error:
-                raise ModelUnreachable(
-                    f"the embedded model {self._path.name} gave no complete answer within {timeout:g} s; "
-                    "allow more time, lower max_tokens, or use a smaller model or a model server"
-                ) from error
-            finally:
-                stop.set()
-                self._active.discard(stop)
+        guard.check(self._name)
+        engine, http = await self._loaded()
+        if self._prefixes is not None:
+            await self._prefixes.prepare(body)
+        answer = _Answer(on_event)
+        asked = {"cache_prompt": True, **engine.constrained(body), **_STREAMED}
+        call = asyncio.ensure_future(http.post(asked, timeout=timeout, path=path, on_event=answer.hear))
+        self._active.add(call)
+        try:
+            return await call
+        except _GoesRound:
+            return TransportReply(200, {}, None, events=(*answer.events, _CUT, DONE))
+        except asyncio.CancelledError:
+            own = asyncio.current_task()
+            if not self._closed or (own is not None and own.cancelling()):
+                raise
+            raise ModelUnreachable(f"{self._name} was closed before its answer was complete") from None
+        finally:
+            self._active.discard(call)
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """The one model that is served, without loading it. Raises ModelUnreachable when its file is unusable."""
-        future, _ = run_in_thread(lambda _stop: check_gguf(self._path), name="artoo-model-look")
-        try:
-            async with asyncio.timeout(timeout):
-                await asyncio.wrap_future(future)
-        except TimeoutError as error:
-            raise ModelUnreachable(
-                f"the disk that holds {self._path} did not answer within {timeout:g} s; check it"
-            ) from error
-        return served(self._path.name, self._settings, self._path.stat().st_size)
+        """List the one model, without loading it, as llama.cpp's server does. Slots share the context."""
+        meta: Json = {"n_ctx": self._settings.context_tokens // self._settings.slots, "size": self._weights}
+        model: Json = {"id": self._name, "object": "model", "owned_by": "llamacpp", "meta": meta}
+        return TransportReply(200, {}, {"object": "list", "data": [model]})
 
     async def close(self) -> None:
-        """Stops what is running and frees the model. Requests afterwards raise ModelUnreachable. Idempotent."""
-        with self._lock:
-            self._closed = True
-            loading, self._engine = self._engine, None
-        for stop in tuple(self._active):
-            stop.set()
-        if loading is None:
-            return
-        future, _ = run_in_thread(lambda _stop: _free(loading), name="artoo-model-free")
-        await asyncio.wrap_future(future)
+        """Stop what is running and free the model. Requests afterwards raise ModelUnreachable. Idempotent."""
+        self._closed = True
+        loading, self._loading = self._loading, None
+        for call in self._active:
+            call.cancel()
+        if self._http is not None:
+            await self._http.close()
+        if loading is not None:
+            with suppress(ModelUnreachable):
+                await asyncio.to_thread((await loading).close)
 
-    async def _loaded(self) -> Engine:
-        with self._lock:
+    async def _loaded(self) -> tuple[Engine, HttpTransport]:
+        async with self._lock:
             if self._closed:
                 raise ModelUnreachable("the embedded model was closed; make a new connection to use it again")
-            failed = self._engine is not None and self._engine.done() and self._engine.exception() is not None
-            if self._engine is None or failed:
-                self._engine, _ = run_in_thread(lambda _stop: self._check_and_load(), name="artoo-model-load")
-            loading = self._engine
-        # No shield: a running concurrent future cannot be cancelled, so a cancelled caller leaves the load alone.
-        return await asyncio.wrap_future(loading)
-
-    def _check_and_load(self) -> Engine:
-        self._check(self._path)
-        return self._load(self._path, self._settings)
-
-    def _free_slot(self) -> asyncio.Semaphore:
-        loop = asyncio.get_running_loop()
-        if self._places is None or self._places[0] is not loop:
-            self._places = (loop, asyncio.Semaphore(self._settings.slots))
-        return self._places[1]
+            if self._loading is None or (self._loading.done() and self._loading.exception() is not None):
+                path = await self._ready()
+                self._loading = asyncio.ensure_future(asyncio.to_thread(self._load, path, self._settings))
+            engine = await asyncio.shield(self._loading)  # a caller that is cancelled leaves the load to the others
+            if self._http is None:
+                self._http = HttpTransport(
+                    _ADDRESS, limit=self._settings.slots, socket=engine.socket, name=self._name
+                )
+                if self._settings.prefixes is not None:
+                    self._prefixes = Prefixes(self._settings.prefixes, self._http, slots_of(self._settings))
+            return engine, self._http
 
 
-def served(name: str, settings: EngineSettings, size: int) -> TransportReply:
-    """One model as llama.cpp's server lists it. `size`: of its weights, in bytes. Slots share the context."""
-    meta: Json = {"n_ctx": settings.context_tokens // settings.slots, "size": size}
-    model: Json = {"id": name, "object": "model", "owned_by": "llamacpp", "meta": meta}
-    return TransportReply(200, HEADERS, {"object": "list", "data": [model]})
+class _GoesRound(Exception):
+    """The answer repeats the same few characters: the connection is closed, which stops the generation."""
 
 
-def _complete(engine: Engine, body: Mapping[str, object], stop: Stop) -> TransportReply:
-    answer = StreamedAnswer()
+class _Answer:
+    """Hears a streamed answer, and cuts off one that goes round in circles."""
 
-    def take(chunk: Mapping[str, object]) -> bool:
-        answer.add(chunk)
-        return bool(stop) or answer.ran_away()
+    def __init__(self, on_event: OnEvent | None) -> None:
+        self.events: list[Event] = []
+        self._on_event = on_event
+        self._said: list[str] = []
 
-    engine.chat(
-        {
-            "cache_prompt": True,
-            **body,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            "return_progress": True,
-        },
-        take,
-    )
-    if stop:
-        raise ModelUnreachable("the call to the embedded model was stopped before its answer was complete")
-    return answer.reply()
-
-
-def _free(loading: Future[Engine]) -> None:
-    if loading.exception() is None:
-        loading.result().close()
-
-
-def _at_exit() -> None:
-    stop_all()
-    close_all()
-
-
-atexit.register(_at_exit)
+    def hear(self, event: Event) -> None:
+        """Take one event of the stream. Raises _GoesRound."""
+        self.events.append(event)
+        if self._on_event is not None:
+            self._on_event(event)
+        if word := chat.said_in(event):
+            self._said.append(word)
+            if len(self._said) % _LOOKED_AFTER == 0 and runs_away("".join(self._said[-TAIL:])):
+                raise _GoesRound

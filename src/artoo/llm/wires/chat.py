@@ -135,6 +135,15 @@ def _words(event: Mapping[str, Json]) -> str:
     return ""
 
 
+def said_in(event: Mapping[str, Json]) -> str:
+    """The words or thoughts that an event of a stream brings."""
+    for choice in objects(event.get("choices")):
+        piece = choice.get("delta")
+        if isinstance(piece, dict):
+            return text_of(piece.get("content")) or text_of(piece.get("reasoning_content"))
+    return ""
+
+
 def _gathered(events: Sequence[Mapping[str, Json]]) -> Json:
     message: dict[str, Json] = {}
     calls: list[dict[str, Json]] = []
