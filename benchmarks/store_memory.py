@@ -34,7 +34,7 @@ from pydantic import BaseModel
 from artoo import Artoo, Config, RunOptions
 from artoo.contracts.memory import Megram, MegramState
 from artoo.contracts.tags import tool_pair
-from artoo.llm.budget import Meter
+from artoo.llm.budget import Budget
 from artoo.memory.service import SharedMemory
 from artoo.memory.tables import COLUMNS
 from artoo.ports.model import Answer, Question
@@ -66,7 +66,7 @@ class Slow(ScriptedModel):
 
     seconds = 0.0
 
-    async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
+    async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
         """After a while."""
         await asyncio.sleep(self.seconds)
         return await super().ask(question, meter=meter)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from artoo.contracts.events import Usage
-from artoo.llm.budget import Meter, Reservation
+from artoo.llm.budget import Budget, Reservation
 from artoo.llm.text.live_text import LiveText
 from artoo.llm.wires.how import Form
 from artoo.ports.model import Tier
@@ -22,7 +22,7 @@ class Asking:
     """
 
     contract: str
-    meter: Meter
+    meter: Budget
     tier: Tier
     model: str
     started: float

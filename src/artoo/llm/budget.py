@@ -38,37 +38,6 @@ class Reservation(NamedTuple):
     money: float = 0.0
 
 
-class Meter(Protocol):
-    """Is asked before every request to a model, retries and the repair included, and told what it used."""
-
-    async def reserve(self, demand: Demand) -> Reservation:
-        """Makes room for one request. Raises BudgetExhausted."""
-        ...
-
-    def settle(self, reservation: Reservation, usage: Usage) -> float | None:
-        """The request was made and used this much. Returns what it cost; None: it has no price."""
-        ...
-
-    def release(self, reservation: Reservation) -> None:
-        """The request was refused, or never left; it cost nothing."""
-        ...
-
-
-class Unmetered:
-    """Lets every request pass."""
-
-    async def reserve(self, demand: Demand) -> Reservation:
-        """Always room."""
-        return Reservation(demand)
-
-    def settle(self, reservation: Reservation, usage: Usage) -> float | None:
-        """Nothing to count."""
-        return None
-
-    def release(self, reservation: Reservation) -> None:
-        """Nothing to give back."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Account:
     """One thing that is limited, as it looks to one request."""
@@ -158,7 +127,10 @@ class Budget:
         self._changed.set()
 
     async def reserve(self, demand: Demand) -> Reservation:
-        """See Meter. Waits only for requests that are under way."""
+        """Make room for one request, retries and the repair included. Waits only for requests that are under way.
+
+        Raises BudgetExhausted.
+        """
         reservation = Reservation(demand, self._most_money(demand))
         async with self._queue:  # the first to come waits for room, all others for the first
             while not self._fits(reservation):
@@ -170,7 +142,7 @@ class Budget:
         return reservation
 
     def settle(self, reservation: Reservation, usage: Usage) -> float | None:
-        """See Meter."""
+        """Count a request that was made and used this much. Returns what it cost; None: it has no price."""
         cost = self._price_of(reservation, usage)
         self._llm_calls += 1
         self._prompt += usage.prompt_tokens
@@ -181,7 +153,7 @@ class Budget:
         return cost
 
     def release(self, reservation: Reservation) -> None:
-        """See Meter."""
+        """Give back the room of a request that was refused, or never left; it cost nothing."""
         self._calls -= 1
         self._tokens -= reservation.demand.tokens
         # Sums of fractions: what is left over when nothing is reserved is rounding, not money.
@@ -190,8 +162,6 @@ class Budget:
 
     def _fits(self, reservation: Reservation) -> bool:
         """True: go; False: wait for a request under way. Raises BudgetExhausted when waiting cannot help."""
-        if self._ample(reservation):
-            return True
         accounts = self._accounts(reservation)
         for account in accounts:
             if account.spent:
@@ -201,15 +171,6 @@ class Budget:
                     budget=account.name,
                 )
         return self._calls == 0 or all(account.fits for account in accounts)
-
-    def _ample(self, reservation: Reservation) -> bool:
-        """Whether every account fits, which implies that none is spent: asked first, before every request."""
-        tokens = self._prompt + self._completion + self._tokens + reservation.demand.tokens
-        return (
-            self._max_money is None
-            and (self._max_calls is None or self._llm_calls + self._calls < self._max_calls)
-            and (self._max_tokens is None or tokens <= self._max_tokens)
-        )
 
     def _accounts(self, reservation: Reservation) -> tuple[_Account, ...]:
         money, tokens = self._paid, self._prompt + self._completion
@@ -241,12 +202,12 @@ class Budget:
 class MeteredModel(Protocol):
     """A model whose every request can be metered."""
 
-    async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
+    async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
         """As `Model.ask`; `meter` is asked before each request to the server."""
         ...
 
     async def converse(
-        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
+        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
         """As `Model.converse`; `meter` as in `ask`."""
         ...

@@ -18,7 +18,7 @@ from artoo.contracts.conversation import ModelTurn
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid, ModelError
 from artoo.contracts.events import Spent
 from artoo.llm.asking import Asking
-from artoo.llm.budget import Meter, Unmetered
+from artoo.llm.budget import Budget
 from artoo.llm.catalogue import Listed, listed
 from artoo.llm.completion import Completion
 from artoo.llm.dialect import Dialect, DialectMemory
@@ -77,7 +77,7 @@ class EndpointModel:
             wire=wire,
         )
 
-    async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
+    async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
         """See `artoo.ports.model.Model`. `meter` is asked before each request: retries and the repair too."""
         asking = self._asking(question, meter)
         if question.body_field is not None:
@@ -92,7 +92,7 @@ class EndpointModel:
         return Answer(value=value, text=text, **asking.spent(self._clock.monotonic()))
 
     async def converse(
-        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
+        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
         """See `artoo.ports.model.Converses`; `meter` as in `ask`."""
         asking = self._asking(conversation, meter)
@@ -132,9 +132,9 @@ class EndpointModel:
         """Closes the transport. Idempotent."""
         await self._sender.transport.close()
 
-    def _asking(self, asked: Question[T] | Conversation, meter: Meter | None) -> Asking:
+    def _asking(self, asked: Question[T] | Conversation, meter: Budget | None) -> Asking:
         started = self._clock.monotonic()
-        return Asking(asked.contract, meter or Unmetered(), asked.tier, self._sender.model, started)
+        return Asking(asked.contract, meter or Budget(), asked.tier, self._sender.model, started)
 
     async def _valid(
         self, asking: Asking, made: Made, read: Callable[[Completion], Awaitable[Read]], max_tokens: int

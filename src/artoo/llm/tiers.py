@@ -11,7 +11,7 @@ from artoo.llm.settings import Endpoint, ModelSettings
 from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, Tier
 
 if TYPE_CHECKING:
-    from artoo.llm.budget import Meter
+    from artoo.llm.budget import Budget
     from artoo.llm.client import EndpointModel
 
 T = TypeVar("T", bound=BaseModel)
@@ -29,12 +29,12 @@ class TieredModel:
         self._made: dict[Endpoint, EndpointModel] = {}
         self._of_tier: dict[Tier, EndpointModel] = {}
 
-    async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
+    async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
         """See `artoo.ports.model.Model`; `meter` as in EndpointModel."""
         return await self._model(question.tier).ask(question, meter=meter)
 
     async def converse(
-        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
+        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
         """See `artoo.ports.model.Converses`; `meter` as in EndpointModel."""
         return await self._model(conversation.tier).converse(conversation, on_text, meter=meter)

@@ -11,7 +11,7 @@ import orjson
 from pydantic import BaseModel
 
 from artoo.contracts.errors import ModelUnreachable
-from artoo.llm.budget import Meter
+from artoo.llm.budget import Budget
 from artoo.llm.client import EndpointModel
 from artoo.llm.retry import RetryPolicy
 from artoo.llm.transport import Json, OnEvent, TransportReply
@@ -94,13 +94,13 @@ class ScriptedModel:
         transport = ScriptedTransport(self.player, owned_by=owned_by)
         self._model = EndpointModel(transport, "scripted", clock or FakeClock(auto_advance=True), retry=retry)
 
-    async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
+    async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
         """See `artoo.ports.model.Model`. Raises ScriptError outside of a `with` block."""
         self._require_block()
         return await self._model.ask(question, meter=meter)
 
     async def converse(
-        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
+        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
         """See `artoo.ports.model.Converses`. Raises ScriptError outside of a `with` block."""
         self._require_block()

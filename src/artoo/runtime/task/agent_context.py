@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from artoo.llm.budget import Meter, MeteredModel
+from artoo.llm.budget import Budget, MeteredModel
 from artoo.loops.asking import Standing
 from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, Tier
 from artoo.ports.settling import Settling
@@ -62,12 +62,12 @@ class OneTier:
         self._model = model
         self._tier = tier
 
-    async def ask(self, question: Question[T], *, meter: Meter | None = None) -> Answer[T]:
+    async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
         """See artoo.ports.model.Model."""
         return await self._model.ask(question._replace(tier=self._tier), meter=meter)
 
     async def converse(
-        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Meter | None = None
+        self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
         """See artoo.ports.model.Converses."""
         return await self._model.converse(replace(conversation, tier=self._tier), on_text, meter=meter)
