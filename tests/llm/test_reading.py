@@ -219,7 +219,7 @@ def test_garbage_is_refused_and_nothing_else(text: str, with_body: bool):
 
 def test_long_garbage_is_read_in_reasonable_time():
     """Thousands of braces cost no more than a bounded number of attempts."""
-    for text in ('{"a": ' * 5_000, "{'" * 20_000, "{}" * 50_000, "```\n" * 20_000, "<think>" * 20_000):
+    for text in ('{"a": ' * 2_000, "{'" * 5_000, "{}" * 10_000, "```\n" * 5_000, "<think>" * 5_000):
         with pytest.raises(Unreadable):
             read_answer(text, Step, body_field="command")
 

@@ -144,7 +144,7 @@ async def test_what_only_looks_like_a_call_is_words(text: str) -> None:
 async def test_half_of_such_a_call_costs_a_repair(text: str) -> None:
     """It is never made, and the model may try again."""
     half = text[: text.index("command") + 5]
-    assert not formed_calls(half)[-1].whole
+    assert formed_calls(half)[-1].call is None
     with ScriptedModel({"ExecutorStep": [Reply(message={"content": half}), "Done."]}) as model:
         spoken = await model.converse(conversation())
     assert (spoken.turn.calls, spoken.turn.text, spoken.repaired) == ((), "Done.", True)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from artoo.contracts.plan import MustNot
-from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
 _SHOWN_PROHIBITIONS = 12
@@ -69,7 +69,7 @@ def program_in(language: str) -> str:
 
 def _line(spec: ToolSpec) -> str:
     parts = [f"- {spec.name}: {spec.description}"]
-    inline = _inline(spec)
+    inline = spec.inline
     if inline is not None:
         parts.append(f"input: {inline.description}")
     further = [each for each in spec.parameters if each is not inline and each.name != spec.body]
@@ -79,12 +79,6 @@ def _line(spec: ToolSpec) -> str:
     if body is not None:
         parts.append(f"fenced block: {body.description}")
     return "; ".join(parts)
-
-
-def _inline(spec: ToolSpec) -> Parameter | None:
-    """Return the parameter that a step's input is for: options of a program are none."""
-    apart = (one for one in spec.parameters if one.name != spec.body)
-    return next((one for one in apart if one.required or spec.body is None), None)
 
 
 def prohibitions(must_not: MustNot) -> str:

@@ -82,6 +82,12 @@ class ToolSpec:
         """Return the names alone: the description differs from one workspace to another."""
         return self.name, self.aliases
 
+    @property
+    def inline(self) -> Parameter | None:
+        """Return the parameter that a step's input is for in the text dialect: options of a program are none."""
+        apart = (one for one in self.parameters if one.name != self.body)
+        return next((one for one in apart if one.required or self.body is None), None)
+
     def json_schema(self) -> dict[str, JsonValue]:
         """Return the JSON schema of the arguments, as servers take it for a function. Treat it as read-only."""
         return _schema_of(self)

@@ -74,16 +74,11 @@ _LISTED_FORMS = [tuple(re.compile(part) for part in form) for form in _ONE_BY_ON
 
 @dataclass(frozen=True, slots=True)
 class FormedCall:
-    """A call in one of the forms: its place, and itself as a line of JSON. `line` is empty: it is not whole."""
+    """A call in one of the forms: its place, and its name with its arguments. `call` None: it is not whole."""
 
     start: int
     end: int
-    line: str
-
-    @property
-    def whole(self) -> bool:
-        """True if the form ended."""
-        return bool(self.line)
+    call: dict[str, object] | None = None
 
 
 def formed_calls(text: str) -> list[FormedCall]:
@@ -92,19 +87,10 @@ def formed_calls(text: str) -> list[FormedCall]:
     position = 0
     while len(found) < _MOST_CALLS and (next_calls := _next(text, position)):
         found += next_calls
-        if not found[-1].whole:
+        if found[-1].call is None:
             break
         position = found[-1].end
     return found
-
-
-def with_lines(text: str, calls: list[FormedCall]) -> str:
-    """The text with each of these calls as its line of JSON."""
-    parts, position = list[str](), 0
-    for call in calls:
-        parts += (text[position : call.start], f"\n{call.line}\n")
-        position = call.end
-    return "".join((*parts, text[position:]))
 
 
 def bare_calls(text: str, names: Collection[str]) -> list[tuple[str, dict[str, object]]]:
@@ -163,33 +149,33 @@ def _from_json(text: str, start: int, mark: re.Match[str]) -> Iterator[FormedCal
     try:
         value, end = cast("tuple[object, int]", json.JSONDecoder(strict=False).raw_decode(text, mark.end()))
     except (ValueError, RecursionError):
-        yield FormedCall(start, len(text), "")
+        yield FormedCall(start, len(text))
         return
     while (closer := _CLOSERS.match(text, end)) is not None:
         end = closer.end()
     name = mark.groupdict().get("name")
     given = cast("list[object]", value) if isinstance(value, list) else [value]
-    lines = [_line(each, name) for each in given]
-    if not lines or not all(lines):
-        yield FormedCall(start, end, "")
+    calls = [_called(each, name) for each in given]
+    if not calls or None in calls:
+        yield FormedCall(start, end)
         return
-    for at, line in enumerate(lines):
-        yield FormedCall(start if at == 0 else end, end, line)
+    for at, call in enumerate(calls):
+        yield FormedCall(start if at == 0 else end, end, call)
 
 
-def _line(value: object, name: str | None) -> str:
-    """A call's name and arguments as a line of JSON; empty for what is no call."""
+def _called(value: object, name: str | None) -> dict[str, object] | None:
+    """A call's name and arguments; None for what is no call."""
     if not isinstance(value, dict):
-        return ""
+        return None
     fields = cast("dict[str, object]", value)
     if name is not None:
-        return json.dumps({"name": name, "arguments": fields}, ensure_ascii=False)
+        return {"name": name, "arguments": fields}
     known = next((fields[key] for key in _NAME_KEYS if key in fields), None)
     if isinstance(known, dict):  # {"function": {"name": …, "arguments": …}}
-        return _line(cast("dict[str, object]", known), None)
+        return _called(cast("dict[str, object]", known), None)
     given = next((key for key in _ARGUMENT_KEYS if key in fields), "")
     arguments: object = fields.get(given, dict[str, object]())
-    return json.dumps({"name": known, "arguments": arguments}, ensure_ascii=False) if isinstance(known, str) else ""
+    return {"name": known, "arguments": arguments} if isinstance(known, str) else None
 
 
 def _one_by_one(
@@ -205,7 +191,7 @@ def _one_by_one(
     while (begun := parameter.match(text, position)) is not None:
         ending = value_end.search(text, begun.end())
         if ending is None:
-            return FormedCall(start, len(text), "")
+            return FormedCall(start, len(text))
         keys, value = begun.groupdict(), text[begun.end() : ending.start()]
         if keys.get("also"):
             value = value.removeprefix("\n").removesuffix("\n")
@@ -213,6 +199,6 @@ def _one_by_one(
         position = ending.end()
     closed = closing.match(text, position)
     if closed is None:
-        return FormedCall(start, len(text), "")
-    call = {"name": groups.get("name") or groups.get("other"), "arguments": arguments}
-    return FormedCall(start, closed.end(), json.dumps(call, ensure_ascii=False))
+        return FormedCall(start, len(text))
+    name = groups.get("name") or groups.get("other")
+    return FormedCall(start, closed.end(), {"name": name, "arguments": arguments})

@@ -6,8 +6,8 @@
     {"name": T, "arguments": {…}}                       a native call (OpenAI), also in `function`
     {"type": "tool_use", "name": T, "input": {…}}       a native call (Anthropic)
 
-Names by which other agents know a tool or its arguments (`aliases`) are read as its own where that leaves nothing
-open: no tool has that name, one alone has it as an alias, and the argument is not given twice.
+A name by which other agents know a tool (an alias) is read as its own where no tool has that name and one alone has
+it as an alias. Names and types of arguments are the tool layer's to read (`ports.arguments`).
 
 Nothing is dropped: what is no argument of the tool stands in `more` all the same, and the call is refused for it.
 """
@@ -15,10 +15,10 @@ Nothing is dropped: what is no argument of the tool stands in `more` all the sam
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import cast
 
-from artoo.ports.tools import Parameter, ToolSpec, own_names
+from artoo.ports.tools import ToolSpec, own_names
 
 Fields = Mapping[str, object]
 
@@ -57,22 +57,13 @@ def as_call(given: Fields, specs: Mapping[str, ToolSpec], fields: Collection[str
         words = ending if ending in more or len(more) != 1 else next(iter(more))
         call |= {"input": more.pop(words)} if words in more else {}
     more |= _more(call)
-    return _told({**call, "more": _own_names(more, parameters)} if more else call)
+    call |= {"more": {name: value for name, value in more.items() if value is not None}} if more else {}
+    return {name: value for name, value in call.items() if value is not None}
 
 
 def _meant(name: str, specs: Mapping[str, ToolSpec]) -> ToolSpec | None:
     """The tool of this name, or the only one that others call so."""
     return specs.get(name) or specs.get(own_names(spec.named for spec in specs.values()).get(name, ""))
-
-
-def _own_names(given: Fields, parameters: Sequence[Parameter]) -> dict[str, object]:
-    """The arguments by the tool's own names; one that would be given twice keeps the name that it came with."""
-    own = own_names(one.named for one in parameters)
-    meant = [own.get(name, name) for name in given]
-    return {
-        wanted if meant.count(wanted) == 1 else name: value
-        for (name, value), wanted in zip(given.items(), meant, strict=True)
-    }
 
 
 def _named(given: Fields) -> dict[str, object]:
@@ -100,16 +91,3 @@ def _object(value: object) -> Fields | None:
         except (ValueError, RecursionError):
             return None
     return cast("Fields", value) if isinstance(value, dict) else None
-
-
-def _told(call: dict[str, object]) -> dict[str, object]:
-    """With its arguments as texts: a tool that is described as taking a JSON object gets one as its text. A null
-    is none."""
-    call = {name: value for name, value in call.items() if value is not None}
-    call |= {"input": _as_text(call["input"])} if "input" in call else {}
-    more = {name: _as_text(value) for name, value in _more(call).items() if value is not None}
-    return call | ({"more": more} if isinstance(call.get("more"), dict) else {})
-
-
-def _as_text(given: object) -> object:
-    return json.dumps(given, ensure_ascii=False) if isinstance(given, (dict, list, bool, int, float)) else given

@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from artoo.llm.text.call_forms import formed_calls, with_lines
+from artoo.llm.text.call_forms import formed_calls
 from artoo.llm.text.calls import as_call
 from artoo.llm.text.fences import Fence, fences_in, wrapping
 from artoo.llm.text.jsontext import Found, objects_in
@@ -176,10 +176,12 @@ def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -
     if getattr(schema, "specs", None) is not None:
         formed = [each for each in formed_calls(text) if not _is_inside(each.start, fences)]
         if formed and (not headers or formed[0].start < headers[0].start):
-            if not formed[0].whole:
+            if formed[0].call is None:
                 raise Unreadable("the tool call is not complete")
-            whole = [each for each in formed if each.whole]
-            return _read_with_body(with_lines(text, whole), schema, body_field, cut=cut)
+            calls = [Found(each.start, each.end, each.call) for each in formed if each.call is not None]
+            text = _blank(text, calls)  # what stands in their arguments is no block and no header
+            fences = fences_in(text, _is_call(schema))
+            headers = sorted((*objects_in(_without_code(text, fences)), *calls), key=lambda each: each.start)
     if not headers:
         value = _salvaged(fences, schema, cut=cut)
         if value is not None:
@@ -244,10 +246,14 @@ def _spoken(text: str, schema: type[T]) -> T | None:
 
 
 def _without_code(text: str, fences: list[Fence]) -> str:
-    """The text, as long as before, with its blocks of code blank: braces in them are no headers."""
-    for fence in fences:
-        if not _may_be_json(fence):
-            text = text[: fence.start] + " " * (fence.end - fence.start) + text[fence.end :]
+    """The text with its blocks of code blank: braces in them are no headers."""
+    return _blank(text, [fence for fence in fences if not _may_be_json(fence)])
+
+
+def _blank(text: str, parts: Sequence[Found | Fence]) -> str:
+    """The text, as long as before, with spaces in the place of these parts."""
+    for part in parts:
+        text = text[: part.start] + " " * (part.end - part.start) + text[part.end :]
     return text
 
 

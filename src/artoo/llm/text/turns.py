@@ -75,14 +75,12 @@ def _written_calls(text: str, names: set[str]) -> tuple[str, Sequence[Called]]:
     formed = [
         call for call in formed_calls(text) if not any(fence.start < call.start < fence.end for fence in blocks)
     ]
-    if any(not call.whole for call in formed):
+    if any(each.call is None for each in formed):
         raise Unreadable("the tool call in the text is not complete; call tools by function calling")
     if not formed and (bare := bare_calls(text, names)):
         return "", [Called("", name, cast(Json, arguments)) for name, arguments in bare]
-    calls: list[Called] = []
-    for call in formed:
-        value = cast("dict[str, Json]", orjson.loads(call.line))
-        calls.append(Called("", str(value["name"]), value["arguments"]))
+    called = [cast("dict[str, Json]", each.call) for each in formed]
+    calls = [Called("", str(each["name"]), each["arguments"]) for each in called]
     return (text[: formed[0].start] if formed else text), calls
 
 

@@ -15,15 +15,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, create_model
 
 from artoo.contracts.conversation import Message, ModelTurn, Returned, Said, Took, ToolRequest
 from artoo.llm.prompt import Exchange, Prompt, carried, exchanges
 from artoo.llm.text.reading import read_answer
+from artoo.ports.arguments import as_text, json_types
 from artoo.ports.model import Conversation
-from artoo.ports.tools import Parameter, ToolSpec
+from artoo.ports.tools import ToolSpec, own_names
 
 ANSWER, CANNOT, DELIVER = "answer", "cannot", "deliver"
 
@@ -37,8 +38,8 @@ class _Step(BaseModel):
     specs: ClassVar[Mapping[str, ToolSpec]] = {}
 
     tool: str
-    input: str = ""
-    more: dict[str, str] = Field(default_factory=dict[str, str])
+    input: JsonValue = ""
+    more: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     is_final: bool = False
     sources: tuple[int, ...] = ()
     failures: tuple[int, ...] = ()
@@ -129,7 +130,7 @@ def _written_call(call: ToolRequest, spec: ToolSpec | None, *, final: bool) -> s
     header: dict[str, object] = {"tool": call.name}
     rest = dict(call.arguments)
     block = rest.pop(spec.body, None) if spec is not None and spec.body is not None else None
-    inline = inline_parameter(spec) if spec is not None else None
+    inline = spec.inline if spec is not None else None
     if inline is not None and isinstance(rest.get(inline.name), str):
         header["input"] = rest.pop(inline.name)
     if rest:
@@ -154,7 +155,7 @@ def turn_of(
     Raises Unreadable.
     """
     step = read_answer(text, _step_type(tuple(tools)), body_field="body", cut=cut)
-    words = (step.body or step.input).strip()
+    words = (step.body or as_text(step.input)).strip()
     if step.tool == ANSWER:
         return ModelTurn(text=words, cut=cut)
     if step.tool == CANNOT:
@@ -169,44 +170,33 @@ def turn_of(
     return ModelTurn(calls=tuple(calls), cut=cut)
 
 
-def inline_parameter(spec: ToolSpec) -> Parameter | None:
-    """The parameter that a step's input is for: options of a program are none."""
-    apart = (one for one in spec.parameters if one.name != spec.body)
-    return next((one for one in apart if one.required or spec.body is None), None)
-
-
-def arguments_for(spec: ToolSpec, inline: str, block: str | None, more: Mapping[str, str]) -> dict[str, JsonValue]:
+def arguments_for(
+    spec: ToolSpec, inline: JsonValue, block: str | None, more: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
     """A step's input, block and further values as this tool's named arguments; `block` is None where none came.
 
     Models put code into `input` now and then, and a path into the block: the empty one takes what the other one
     lacks, if that parameter is required. What is left over keeps its name, and the tool refuses it, except where
     the call is whole without it: a program says everything itself, and a tool that only reads does no harm.
     """
-    parameter = inline_parameter(spec)
-    first = None if parameter is None else parameter.name
+    first = None if spec.inline is None else spec.inline.name
+    own = own_names(one.named for one in spec.parameters)
+    given = {own.get(name, name): value for name, value in more.items()}
     arguments = dict(more)
     if spec.body is not None and block is not None and (block or first or not inline):
         text = f"{block}\n" if spec.whole_lines and block.strip("\n") else block
-        if text or spec.body not in more:
-            arguments[spec.body if more.get(spec.body, text) == text else "block"] = text
-    if first is not None and first not in more:
+        if text or spec.body not in given:
+            arguments[spec.body if given.get(spec.body, text) == text else "block"] = text
+    if first is not None and first not in given:
         arguments[first] = inline or ("" if spec.body is not None else (block or "").strip())
-    elif spec.body is not None and spec.body not in arguments and (inline or first is None):
+    elif spec.body is not None and spec.body not in {**given, **arguments} and (inline or first is None):
         arguments[spec.body] = inline
     elif inline:
         arguments["input"] = inline
-    types = {one.name: one.schema.get("type") for one in spec.parameters}
     harmless = bool(spec.languages) or not spec.writes
+    types = {name: json_types(one.schema) for one in spec.parameters for name in (one.name, *one.aliases)}
     return {
-        name: _typed(value, types.get(name)) for name, value in arguments.items() if name in types or not harmless
+        name: as_text(value) if types.get(name) == frozenset({"string"}) else value
+        for name, value in arguments.items()
+        if name in types or not harmless
     }
-
-
-def _typed(value: str, kind: JsonValue) -> JsonValue:
-    """Lists and objects travel as their JSON text; numbers and booleans are the tool's to read."""
-    if kind not in ("array", "object"):
-        return value
-    try:
-        return cast(JsonValue, json.loads(value))
-    except ValueError:
-        return value

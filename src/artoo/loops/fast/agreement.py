@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cache
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
@@ -50,8 +50,8 @@ class _Program(BaseModel):
     specs: ClassVar[Mapping[str, ToolSpec]] = {}
 
     tool: str = ""
-    input: str = ""
-    more: dict[str, str] = Field(default_factory=dict[str, str])
+    input: JsonValue = ""
+    more: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     body: str = ""
 
     @classmethod
