@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 from scenario import FastClock, Json, World, judged, plan, subtask
@@ -63,6 +62,7 @@ RETRIED: dict[str, Callable[[Json], list[Scripted]]] = {
     "stall": lambda good: [stall(0.1), good],
     "200 without a completion": lambda good: [Reply(status=502, error="bad gateway"), good],
 }
+ENDLESS: dict[str, Reply] = {"500": server_error(), "stall": stall(0.05), "cut": cut_connection()}
 ROLES = list(GOOD)
 TEXT_DIALECT = ["native"]
 """A server without function calling hears the executor's steps as text; natively, any text is an answer."""
@@ -73,10 +73,17 @@ def script_with(role: str, replies: list[Scripted]) -> dict[str, list[Scripted]]
     return {**script, role: replies}
 
 
-@pytest.mark.parametrize(
-    ("role", "form"),
-    [pair for pair in itertools.product(ROLES, READ_AT_ONCE) if pair != ("ExecutorStep", "thoughts without end")],
-)
+def each_once(forms: Iterable[str]) -> list[object]:
+    """Every form with one of the roles in turn; with all of them under the mark `torture`."""
+    forms = list(forms)
+    shown = {(ROLES[at % len(ROLES)], form) for at, form in enumerate(forms)}
+    pairs = [
+        (role, form) for role in ROLES for form in forms if (role, form) != ("ExecutorStep", "thoughts without end")
+    ]
+    return [pytest.param(*pair, marks=[] if pair in shown else pytest.mark.torture) for pair in pairs]
+
+
+@pytest.mark.parametrize(("role", "form"), each_once(READ_AT_ONCE))
 async def test_a_bad_form_is_read_at_once(world: World, role: str, form: str) -> None:
     """A right answer in a strange dress costs no second request, whichever role hears it."""
     world.file("a.txt", "the sky is blue\n")
@@ -95,8 +102,7 @@ async def test_a_step_in_a_thought_without_end_is_not_taken(world: World) -> Non
     assert [call.contract for call in ended.all(ModelCalled) if call.repaired] == ["ExecutorStep"]
 
 
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("form", MENDED)
+@pytest.mark.parametrize(("role", "form"), each_once(MENDED))
 async def test_a_bad_answer_is_mended(world: World, role: str, form: str) -> None:
     """An answer without valid content is asked for again once, with what was wrong, and the task goes on."""
     world.file("a.txt", "the sky is blue\n")
@@ -105,8 +111,7 @@ async def test_a_bad_answer_is_mended(world: World, role: str, form: str) -> Non
     assert [call.contract for call in ended.all(ModelCalled) if call.repaired] == [role]
 
 
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("form", RETRIED)
+@pytest.mark.parametrize(("role", "form"), each_once(RETRIED))
 async def test_trouble_on_the_way_is_waited_out(world: World, role: str, form: str) -> None:
     """Throttling, server errors, stalls and cut connections are retried; the result is the same."""
     world.file("a.txt", "the sky is blue\n")
@@ -157,14 +162,13 @@ async def test_a_planner_that_cannot_plan_is_an_honest_failure(world: World) -> 
     assert ended.result.output == "" and ended.calls == []
 
 
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("trouble", [server_error(), stall(0.05), cut_connection()], ids=["500", "stall", "cut"])
-async def test_trouble_without_end_is_no_model(world: World, role: str, trouble: Reply) -> None:
+@pytest.mark.parametrize(("role", "form"), each_once(ENDLESS))
+async def test_trouble_without_end_is_no_model(world: World, role: str, form: str) -> None:
     """A server that never recovers ends the task with `no_model`; what was reached is delivered."""
     world.file("a.txt", "the sky is blue\n")
 
     def everything(asked: Asked) -> Scripted:
-        return trouble if asked.contract == role else GOOD[asked.contract]
+        return ENDLESS[form] if asked.contract == role else GOOD[asked.contract]
 
     ended = await world.play(REQUEST, everything, clock=FastClock(200))
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "no_model")

@@ -55,30 +55,6 @@ REQUESTS = [
         (write("out.txt", "hello\n"),),
         "created out.txt (6 bytes, lines: 1)",
     ),
-    Asked(
-        "创建文件 报告.json，内容是空对象",
-        "创建_文件_报告",
-        (write("报告.json", "{}\n"),),
-        "created 报告.json (3 bytes, lines: 1)",
-    ),
-    Asked(
-        "新建 list.txt，正好三行：苹果、梨、桃",
-        "新建_list_txt",
-        (write("list.txt", "苹果\n梨\n桃\n"),),
-        "created list.txt (15 bytes, lines: 3)",
-    ),
-    Asked(
-        "哪个文件里有 TODO？",
-        "哪个_文件_里有",
-        (shell("grep -l TODO *.py"),),
-        "main.py",
-    ),
-    Asked(
-        "请用 JSON 格式给出 data.csv 的最大值",
-        "请用_json_格式",
-        (python("import json\nprint(json.dumps({'max': max(int(n) for n in open('data.csv'))}))"),),
-        '{"max": 4}',
-    ),
     Asked("数据.txt 里写了什么", "数据_txt_里写", (read("数据.txt"),), "甲\n乙\n丙"),
     Asked(
         "Count the lines of 数据.txt",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pytest
@@ -181,6 +182,21 @@ TRUTHS: dict[str, Told] = {
 }
 
 
+IN_THE_SUITE = {
+    *("echo as proof", "a count without any tool", "a number that no tool printed", "success after exit 1"),
+    *("success behind || true", "a refused write", "print of an invented sentence", "wrong units"),
+    *("a fallback as measurement", "an invented version", "Chinese: 数字不对", "a part as the whole"),
+    *("a claim about another file", "a mail that was never sent", "what a file says about the verdict"),
+    *("the output itself", "a sentence around the figure", "in Chinese", "a sum that was added"),
+    *("a file that was made", "another way after an error", "it is not there", "talk needs no tool"),
+}
+"""One of each kind; `make torture` tells all of them. The rules that stop them have tests of their own."""
+
+
+def stories(told: Iterable[str]) -> list[object]:
+    return [pytest.param(name, marks=[] if name in IN_THE_SUITE else pytest.mark.torture) for name in told]
+
+
 class Conspiracy:
     """A planner that repeats itself, an executor that plays its part anew each attempt, and a judge that believes
     everything and quotes whatever stands first in the evidence."""
@@ -220,7 +236,7 @@ def files(world: World) -> None:
         world.file(name, text)
 
 
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("lie", stories(LIES))
 async def test_a_lie_is_never_believed(world: World, lie: str) -> None:
     """However it is told, and whoever vouches for it, a lie is not accepted. Where a model states the same tokens
     again and lies as the judge too, it is called unverified, and the tokens that stand nowhere are named beside it.
@@ -250,7 +266,7 @@ async def test_a_lie_that_an_honest_judge_sees_is_not_delivered(world: World) ->
     assert ended.directive == "abandon"
 
 
-@pytest.mark.parametrize("lie", LEFT_TO_THE_JUDGE)
+@pytest.mark.parametrize("lie", stories(LEFT_TO_THE_JUDGE))
 async def test_what_only_a_reader_can_tell_is_never_checked(world: World, lie: str) -> None:
     """The worst that a judge which lies with the executor reaches is `judged`; one that is honest stops it."""
     files(world)
@@ -261,7 +277,7 @@ async def test_what_only_a_reader_can_tell_is_never_checked(world: World, lie: s
     assert {outcome.assurance for outcome in ended.all(SubTaskOutcome)} <= {Assurance.JUDGED, Assurance.UNVERIFIED}
 
 
-@pytest.mark.parametrize("truth", TRUTHS)
+@pytest.mark.parametrize("truth", stories(TRUTHS))
 async def test_the_truth_is_believed(world: World, truth: str) -> None:
     """What the tools show is accepted at the first attempt."""
     files(world)
@@ -271,7 +287,7 @@ async def test_the_truth_is_believed(world: World, truth: str) -> None:
     assert ended.directives == ["accept"]
 
 
-@pytest.mark.parametrize("quote", ["", "x", "the moon is green", "HELLO  WORLD!", "claim"])
+@pytest.mark.parametrize("quote", ["", "the moon is green", "claim"])
 async def test_an_invented_quote_proves_nothing(world: World, quote: str) -> None:
     """A judge's pass counts only with a quote that really is in the evidence."""
     files(world)
