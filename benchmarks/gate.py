@@ -36,8 +36,8 @@ from artoo.sandbox.backends.bubblewrap import find_bubblewrap
 from artoo.sandbox.backends.select import open_backend
 from artoo.sandbox.protocols import Backend
 from artoo.workspace.directory import Workspaces
-from artoo.workspace.open import workspaces_in
 from artoo.workspace.settlement.service import opened
+from artoo.workspace.workspace import workspaces_in
 
 _PROGRAM = ("/bin/true",)
 _SECONDS = 60.0

@@ -26,8 +26,8 @@ from artoo.tools.core.registry import Registry
 from artoo.tools.provenance.taint import Origins
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.directory import Workspaces
-from artoo.workspace.open import workspaces_in
 from artoo.workspace.settlement.service import opened
+from artoo.workspace.workspace import workspaces_in
 
 ATTEMPTS = """
 cat ~/.artoo/audit/*.jsonl; head -c 99 ~/.artoo/audit/anchors.jsonl; cp -r ~/.artoo/audit stolen

@@ -9,7 +9,7 @@ from artoo.contracts.settling import ApplyMode, Ending, Settled
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Command
 from artoo.tools.settlement.settler import Settler
-from artoo.workspace.open import workspaces_in
+from artoo.workspace.workspace import workspaces_in
 from overlay_here import overlay_backend
 
 FIRST, SECOND = "0198f000-1111-7000-8000-000000000001", "0198f000-2222-7000-8000-000000000002"

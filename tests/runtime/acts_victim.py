@@ -40,7 +40,7 @@ from artoo.tasklog.reader import TaskLogReader
 from artoo.tools.core.function_tools import tool, user_tool
 from artoo.tools.resume.earlier_runs import Past
 from artoo.tools.settlement.settler import Settler
-from artoo.workspace.open import workspaces_in
+from artoo.workspace.workspace import workspaces_in
 
 TASK = "task-1"
 BEFORE = "first\n"

@@ -143,8 +143,8 @@ def mounted_disk(place: Path) -> Generator[None]:
         subprocess.run(["umount", str(place)], check=True)
 
 
-def as_plain_user(file: Path) -> None:
-    """Run the tests of a file again as a user without rights; skip where this is one, or none can start Python."""
+def as_plain_user(file: Path, only: str = "") -> None:
+    """Run tests of a file (`only`: pytest's -k) as a user without rights; skip where this is one, or cannot be."""
     python = f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
     if os.geteuid() != 0:
         pytest.skip("this is a plain user already")
@@ -153,7 +153,7 @@ def as_plain_user(file: Path) -> None:
     here = Path(__file__).parent
     place = Path("/tmp") / f"artoo-plain-{os.getpid()}"
     library = next(path for path in sys.path if path.endswith("site-packages"))
-    options = ("-q", "-x", "-n0", "-p", "no:cacheprovider", f"--basetemp={place}")
+    options = ("-q", "-x", "-n0", "-p", "no:cacheprovider", f"--basetemp={place}", "-k", only)
     environment = {
         "PATH": os.defpath,
         "HOME": "/tmp",

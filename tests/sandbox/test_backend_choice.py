@@ -20,9 +20,8 @@ from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import BackendName, Command, Process
 from artoo.sandbox.backends import diagnostics, select
 from artoo.sandbox.backends.bubblewrap import find_bubblewrap
-from artoo.sandbox.backends.copying import CopyBackend
+from artoo.sandbox.backends.copying import CopyBackend, profile
 from artoo.sandbox.backends.diagnostics import BackendDiagnosis, Machine, apparmor_profile, explain
-from artoo.sandbox.backends.seatbelt import profile
 from artoo.sandbox.backends.select import Candidate, diagnose, open_backend
 from artoo.sandbox.backends.selftest import prove
 from artoo.sandbox.protocols import Layout, Sandbox

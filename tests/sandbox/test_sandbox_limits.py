@@ -190,4 +190,4 @@ def _python(code: str) -> tuple[str, ...]:
 
 def test_all_of_this_holds_for_a_plain_user() -> None:
     """Limits need no rights."""
-    as_plain_user(Path(__file__))
+    as_plain_user(Path(__file__), "hides or no_place or full_workspace or memory")

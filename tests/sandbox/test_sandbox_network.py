@@ -293,4 +293,4 @@ async def test_a_package_is_downloaded(commands: Commands, tmp_path: Path) -> No
 @pytest.mark.timeout(180)
 def test_all_of_this_holds_for_a_plain_user() -> None:
     """The network needs no rights."""
-    as_plain_user(Path(__file__))
+    as_plain_user(Path(__file__), "past_the_proxy or permitted_host")

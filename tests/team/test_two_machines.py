@@ -26,8 +26,8 @@ from artoo.team import approval
 from artoo.team.office import Office, open_office
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
+from artoo.workspace import bundle as bundles
 from artoo.workspace.commit import undo
-from artoo.workspace.transfer import bundle_writer
 
 REVIEW, COMPLETED, PENDING = BoardState.REVIEW, BoardState.COMPLETED, BoardState.PENDING
 ADA = {"ada": TrustLevel.PROBATION}
@@ -255,7 +255,7 @@ async def test_what_cannot_be_had_is_said(
     place: Path, store: StoreAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Too large, not sent yet, project not here: each is a sentence, and rejecting works all the same."""
-    monkeypatch.setattr(bundle_writer, "MOST_BYTES", 1)
+    monkeypatch.setattr(bundles, "MOST_BYTES", 1)
     task, laptop = await handed_in(place, store, doing(SCRIPT))
     async with open_office(laptop) as office:
         found = await office.board.get(task.id)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Workspace
 from artoo.sandbox.backends.select import open_backend
-from artoo.workspace.open import workspaces_in
+from artoo.workspace.workspace import workspaces_in
 
 
 @asynccontextmanager

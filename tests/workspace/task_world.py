@@ -21,11 +21,10 @@ from artoo.ports.workspace import Command, Ended
 from artoo.sandbox.backends.bubblewrap import BubblewrapBackend, find_bubblewrap
 from artoo.sandbox.backends.copying import CopyBackend
 from artoo.sandbox.protocols import Backend
+from artoo.sandbox.remove_tree import remove_tree
 from artoo.workspace.changes.change_set import ChangeSet, read_change_set
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
-from artoo.workspace.fs.remove_tree import remove_tree
-from artoo.workspace.open import workspaces_in
-from artoo.workspace.workspace import LiveWorkspace
+from artoo.workspace.workspace import LiveWorkspace, workspaces_in
 
 PATIENCE = 30.0
 
@@ -141,8 +140,8 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     return make_world(tmp_path, overlay() if request.param == "overlay" else CopyBackend("landlock"))
 
 
-def as_plain_user(*files: Path) -> None:
-    """Run the tests of files again as a user without rights; skip where this is one, or none can start Python."""
+def as_plain_user(*files: Path, only: str = "") -> None:
+    """Run tests of files (`only`: pytest's -k) as a user without rights; skip where this is one, or cannot be."""
     python = f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
     if os.geteuid() != 0:
         pytest.skip("this is a plain user already")
@@ -159,7 +158,7 @@ def as_plain_user(*files: Path) -> None:
         "PYTHONPATH": os.pathsep.join((source, str(root), library)),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    options = ("-q", "-x", "-n0", "-p", "no:cacheprovider", f"--basetemp={place}/tests")
+    options = ("-q", "-x", "-n0", "-p", "no:cacheprovider", f"--basetemp={place}/tests", "-k", only)
     done = subprocess.run(
         ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", python, "-m", "pytest", *options, *files),
         env=environment,

@@ -21,14 +21,12 @@ from laid_out import World, workspace_of
 from artoo.contracts.changes import Conflict, Node
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass
+from artoo.workspace import bundle as bundles
 from artoo.workspace import commit as commits
+from artoo.workspace.bundle import Item, Known, Manifest, StaysHere, is_brought, pack, unpack
 from artoo.workspace.changes.change_set import ChangeSet
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.settlement.service import opened
-from artoo.workspace.transfer import bundle_writer
-from artoo.workspace.transfer.bundle import Item, Known, Manifest, StaysHere
-from artoo.workspace.transfer.bundle_reader import is_brought, unpack
-from artoo.workspace.transfer.bundle_writer import pack
 
 Change = Callable[[Path], object]
 
@@ -146,7 +144,7 @@ NAMES = ("a", "b", "d/x", "d/y", "d/e/z", "n")
 CONTENT = st.one_of(st.none(), st.sampled_from(["", "1\n", "2\n"]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     start=st.dictionaries(st.sampled_from(NAMES), st.sampled_from(["", "1\n", "2\n"])),
     wanted=st.dictionaries(st.sampled_from(NAMES), CONTENT),
@@ -281,7 +279,7 @@ def _big(home: Path) -> None:
 )
 def test_what_stays(world: World, monkeypatch: pytest.MonkeyPatch, change: Change, reason: str) -> None:
     """What means nothing elsewhere, or is too large, stays, all of it, and says why."""
-    monkeypatch.setattr(bundle_writer, "MOST_BYTES", 4_000)
+    monkeypatch.setattr(bundles, "MOST_BYTES", 4_000)
     with pytest.raises(StaysHere, match=reason):
         packed(workspace_of(world, change), world)
 

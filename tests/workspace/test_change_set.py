@@ -14,10 +14,9 @@ from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass
 from artoo.workspace.changes import tree
 from artoo.workspace.changes.change_set import GitPart, GitQuestion, read_change_set
-from artoo.workspace.changes.effect import Effect
+from artoo.workspace.changes.effect import Effect, Verdict
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.changes.silent_rule import SilentRule
-from artoo.workspace.changes.verdict import Verdict
 from artoo.workspace.fs.stat import NodeState
 
 

@@ -12,10 +12,10 @@ import pytest
 from task_world import World
 
 from artoo.contracts.errors import SandboxError
+from artoo.sandbox.remove_tree import remove_tree
 from artoo.workspace.changes.base import append_lines, read_base
+from artoo.workspace.copies import copy_workspace
 from artoo.workspace.directory import OtherFormat, WorkspaceDirectory, WorkspaceInUse, Workspaces
-from artoo.workspace.forks import copy_workspace
-from artoo.workspace.fs.remove_tree import remove_tree
 
 
 def made(world: World, task_id: str = "t") -> WorkspaceDirectory:

@@ -67,7 +67,6 @@ HISTORY = [
     "git update-ref refs/remotes/origin/main main",
     "git update-ref refs/anything main",
     "git rev-parse main~1 > .git/shallow",
-    "git filter-branch -f --msg-filter 'sed s/number/no/' main 2>/dev/null",
     "git symbolic-ref HEAD refs/heads/none; git update-ref -d refs/heads/main",
     "git symbolic-ref refs/heads/alias refs/heads/main",
 ]

@@ -51,4 +51,4 @@ def test_a_setting_of_the_task_starts_nothing_outside(either: World) -> None:
 
 def test_a_plain_user_has_the_same() -> None:
     """Without any rights of root."""
-    as_plain_user(Path(__file__))
+    as_plain_user(Path(__file__), only="commits_of_a_task")

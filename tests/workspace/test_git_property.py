@@ -170,10 +170,9 @@ def checks(place: Path, first: int, count: int) -> list[bool]:
     return asked
 
 
-@pytest.mark.parametrize("block", range(2))
-def test_nothing_is_lost_unasked_and_undo_brings_everything_back(tmp_path: Path, block: int) -> None:
-    """Ten pairs of a history and a task each; both kinds come up."""
-    asked = checks(tmp_path, block * 1_000, 10)
+def test_nothing_is_lost_unasked_and_undo_brings_everything_back(tmp_path: Path) -> None:
+    """Eight pairs of a history and a task; both kinds come up."""
+    asked = checks(tmp_path, 0, 8)
     assert any(asked)
     assert not all(asked)
 

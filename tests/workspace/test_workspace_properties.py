@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from task_world import Task, World, make_world, overlay
@@ -82,10 +83,15 @@ async def _shown(task: Task, script: str, world: World) -> dict[str, tuple[objec
     return snapshot(world.directory().scratch / "shown")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(before=COMMANDS, commands=COMMANDS)
-def test_the_change_set_is_what_commands_did(before: list[str], commands: list[str]) -> None:
+@pytest.mark.parametrize("examples", [4, pytest.param(100, marks=pytest.mark.torture)])
+def test_the_change_set_is_what_commands_did(examples: int) -> None:
     """Applied to the user's files it gives what the commands saw, and then there is nothing left."""
+    deep = settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    deep(given(before=COMMANDS, commands=COMMANDS)(check))()
+
+
+def check(before: list[str], commands: list[str]) -> None:
+    """Run the commands with both backends."""
     for backend in (overlay(), CopyBackend("landlock")):
         place = Path(tempfile.mkdtemp(prefix="artoo-random-"))
         try:

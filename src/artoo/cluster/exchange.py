@@ -30,11 +30,9 @@ from artoo.runtime.cluster.project_names import Projects
 from artoo.sandbox.backends.select import open_backend
 from artoo.store.address import StoreAddress
 from artoo.tools.settlement.review import review_of
+from artoo.workspace.bundle import StaysHere, is_brought, pack, unpack
 from artoo.workspace.directory import PATIENCE_SECONDS
 from artoo.workspace.settlement.service import opened as opened_workspace
-from artoo.workspace.transfer.bundle import StaysHere
-from artoo.workspace.transfer.bundle_reader import is_brought, unpack
-from artoo.workspace.transfer.bundle_writer import pack
 
 logger = logging.getLogger(__name__)
 

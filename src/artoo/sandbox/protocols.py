@@ -30,8 +30,7 @@ class Layout:
 
     `layers` for backends with an overlay, `copies` (real directory to its copy) for those without. `scratch` is the
     directory that commands see as /tmp and /var/tmp. `scratch_is_shared`: another sandbox works in it, so its
-    content is seen and what is written there is thrown away. `hide` adds paths out of reach. `artoo_home` is always
-    hidden.
+    content is seen and what is written there is thrown away. `artoo_home` is always hidden.
     """
 
     task_id: str
@@ -41,7 +40,6 @@ class Layout:
     layers: tuple[Layer, ...] = ()
     copies: tuple[tuple[Path, Path], ...] = ()
     scratch_is_shared: bool = False
-    hide: tuple[Path, ...] = ()
     limits: SandboxLimits = field(default_factory=SandboxLimits)
 
 

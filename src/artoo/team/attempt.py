@@ -21,8 +21,8 @@ from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.changes.find_pending import ATTEMPT
 from artoo.runtime.changes.submissions import Submissions, writing
+from artoo.workspace.copies import copy_workspace
 from artoo.workspace.directory import PATIENCE_SECONDS
-from artoo.workspace.forks import copy_workspace
 from artoo.workspace.settlement.finish import discard
 from artoo.workspace.settlement.history import note_settled
 from artoo.workspace.settlement.pending import DAY, PendingRecord, forget_pending

@@ -25,8 +25,8 @@ from artoo.disk.whole import write_whole
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import BackendName
 from artoo.sandbox.protocols import Layer
+from artoo.sandbox.remove_tree import remove_tree
 from artoo.workspace.fs.names import printable, text_of
-from artoo.workspace.fs.remove_tree import remove_tree
 from artoo.workspace.fs.stat import attributes_of
 
 FORMAT = 1

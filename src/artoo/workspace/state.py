@@ -25,7 +25,7 @@ from artoo.workspace.changes.effect import Effect
 from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.changes.tree import Difference, Tree, is_deletion, note_bases, read_tree
-from artoo.workspace.copies import Copier, CopyLimits
+from artoo.workspace.copies import Copier, CopyLimits, copy_workspace
 from artoo.workspace.directory import (
     PATIENCE_SECONDS,
     Covered,
@@ -37,7 +37,6 @@ from artoo.workspace.files.beneath import parent_of, write_beneath
 from artoo.workspace.files.layered import CopyFiles
 from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, RootedFiles, real_files
 from artoo.workspace.files.walker import Walker
-from artoo.workspace.forks import copy_workspace
 from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import NodeState, opened
 
@@ -47,11 +46,10 @@ _MOST_FOLLOWED = 64 * MIB
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What all workspaces of a process share. `hide` adds paths out of the commands' reach."""
+    """What all workspaces of a process share."""
 
     backend: Backend
     artoo_home: Path
-    hide: tuple[Path, ...] = ()
     limits: SandboxLimits = field(default_factory=SandboxLimits)
     copy_limits: CopyLimits = field(default_factory=CopyLimits)
 
@@ -148,7 +146,7 @@ class WorkspaceState:
 
     def _follow(self, roots: Iterable[Path]) -> Copier:
         """Make the copies, or bring them up to the user's files."""
-        hidden = PathSet(hidden_paths(self.roots, self._services.artoo_home, self._services.hide))
+        hidden = PathSet(hidden_paths(self.roots, self._services.artoo_home))
         copier = Copier(Manifest.read(self.directory.manifest), hidden.cover, self._services.copy_limits)
         copier.follow(Covered(number, root, self.directory.copy(number)) for number, root in enumerate(roots))
         return copier
@@ -163,7 +161,6 @@ class WorkspaceState:
             scratch=self.directory.scratch,
             layers=self.directory.layers(),
             copies=copied,
-            hide=self._services.hide,
             limits=self._services.limits,
         )
 

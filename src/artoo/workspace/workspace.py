@@ -21,23 +21,21 @@ from artoo.contracts.changes import Change
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ClassifiedChange
 from artoo.ports.sandbox import Roots
-from artoo.ports.workspace import BackendName, Command, Ended, Files, Mark, Process, Trial
-from artoo.sandbox.protocols import Sandbox
+from artoo.ports.workspace import BackendName, Command, Ended, Files, Mark, Process, SandboxLimits, Trial
+from artoo.sandbox.protocols import Backend, Sandbox
+from artoo.sandbox.remove_tree import remove_tree
 from artoo.workspace import git
 from artoo.workspace.changes.change_set import GitPart, GitQuestion, read_change_set, read_changes
 from artoo.workspace.changes.tree import Tree, read_tree
-from artoo.workspace.directory import WorkspaceDirectory
+from artoo.workspace.copies import CopyLimits, copy_workspace
+from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.files.layered import CopyFiles, offline_files
 from artoo.workspace.files.rooted import LocatedFiles, RootedFiles, real_files
-from artoo.workspace.forks import copy_workspace
 from artoo.workspace.fs.names import printable
-from artoo.workspace.fs.remove_tree import remove_tree
 from artoo.workspace.settlement.inside import run_inside
 from artoo.workspace.state import Services, WorkspaceState
 
 _T = TypeVar("_T")
-_STARTED = "started"
-"""The file, next to the outputs, that says how many processes a task has started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,23 +106,17 @@ class LiveWorkspace:
             raise SandboxError(lost)
         output = self._next_output()
         process = await sandbox.start(command, output.name, output)
-        self._count(output)
         self._processes.append(process)
         return process
 
     def _next_output(self) -> Path:
-        """Return the file for the output of the next process. No other process of this task has had its name."""
+        """Make the file for the output of the next process. No other process of this task has had its name."""
         home = self._directory.output
-        if not self._started:
-            counted = home / _STARTED
-            self._started = max(len(os.listdir(home)), counted.stat().st_size if counted.exists() else 0)
-        self._started += 1
-        return home / f"p{self._started}"
-
-    def _count(self, output: Path) -> None:
-        """Remember, while it runs, that a process was started: a byte for each is faster than a file."""
-        with suppress(OSError), output.with_name(_STARTED).open("ab", buffering=0) as file:  # the disk may be full
-            file.write(b".")
+        self._started = (self._started or len(os.listdir(home))) + 1
+        output = home / f"p{self._started}"
+        with suppress(OSError):  # the disk may be full
+            output.touch(mode=0o600)
+        return output
 
     async def run(self, command: Command, seconds: float) -> Ended:
         return await _to_its_end(await self.start(command), seconds)
@@ -305,3 +297,16 @@ async def _to_its_end(process: Process, seconds: float) -> Ended:
     except asyncio.CancelledError:
         await asyncio.shield(process.stop())
         raise
+
+
+def workspaces_in(
+    backend: Backend,
+    artoo_home: Path,
+    *,
+    limits: SandboxLimits | None = None,
+    copy_limits: CopyLimits | None = None,
+) -> Callable[[str, Roots], LiveWorkspace]:
+    """Return what opens workspaces below artoo's home (`ports.workspace.OpenWorkspace`)."""
+    home = artoo_home.resolve()
+    services = Services(backend, home, limits or SandboxLimits(), copy_limits or CopyLimits())
+    return lambda task_id, roots: LiveWorkspace(services, Workspaces(home).directory(task_id), roots)

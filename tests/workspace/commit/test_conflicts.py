@@ -13,7 +13,7 @@ from victim import killed
 
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.commit import execute, recover, undo
-from artoo.workspace.commit.atomic_rename import Place
+from artoo.workspace.commit.dirfd_ops import Place
 
 Meddle = Callable[[Path], object]
 MINE = "the user's own"

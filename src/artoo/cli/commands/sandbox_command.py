@@ -103,7 +103,7 @@ async def _run(
     from artoo.tools.core.workspace_commands import WorkspaceCommands
     from artoo.tools.provenance.taint import Origins
     from artoo.tools.settlement.settler import Settler
-    from artoo.workspace.open import workspaces_in
+    from artoo.workspace.workspace import workspaces_in
 
     config = load_config()
     await settle_earlier(config)

@@ -131,7 +131,7 @@ class Workshop:
             # Probes the kernel: only for real tasks.
             from artoo.ports.workspace import MIB, SandboxLimits
             from artoo.sandbox.backends.select import open_backend
-            from artoo.workspace.open import workspaces_in
+            from artoo.workspace.workspace import workspaces_in
 
             limits = SandboxLimits(disk_bytes=self.config.limits.view_megabytes * MIB)
             self._workspaces = workspaces_in(await open_backend(self.config.home), self.config.home, limits=limits)

@@ -11,10 +11,10 @@ from artoo.runtime.changes.request_lookup import asked_on_the_board
 from artoo.runtime.changes.startup_recovery import recover_earlier
 from artoo.runtime.config.model import Config
 from artoo.tasklog.reader import summary_of
+from artoo.workspace.bundle import is_brought
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.settlement.pending import DAY, PendingRecord, read_pending
 from artoo.workspace.settlement.service import settled_already
-from artoo.workspace.transfer.bundle_reader import is_brought
 
 ATTEMPT = " attempt"
 """The end of the id of the workspace in which an agent works on a task of the board, until it hands in."""

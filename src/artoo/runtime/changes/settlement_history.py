@@ -16,10 +16,10 @@ from artoo.contracts.errors import SandboxError
 from artoo.contracts.request import Act, Turn
 from artoo.contracts.settling import ClassCount, Settled, implied
 from artoo.tasklog.reader import summary_of
+from artoo.workspace.bundle import is_brought
 from artoo.workspace.directory import Workspaces
 from artoo.workspace.settlement.history import SettledRecord, settled_records
 from artoo.workspace.settlement.pending import PendingRecord, read_pending
-from artoo.workspace.transfer.bundle_reader import is_brought
 
 State = Literal["waits", "waited", "applied", "part applied", "discarded", "expired", "put back"]
 """Where it stands now. `waited`: it did at the end, and nothing is on record of what came then."""

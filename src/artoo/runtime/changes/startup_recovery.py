@@ -18,9 +18,8 @@ from artoo.runtime.config.model import Config
 from artoo.tasklog.retention import KeepLogs, forget_logs
 from artoo.workspace.commit import prune, recover
 from artoo.workspace.commit.retention import Keep
-from artoo.workspace.settlement.expiry import expire
 from artoo.workspace.settlement.history import SettledRecord, note_settled
-from artoo.workspace.settlement.pending import Keeping, PendingRecord
+from artoo.workspace.settlement.pending import Keeping, PendingRecord, expire
 from artoo.workspace.settlement.service import recover_settlements
 
 logger = logging.getLogger(__name__)

@@ -27,8 +27,8 @@ from artoo.contracts.base import Contract
 from artoo.contracts.errors import SandboxError
 from artoo.disk.whole import write_durably
 from artoo.runtime.changes.find_pending import ATTEMPT
+from artoo.sandbox.remove_tree import remove_tree
 from artoo.workspace.directory import PATIENCE_SECONDS, WorkspaceDirectory, Workspaces
-from artoo.workspace.fs.remove_tree import remove_tree
 from artoo.workspace.settlement.finish import discard
 from artoo.workspace.settlement.history import SettledRecord
 

@@ -12,13 +12,10 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import shutil
-import socket
-import stat
 import subprocess
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,14 +33,14 @@ from artoo.sandbox.reading.environment import cleaned
 from artoo.sandbox.reading.mount_table import MountTable
 from artoo.sandbox.reading.programs import find_program
 from artoo.sandbox.reading.readable_settings import lay_git_extract
+from artoo.sandbox.remove_tree import remove_tree
 from artoo.sandbox.supervisor import refresh
 from artoo.sandbox.supervisor.client import HAS_ENDED, packed
-from artoo.sandbox.supervisor.living import Launched, LivingSandbox, opened, started
+from artoo.sandbox.supervisor.living import Launched, LivingSandbox, launch, opened
 from artoo.sandbox.supervisor.process import SandboxProcess
 from artoo.sandbox.supervisor.starting import (
     REFRESH,
     SUPERVISOR,
-    file_of,
     program_file,
     python_running,
     starting_environment,
@@ -118,33 +115,23 @@ class BubblewrapBackend:
             plan = MountPlan.of(layout, place.path, MountTable.read())
             plans.append(plan)
             env = cleaned(os.environ, layout.roots) | lay_git_extract(layout.roots, plan.scratch, "/tmp")
-            with ExitStack() as opened:
-                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                opened.callback(theirs.close)
-                calls = opened.enter_context(file_of(seccomp.filter_program())).fileno()
-                program = opened.enter_context(program_file(SUPERVISOR)).fileno()
-                variables = opened.enter_context(file_of(packed(env))).fileno()
-                options = [
-                    "descriptors=yes",
-                    f"environment={variables}",
-                    *(f"writable={layer.root}" for layer in layout.layers),
-                ]
-                options += (f"writable={path}" for path in _WRITABLE)
-                if self.user_namespace:
-                    # More than the limit of the monitor, because here every command would fail to fork.
-                    options.append(f"process-limit={layout.limits.processes + _MORE_PROCESSES}")
-                argv = (
-                    *(str(self.program), *self._isolation(), "--seccomp", str(calls)),
-                    *plan.arguments(),
-                    *("--chdir", "/", "--", *python_running(program, str(theirs.fileno()), *options)),
-                )
-                process, complaints = started(argv, group, (calls, program, variables, theirs.fileno()))
+            files = {"seccomp": seccomp.filter_program(), "environment": packed(env)}
+            written = (*(str(layer.root) for layer in layout.layers), *_WRITABLE)
+            options = ["descriptors=yes", *(f"writable={path}" for path in written)]
+            if self.user_namespace:
+                # More than the limit of the monitor, because here every command would fail to fork.
+                options.append(f"process-limit={layout.limits.processes + _MORE_PROCESSES}")
+            process, ours, complaints = launch(
+                SUPERVISOR, options, files, group, lambda given: self._words(plan, given["seccomp"])
+            )
         except BaseException:
             place.remove()
             raise
         return Launched(process, ours, complaints, plan.written, env, plan.unseen, place.remove)
 
-    def _isolation(self) -> Iterator[str]:
+    def _words(self, plan: MountPlan, calls: int) -> Iterator[str]:
+        """Yield bubblewrap's words before those of the supervisor. `calls`: the descriptor of the filter."""
+        yield str(self.program)
         yield from ("--new-session", "--as-pid-1", "--unshare-pid", "--unshare-ipc", "--unshare-net")
         yield from ("--unshare-uts", "--unshare-cgroup-try")
         if self.user_namespace:
@@ -153,6 +140,7 @@ class BubblewrapBackend:
         if os.geteuid() == 0:  # in a namespace of its own they reach no further than root's and its group's files
             for capability in _ROOT_KEEPS:
                 yield from ("--cap-add", capability)
+        yield from ("--seccomp", str(calls), *plan.arguments(), "--chdir", "/", "--")
 
 
 class BubblewrapSandbox(LivingSandbox):
@@ -247,7 +235,7 @@ class Place:
 
     def remove(self) -> None:
         """Delete it. To be called once."""
-        shutil.rmtree(self.path, onerror=_open_and_retry)
+        remove_tree(self.path)
         os.close(self.lock)
 
 
@@ -284,15 +272,3 @@ def _locked(path: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _open_and_retry(function: object, path: str, error: object) -> None:
-    """Delete what stands in a directory whose owner a command took the rights from."""
-    assert callable(function)
-    with suppress(OSError):
-        os.chmod(os.path.dirname(path), stat.S_IRWXU)
-        if os.path.isdir(path) and not os.path.islink(path):
-            os.chmod(path, stat.S_IRWXU)
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            os.unlink(path)

@@ -68,7 +68,7 @@ class MountPlan:
     def of(cls, layout: Layout, place: Path, mounts: MountTable) -> MountPlan:
         """Return the plan for the machine as it is now. `place`: an empty directory for mount points. Blocking."""
         roots = tuple(layer.root for layer in layout.layers)
-        hidden = hidden_paths(layout.roots, layout.artoo_home, layout.hide, mounts)
+        hidden = hidden_paths(layout.roots, layout.artoo_home, mounts)
         wanted = wanted_paths(layout.roots)
         hidden_set, root_set = PathSet(hidden), PathSet(map(str, roots))
         private = [path for path in wanted.mountable if _PRIVATE.cover(path) and not root_set.cover(path)]

@@ -61,62 +61,18 @@ class PathMap:
         return path
 
 
-class RealPaths:
-    """Puts the user's paths back into a stream of output, also where a path arrives in two pieces."""
-
-    def __init__(self, paths: PathMap) -> None:
-        pairs = (*paths.copies, (_SHARED_TEMPORARY[0], paths.scratch))
-        self._shown = {os.fsencode(place): os.fsencode(real) for real, place in pairs}
-        self._places = re.compile(b"|".join(re.escape(place) for place in self._shown))
-        self._held = b""
-
-    def feed(self, data: bytes) -> bytes:
-        """Return what can be shown so far."""
-        data = self._places.sub(lambda found: self._shown[found[0]], self._held + data)
-        begun = max(_begun(data, place) for place in self._shown)
-        self._held = data[len(data) - begun :]
-        return data[: len(data) - begun]
-
-    def end(self) -> bytes:
-        """Return the rest: nothing follows."""
-        rest, self._held = self._held, b""
-        return rest
-
-
-def _begun(data: bytes, place: bytes) -> int:
-    """Return the length of the longest end of `data` with which `place` may begin."""
-    for length in range(min(len(data), len(place) - 1), 0, -1):
-        if data.endswith(place[:length]):
-            return length
-    return 0
-
-
 class TranslatedOutput(Output):
-    """The output of a command that works in copies."""
+    """The output of a command that works in copies, with the user's paths put back.
+
+    A path that arrives in two pieces stays the copy's, which file tools take for the same file.
+    """
 
     def __init__(self, path: Path, command: Command, paths: PathMap) -> None:
         super().__init__(path, command.limits, command.on_output)
-        self._real: dict[StreamName, RealPaths] = {"stdout": RealPaths(paths), "stderr": RealPaths(paths)}
+        pairs = (*paths.copies, (_SHARED_TEMPORARY[0], paths.scratch))
+        self._shown = {os.fsencode(place): os.fsencode(real) for real, place in pairs}
+        self._places = re.compile(b"|".join(map(re.escape, self._shown)))
 
     def add(self, data: bytes, stream: StreamName = "stdout") -> None:
         """Append what the command printed on a stream."""
-        if shown := self._real[stream].feed(data):
-            super().add(shown, stream)
-
-    def take_rest(self) -> bool:
-        """Take in what lies ready."""
-        at_end = super().take_rest()
-        if at_end:
-            self._release()
-        return at_end
-
-    async def drain(self) -> None:
-        """Take in what the command printed before it ended."""
-        await super().drain()
-        self._release()
-
-    def _release(self) -> None:
-        """Add what was held back as the possible beginning of a path: nothing follows."""
-        for stream, paths in self._real.items():
-            if rest := paths.end():
-                super().add(rest, stream)
+        super().add(self._places.sub(lambda found: self._shown[found[0]], data), stream)

@@ -12,18 +12,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import stat
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import BackendName, Command, EndStatus, Process
-from artoo.sandbox.backends import seatbelt
 from artoo.sandbox.backends.copy_layout import PathMap, TranslatedOutput
 from artoo.sandbox.limits import seccomp
 from artoo.sandbox.limits.cgroup import Group
@@ -32,17 +29,11 @@ from artoo.sandbox.network.command_proxy import no_network_environment
 from artoo.sandbox.protocols import Layout
 from artoo.sandbox.reading.environment import QUIET, cleaned
 from artoo.sandbox.reading.hidden_paths import hidden_paths
-from artoo.sandbox.reading.programs import worked_in
+from artoo.sandbox.reading.programs import find_program, worked_in
 from artoo.sandbox.reading.readable_settings import lay_git_extract
-from artoo.sandbox.supervisor.living import Launched, LivingSandbox, opened, started
+from artoo.sandbox.supervisor.living import Launched, LivingSandbox, launch, opened
 from artoo.sandbox.supervisor.process import SandboxProcess
-from artoo.sandbox.supervisor.starting import (
-    CONFINING_SUPERVISOR,
-    SUPERVISOR,
-    file_of,
-    program_file,
-    python_running,
-)
+from artoo.sandbox.supervisor.starting import CONFINING_SUPERVISOR, SUPERVISOR
 
 UNCONFINED = "ran without confinement in the copy of the project, after an approval"
 NO_BACKEND = "nothing on this machine confines commands, so each one needs an approval; artoo doctor says why"
@@ -84,30 +75,21 @@ class CopyBackend:
         layout.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         written = _written(layout)
         env = lay_git_extract(layout.roots, layout.scratch, str(layout.scratch))
-        # macOS has no packets with borders on a connected stream.
-        kind = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
         # The kernel counts all processes and threads of a user, which are at most those of the machine.
         options = [f"process-limit={layout.limits.processes + (machine_tasks() or 4096)}"]
-        with ExitStack() as opened:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
-            opened.callback(theirs.close)
-            modules = CONFINING_SUPERVISOR if self.name == "landlock" else SUPERVISOR
-            program = opened.enter_context(program_file(modules)).fileno()
-            given = [program, theirs.fileno()]
-            if self.name == "seatbelt":
-                prefix += seatbelt.prefix(_hidden(layout), written, worked_in(layout.roots))
-            elif self.name == "landlock":
-                plan = json.dumps(_confinement(_hidden(layout), written)).encode()
-                given.append(opened.enter_context(file_of(plan)).fileno())
-                options.append(f"confinement={given[-1]}")
-            argv = python_running(program, str(theirs.fileno()), *options)
-            process, complaints = started(argv, group, given)
+        files: dict[str, bytes] = {}
+        if self.name == "seatbelt":
+            prefix += _sandbox_exec(_hidden(layout), written, worked_in(layout.roots))
+        elif self.name == "landlock":
+            files["confinement"] = json.dumps(_confinement(_hidden(layout), written)).encode()
+        modules = CONFINING_SUPERVISOR if files else SUPERVISOR
+        process, ours, complaints = launch(modules, options, files, group)
         return Launched(process, ours, complaints, written, env)
 
 
 def _hidden(layout: Layout) -> tuple[Path, ...]:
     written = _written(layout)
-    return tuple(map(Path, hidden_paths(layout.roots, layout.artoo_home, layout.hide, visible=written)))
+    return tuple(map(Path, hidden_paths(layout.roots, layout.artoo_home, visible=written)))
 
 
 def _written(layout: Layout) -> tuple[Path, ...]:
@@ -212,3 +194,61 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return None if stat.S_ISLNK(status.st_mode) else (status.st_dev, status.st_ino)
+
+
+# --- seatbelt ----------------------------------------------------------------------------------------------------
+
+
+def _sandbox_exec(hidden: tuple[Path, ...], writable: tuple[Path, ...], apart: tuple[str, ...]) -> list[str]:
+    """Return the words before a program that runs it confined. Raises SandboxError if `sandbox-exec` is missing."""
+    program = find_program("sandbox-exec", apart)
+    if program is None:
+        raise SandboxError("cannot start the sandbox: sandbox-exec is not on your PATH; run: artoo doctor")
+    return [program, "-p", profile(writable, hidden)]
+
+
+def profile(writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> str:
+    """Return a profile in Apple's sandbox language: files read-only, no network, no services.
+
+    Signals reach other processes of the same sandbox, so that a shell can end what it started.
+    """
+    lines = [
+        "(version 1)",
+        "(allow default)",
+        "(deny network*)",
+        "(deny file-write*)",
+        "(deny appleevent-send)",
+        "(deny mach-lookup)",
+        '(allow mach-lookup (global-name "com.apple.system.opendirectoryd.libinfo"))',
+        '(allow mach-lookup (global-name "com.apple.system.logger"))',
+        "(deny signal)",
+        "(allow signal (target self) (target children) (target same-sandbox))",
+        "(deny process-info* (target others))",
+        *(f"(allow file-write* (subpath {_quoted(path)}))" for path in writable),
+        *(f'(allow file-write-data (literal "{device}"))' for device in _DEVICES),
+        *(f"(deny file-read* (subpath {_quoted(path)}))" for path in hidden if not _holds(path, writable)),
+        *(rule for path in hidden if _holds(path, writable) for rule in _closed_around(path, writable)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _closed_around(hidden: Path, writable: tuple[Path, ...]) -> list[str]:
+    """Close a directory, but for what commands may write in it. In a profile the last rule that fits decides."""
+    inner = [path for path in writable if path.is_relative_to(hidden)]
+    ways = {above for path in inner for above in path.parents if above.is_relative_to(hidden)}
+    return [
+        f"(deny file-read* (subpath {_quoted(hidden)}))",
+        *(f"(allow file-read-metadata (literal {_quoted(way)}))" for way in sorted(ways)),
+        *(f"(allow file-read* (subpath {_quoted(path)}))" for path in inner),
+    ]
+
+
+def _holds(path: Path, inner: tuple[Path, ...]) -> bool:
+    return any(one.is_relative_to(path) for one in inner)
+
+
+def _quoted(path: Path) -> str:
+    text = str(path)
+    if any(ord(character) < 32 for character in text):
+        raise SandboxError(f"{path!r} contains control characters, which a seatbelt profile cannot name: rename it")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import errno
 import socket
-import struct
-import sys
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Network, ip_network
 
@@ -30,10 +28,6 @@ _NEVER = tuple(ip_network(text) for text in ("0.0.0.0/8", "240.0.0.0/4", "64:ff9
 
 _SITE_LOCAL = ip_network("fec0::/10")
 """Deprecated, but routers of a company may still know it; Python counts it as public."""
-_GET_ROUTE, _REQUEST, _ERROR, _HEADER = 26, 1, 2, 16
-_TO_DESTINATION, _TYPE_AT, _LOCAL = 1, 7, 2
-_NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCES, errno.EINVAL)
-"""No route, and routes that say unreachable, prohibit and blackhole."""
 _ITSELF = "a permission must name the address itself"
 
 
@@ -50,11 +44,10 @@ def final_address(address: Address) -> Address:
 
 
 def is_own(address: Address) -> bool:
-    """True if packets to the address end on this machine now. No packet is sent.
+    """True if packets to the address end on this machine now: a socket can be bound to it. No packet is sent.
 
-    A socket can be bound to nothing else, unless a setting (`ip_nonlocal_bind`, for machines that stand in for each
-    other) allows every address: then the routing table decides. It knows second addresses and local ranges too, and
-    what the kernel cannot tell counts as its own.
+    Where a setting (`ip_nonlocal_bind`) allows every address, all count as this machine's, and a permission has to
+    name the address itself.
     """
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     try:
@@ -62,23 +55,7 @@ def is_own(address: Address) -> bool:
             tried.bind((str(address), 0))
     except OSError as error:
         return error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
-    return not sys.platform.startswith("linux") or _is_routed_here(address, family)
-
-
-def _is_routed_here(address: Address, family: int) -> bool:
-    """Ask the kernel's routing table (`rtnetlink`) for the route to an address."""
-    packed = address.packed
-    wanted = struct.pack("=BBBBBBBBI", family, len(packed) * 8, 0, 0, 0, 0, 0, 0, 0)
-    wanted += struct.pack("=HH", 4 + len(packed), _TO_DESTINATION) + packed
-    try:
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW) as kernel:
-            kernel.send(struct.pack("=IHHII", _HEADER + len(wanted), _GET_ROUTE, _REQUEST, 0, 0) + wanted)
-            answer = kernel.recv(4096)
-    except OSError:
-        return True
-    if struct.unpack_from("=H", answer, 4)[0] == _ERROR:
-        return -struct.unpack_from("=i", answer, _HEADER)[0] not in _NO_ROUTE
-    return answer[_HEADER + _TYPE_AT] == _LOCAL
+    return True
 
 
 def problem_with(address: Address, goal: Destination, permits: Permits) -> str | None:

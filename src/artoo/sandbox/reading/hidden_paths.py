@@ -124,7 +124,6 @@ class Closed:
 def hidden_paths(
     roots: Roots,
     artoo_home: Path,
-    hide: Iterable[Path] = (),
     mounts: MountTable | None = None,
     visible: Iterable[Path] = (),
 ) -> tuple[str, ...]:
@@ -135,9 +134,6 @@ def hidden_paths(
     mounts = mounts or MountTable.read()
     shown = path_set(tuple(os.path.realpath(path) for path in visible))
     own = list(_around(os.path.realpath(artoo_home), shown))
-    for path in hide:
-        with suppress(OSError):
-            own.append(os.path.realpath(path, strict=True))
     own = [path for path in own if os.path.exists(path)]
     closed = Closed.of(roots, mounts, visible).paths()
     return tuple(dict.fromkeys((*own, *mounts.elsewhere(own), *closed)))

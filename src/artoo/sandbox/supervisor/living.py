@@ -7,8 +7,9 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -20,7 +21,7 @@ from artoo.sandbox.limits.monitor import Excess, SandboxMonitor
 from artoo.sandbox.protocols import Layout
 from artoo.sandbox.supervisor.client import HAS_ENDED, SupervisorClient
 from artoo.sandbox.supervisor.process import SandboxProcess
-from artoo.sandbox.supervisor.starting import file_of, starting_environment
+from artoo.sandbox.supervisor.starting import file_of, program_file, python_running, starting_environment
 
 _END_SECONDS = 10.0
 Kind = TypeVar("Kind", bound="LivingSandbox")
@@ -58,21 +59,39 @@ class Launched:
         self.clean_up()
 
 
-def started(argv: Sequence[str], group: Group | None, passed: Sequence[int]) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a supervisor, perhaps by way of bubblewrap; return it and the file with its complaints."""
-    with file_of(b"") as file:
-        complaints = os.dup(file.fileno())
-    process = subprocess.Popen(
-        argv if group is None else group.joining(argv),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=complaints,
-        pass_fds=passed,
-        env=starting_environment(),
-        cwd="/",
-        start_new_session=True,
-    )
-    return process, complaints
+def launch(
+    modules: tuple[str, ...],
+    options: Sequence[str],
+    files: Mapping[str, bytes],
+    group: Group | None,
+    within: Callable[[Mapping[str, int]], Iterable[str]] = lambda _: (),
+) -> tuple[subprocess.Popen[bytes], socket.socket, int]:
+    """Start a supervisor; return it, artoo's side of its socket, and the file with its complaints. Blocking.
+
+    Each of `files` is an option that names its descriptor. `within` returns the words of a program that starts the
+    supervisor (bubblewrap), by these descriptors.
+    """
+    # macOS has no packets with borders on a connected stream.
+    kind = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
+    with ExitStack() as opened:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
+        opened.callback(theirs.close)
+        given = {name: opened.enter_context(file_of(data)).fileno() for name, data in files.items()}
+        program = opened.enter_context(program_file(modules)).fileno()
+        named = (f"{name}={number}" for name, number in given.items())
+        argv = (*within(given), *python_running(program, str(theirs.fileno()), *options, *named))
+        complaints = opened.enter_context(file_of(b"")).fileno()
+        process = subprocess.Popen(
+            argv if group is None else group.joining(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=complaints,
+            pass_fds=(program, theirs.fileno(), *given.values()),
+            env=starting_environment(),
+            cwd="/",
+            start_new_session=True,
+        )
+        return process, ours, os.dup(complaints)
 
 
 class LivingSandbox:

@@ -20,14 +20,13 @@ from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.workspace import MIB, Files
 from artoo.workspace.changes.base import BaseBook, now_ns
 from artoo.workspace.changes.describe import describe, without_caches
-from artoo.workspace.changes.effect import Effect
+from artoo.workspace.changes.effect import Effect, Verdict
 from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.changes.risk_table import BOUNDS, classified, moves
 from artoo.workspace.changes.silent_rule import SilentRule
 from artoo.workspace.changes.three_way import Compared, compare, with_dependents
 from artoo.workspace.changes.tree import Difference, Tree, note_bases, read_tree
-from artoo.workspace.changes.verdict import Verdict
 from artoo.workspace.directory import WorkspaceDirectory
 from artoo.workspace.files.layered import offline_files
 from artoo.workspace.files.walker import Walker

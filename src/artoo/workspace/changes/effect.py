@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from artoo.contracts.settling import ChangeClass, Rewritten
 from artoo.workspace.fs.stat import NodeState
 
 
@@ -49,3 +51,12 @@ class Effect(NamedTuple):
 
 def _is_directory(state: NodeState | None) -> bool:
     return state is not None and state.is_directory
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A class, and the reason shown to the user. `rewrites`: what the path's repository loses."""
+
+    change_class: ChangeClass
+    reason: str = ""
+    rewrites: Rewritten | None = None

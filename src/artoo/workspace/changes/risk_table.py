@@ -21,8 +21,7 @@ from collections.abc import Mapping, Sequence
 from artoo.contracts.changes import Change, ChangeKind, PathClass, Trait
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.sandbox.reading.path_set import upwards
-from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.verdict import Verdict
+from artoo.workspace.changes.effect import Effect, Verdict
 
 Meaning = tuple[ChangeClass, str]
 

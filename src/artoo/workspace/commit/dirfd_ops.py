@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
 import pathlib
 import stat
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
+from functools import cache
 
 from artoo.contracts.changes import Node
 from artoo.disk.file_system import sync_file_system_of
@@ -166,3 +169,52 @@ def same_version(now: NodeState | None, state: NodeState | None) -> bool:
     if now.node is not state.node or now.inode != state.inode:
         return False
     return now.is_directory or (now.size, now.mtime_ns, now.target) == (state.size, state.mtime_ns, state.target)
+
+
+_NOREPLACE = 1
+_EXCHANGE = 2
+_MAC_EXCHANGE = 2
+_MAC_NOREPLACE = 4
+_UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+
+
+def put_new(source: Place, target: Place) -> None:
+    """Move `source` (no directory) to `target`, where nothing may be. Raises OSError: EEXIST, EXDEV, ..."""
+    number = _rename(source, target, _MAC_NOREPLACE if sys.platform == "darwin" else _NOREPLACE)
+    if number in _UNSUPPORTED:
+        os.link(source[1], target[1], src_dir_fd=source[0], dst_dir_fd=target[0], follow_symlinks=False)
+        os.unlink(source[1], dir_fd=source[0])
+    elif number:
+        raise OSError(number, os.strerror(number), target[1])
+
+
+def exchange(one: Place, other: Place) -> bool:
+    """Swap two names; return False if the system cannot do that. Raises OSError: ENOENT, EXDEV, ..."""
+    number = _rename(one, other, _MAC_EXCHANGE if sys.platform == "darwin" else _EXCHANGE)
+    if number in _UNSUPPORTED:
+        return False
+    if number:
+        raise OSError(number, os.strerror(number), other[1])
+    return True
+
+
+def _rename(source: Place, target: Place, flags: int) -> int:
+    """Return the number of the error, 0 for success."""
+    call = _call()
+    if call is None:
+        return errno.ENOSYS
+    done = call(source[0], os.fsencode(source[1]), target[0], os.fsencode(target[1]), flags)
+    return ctypes.get_errno() if done != 0 else 0
+
+
+@cache
+def _call() -> ctypes._NamedFuncPointer | None:  # pyright: ignore[reportPrivateUsage]
+    """Return the C library's function, if there is one."""
+    library = ctypes.CDLL(None, use_errno=True)
+    try:
+        call = library.renameatx_np if sys.platform == "darwin" else library.renameat2
+    except AttributeError:
+        return None
+    call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    call.restype = ctypes.c_int
+    return call

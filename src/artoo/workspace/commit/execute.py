@@ -12,8 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from artoo.workspace.commit.atomic_rename import exchange, put_new
-from artoo.workspace.commit.dirfd_ops import same_version, set_metadata
+from artoo.workspace.commit.dirfd_ops import exchange, put_new, same_version, set_metadata
 from artoo.workspace.commit.manifest import Step, holder_of, is_directory
 from artoo.workspace.files.walker import Place, Walker
 from artoo.workspace.fs.names import printable, text_of

@@ -19,8 +19,7 @@ from functools import lru_cache
 from artoo.contracts.changes import Conflict, Node
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.commit.atomic_rename import exchange
-from artoo.workspace.commit.dirfd_ops import SYNC_ONE_BY_ONE, copy, link, mount_of, same_version
+from artoo.workspace.commit.dirfd_ops import SYNC_ONE_BY_ONE, copy, exchange, link, mount_of, same_version
 from artoo.workspace.commit.execute import blocked, is_closed
 from artoo.workspace.commit.manifest import MANIFEST, NOTE, Record, Step, holder_of, is_directory
 from artoo.workspace.files.walker import Place, Walker

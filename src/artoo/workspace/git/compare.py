@@ -17,8 +17,7 @@ from artoo.contracts.changes import ChangeKind, Conflict, path_bytes, printable_
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Rewritten
 from artoo.workspace.changes.base import Base
 from artoo.workspace.changes.change_set import GitQuestion
-from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.verdict import Verdict
+from artoo.workspace.changes.effect import Effect, Verdict
 from artoo.workspace.fs.names import printable
 from artoo.workspace.git.layout import Kind, Part, Repository, is_taken, part_of, under_way
 from artoo.workspace.git.meaning import HEADS, REMOTES, TAGS, Meaning, RefJudge, counted

@@ -11,7 +11,7 @@ from artoo.contracts.settling import ChangeClass
 from artoo.sandbox.reading.programs import find_program, worked_in
 from artoo.workspace.changes.base import read_base
 from artoo.workspace.changes.change_set import GitPart, GitQuestion
-from artoo.workspace.changes.verdict import Verdict
+from artoo.workspace.changes.effect import Verdict
 from artoo.workspace.git.compare import Comparison, Context, Found
 from artoo.workspace.git.layout import Kind, Repository, holds_git_up, repositories
 from artoo.workspace.git.plan import GitAct

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from artoo.contracts.settling import ChangeClass
-from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.verdict import Verdict
+from artoo.workspace.changes.effect import Effect, Verdict
 from artoo.workspace.git.run import ENVIRONMENT, GitFailed
 
 _SECONDS = 20.0

@@ -115,13 +115,16 @@ def _finish(directory: WorkspaceDirectory, artoo_home: Path, record: Record, not
 
 
 def discard(directory: WorkspaceDirectory, artoo_home: Path, settled: SettledRecord) -> None:
-    """Record that the user discards a workspace, and delete it. A crash in between leaves it pending.
+    """Record that a workspace is discarded, and delete it. A crash in between leaves it to be discarded again.
 
     On a full disk the workspace goes first, because it may be what fills the disk. Raises OSError when it is gone
     and there is no room for the record.
     """
+    made = directory.record().created_at
+    said = {(one.task_id, one.what) for one in settled_records(artoo_home) if one.at > made}
     try:
-        note_settled(artoo_home, settled)
+        if (settled.task_id, settled.what) not in said:
+            note_settled(artoo_home, settled)
     except OSError:
         directory.remove()
         note_settled(artoo_home, settled)

@@ -28,13 +28,13 @@ from artoo.contracts.settling import ChangeClass, Settled, SettledState, counts_
 from artoo.ports.workspace import Files
 from artoo.sandbox.protocols import Backend
 from artoo.sandbox.reading.mount_table import MountTable
+from artoo.sandbox.remove_tree import remove_tree
 from artoo.words.settling import joined, kept_in_memory, met, why_it_waits
 from artoo.workspace import commit, git
 from artoo.workspace.changes.change_set import ChangeSet, GitPart, GitQuestion, read_change_set
 from artoo.workspace.directory import PATIENCE_SECONDS, WorkspaceDirectory, WorkspaceInUse, Workspaces
 from artoo.workspace.files.layered import offline_files
 from artoo.workspace.files.rooted import real_files
-from artoo.workspace.fs.remove_tree import remove_tree
 from artoo.workspace.settlement import finish
 from artoo.workspace.settlement.finish import ActNote, Moment
 from artoo.workspace.settlement.history import LISTED, SettledRecord

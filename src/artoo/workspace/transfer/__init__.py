@@ -1,1 +1,0 @@
-"""Change sets on their way from one machine to another."""
