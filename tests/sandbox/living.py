@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -141,35 +140,3 @@ def mounted_disk(place: Path) -> Generator[None]:
         yield
     finally:
         subprocess.run(["umount", str(place)], check=True)
-
-
-def as_plain_user(file: Path, only: str = "") -> None:
-    """Run tests of a file (`only`: pytest's -k) as a user without rights; skip where this is one, or cannot be."""
-    python = f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
-    if os.geteuid() != 0:
-        pytest.skip("this is a plain user already")
-    if not os.access(python, os.X_OK):
-        pytest.skip(f"a plain user can start no {python}")
-    here = Path(__file__).parent
-    place = Path("/tmp") / f"artoo-plain-{os.getpid()}"
-    library = next(path for path in sys.path if path.endswith("site-packages"))
-    options = ("-q", "-x", "-n0", "-p", "no:cacheprovider", f"--basetemp={place}", "-k", only)
-    environment = {
-        "PATH": os.defpath,
-        "HOME": "/tmp",
-        "PYTHONPATH": os.pathsep.join((str(here.parents[1] / "src"), library)),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-    done = subprocess.run(
-        (*user, python, "-m", "pytest", *options, str(file)),
-        env=environment,
-        cwd=here.parents[1],
-        capture_output=True,
-        text=True,
-        timeout=170,
-        check=False,
-    )
-    if place.exists():
-        remove(place)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

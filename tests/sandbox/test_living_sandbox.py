@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from living import World, as_plain_user, until
+from living import World, until
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import CommandLimits
@@ -26,6 +26,7 @@ from artoo.sandbox.backends.bubblewrap_mounts import MountPlan
 from artoo.sandbox.limits.cgroup import Group
 from artoo.sandbox.protocols import Layer
 from artoo.sandbox.supervisor import living
+from plain_user import as_plain_user
 
 _HERE = Path(__file__).parent
 
@@ -452,4 +453,4 @@ async def test_root_can_have_a_user_namespace(world: World) -> None:
 def test_all_of_this_holds_for_a_plain_user() -> None:
     """What depends on rights, as a user without any."""
     only = "tells_how or user_edits or root_descriptor or closed or supervisor or check or daemon or killed_artoo"
-    as_plain_user(Path(__file__), only)
+    as_plain_user(Path(__file__), only=only)

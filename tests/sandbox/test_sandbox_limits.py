@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from living import PATIENCE, Commands, World, as_plain_user, until
+from living import PATIENCE, Commands, World, until
 
 from artoo.ports.workspace import MIB, SandboxLimits
 from artoo.sandbox.limits.usage import Held, Member, disk_usage
+from plain_user import as_plain_user
 
 _LITTLE = SandboxLimits(memory_bytes=300 * MIB, processes=48, disk_bytes=200 * MIB, paths=5_000)
 _PRELUDE = """
@@ -190,4 +191,4 @@ def _python(code: str) -> tuple[str, ...]:
 
 def test_all_of_this_holds_for_a_plain_user() -> None:
     """Limits need no rights."""
-    as_plain_user(Path(__file__), "hides or no_place or full_workspace or memory")
+    as_plain_user(Path(__file__), only="hides or no_place or full_workspace or memory")

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from living import Commands, World, as_plain_user
+from living import Commands, World
 from proxy_world import ANSWER
 
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.network import NetworkUsed
 from artoo.ports.workspace import Ended, Process
+from plain_user import as_plain_user
 
 ATTEMPTS = Path(__file__).with_name("network_attempts.py")
 
@@ -293,4 +294,4 @@ async def test_a_package_is_downloaded(commands: Commands, tmp_path: Path) -> No
 @pytest.mark.timeout(180)
 def test_all_of_this_holds_for_a_plain_user() -> None:
     """The network needs no rights."""
-    as_plain_user(Path(__file__), "past_the_proxy or permitted_host")
+    as_plain_user(Path(__file__), only="past_the_proxy or permitted_host")

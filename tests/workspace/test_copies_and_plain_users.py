@@ -8,13 +8,14 @@ import time
 from pathlib import Path
 
 import pytest
-from task_world import World, as_plain_user, make_world
+from task_world import World, make_world
 
 from artoo.ports.workspace import Command
 from artoo.sandbox.backends.copying import CopyBackend
 from artoo.workspace import commit
 from artoo.workspace.copies import CopyLimits
 from artoo.workspace.workspace import workspaces_in
+from plain_user import as_plain_user
 
 
 @pytest.fixture

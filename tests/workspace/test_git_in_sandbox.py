@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from git_projects import run
-from task_world import World, as_plain_user
+from task_world import World
 
 from artoo.workspace import commit
 from artoo.workspace.changes.change_set import ChangeSet
 from artoo.workspace.settlement.service import opened
+from plain_user import as_plain_user
 
 SCRIPT = (
     "export GIT_AUTHOR_NAME=U GIT_AUTHOR_EMAIL=u@e GIT_COMMITTER_NAME=U GIT_COMMITTER_EMAIL=u@e;"
