@@ -17,6 +17,7 @@ from team_world import Answering, Crew, crew, plan, settled, shell, writing
 
 from artoo import Config
 from artoo.cli.commands import changes_commands as settle_commands
+from artoo.cluster import change_bundle as bundles
 from artoo.cluster.exchange import Exchange
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ClaimLost, ConfigurationError, MoveRefused, SandboxError
@@ -26,7 +27,6 @@ from artoo.team import approval
 from artoo.team.office import Office, open_office
 from artoo.testing import Asked
 from artoo.testing.replies import Scripted
-from artoo.workspace import bundle as bundles
 from artoo.workspace.commit import undo
 
 REVIEW, COMPLETED, PENDING = BoardState.REVIEW, BoardState.COMPLETED, BoardState.PENDING

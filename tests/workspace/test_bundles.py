@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from laid_out import World, workspace_of
 
+from artoo.cluster import change_bundle as bundles
+from artoo.cluster.change_bundle import Item, Known, Manifest, StaysHere, pack, unpack
 from artoo.contracts.changes import Conflict, Node
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass
-from artoo.workspace import bundle as bundles
 from artoo.workspace import commit as commits
-from artoo.workspace.bundle import Item, Known, Manifest, StaysHere, is_brought, pack, unpack
 from artoo.workspace.changes.change_set import ChangeSet
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.settlement.service import opened
@@ -74,7 +74,7 @@ def brought(bundle: io.BytesIO, world: World) -> WorkspaceDirectory:
     place = Workspaces(world.artoo_home).directory("task-1")
     with place.locked():
         unpack(bundle, place, world.roots, (world.project, world.roots.workspace))
-    assert is_brought(place)
+    assert place.is_brought
     return place
 
 

@@ -20,6 +20,7 @@ from typing import BinaryIO
 from pydantic import ValidationError
 
 from artoo.agents.board.board import MOST_TASKS, Board
+from artoo.cluster.change_bundle import StaysHere, pack, unpack
 from artoo.cluster.submission_bundles import Differences, Kept
 from artoo.contracts.agents import BoardState, BoardTask, SubmittedWork
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError, GovernanceRefused, SandboxError
@@ -30,7 +31,6 @@ from artoo.runtime.cluster.project_names import Projects
 from artoo.sandbox.backends.select import open_backend
 from artoo.store.address import StoreAddress
 from artoo.tools.settlement.review import review_of
-from artoo.workspace.bundle import StaysHere, is_brought, pack, unpack
 from artoo.workspace.directory import PATIENCE_SECONDS
 from artoo.workspace.settlement.service import opened as opened_workspace
 
@@ -248,10 +248,10 @@ class Exchange:
     def _put_away(self, task_id: str, submission: int) -> None:
         """What was only looked at goes; an approval that was cut needs it still."""
         directory = self._submissions.workspace(task_id)
-        if not is_brought(directory) or self._submissions.of(task_id, submission).noted() is not None:
+        if not directory.is_brought or self._submissions.of(task_id, submission).noted() is not None:
             return
         with suppress(SandboxError), writing(directory.base), directory.locked(PATIENCE_SECONDS):
-            if is_brought(directory):
+            if directory.is_brought:
                 directory.remove()
 
     # --- upkeep -------------------------------------------------------------------------------------------------

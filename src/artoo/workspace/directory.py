@@ -131,6 +131,16 @@ class WorkspaceDirectory:
         return self.base / "pending.json"
 
     @property
+    def brought(self) -> Path:
+        """The file that marks another machine's work that is only reviewed here: nothing is lost if it goes."""
+        return self.base / "brought"
+
+    @property
+    def is_brought(self) -> bool:
+        """True if it holds another machine's work, and no task has worked in it."""
+        return self.exists and self.brought.exists()
+
+    @property
     def output(self) -> Path:
         return self.base / "output"
 

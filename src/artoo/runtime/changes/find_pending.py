@@ -11,7 +11,6 @@ from artoo.runtime.changes.request_lookup import asked_on_the_board
 from artoo.runtime.changes.startup_recovery import recover_earlier
 from artoo.runtime.config.model import Config
 from artoo.tasklog.reader import summary_of
-from artoo.workspace.bundle import is_brought
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.settlement.pending import DAY, PendingRecord, read_pending
 from artoo.workspace.settlement.service import settled_already
@@ -72,7 +71,7 @@ def _candidates(config: Config) -> Iterator[WorkspaceDirectory]:
     listed = {directory.task_id: directory for directory in Workspaces(config.home).listed()}
     for task_id, directory in listed.items():
         handed_in = task_id.endswith(ATTEMPT) and task_id.removesuffix(ATTEMPT) in listed
-        if not handed_in and not is_brought(directory):
+        if not handed_in and not directory.is_brought:
             yield directory
 
 

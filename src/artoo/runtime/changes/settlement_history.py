@@ -16,7 +16,6 @@ from artoo.contracts.errors import SandboxError
 from artoo.contracts.request import Act, Turn
 from artoo.contracts.settling import ClassCount, Settled, implied
 from artoo.tasklog.reader import summary_of
-from artoo.workspace.bundle import is_brought
 from artoo.workspace.directory import Workspaces
 from artoo.workspace.settlement.history import SettledRecord, settled_records
 from artoo.workspace.settlement.pending import PendingRecord, read_pending
@@ -90,7 +89,7 @@ class SettledBooks:
         try:
             for record in settled_records(home):
                 acts[record.task_id].append(record)
-            places = [place for place in Workspaces(home).listed() if not is_brought(place)]
+            places = [place for place in Workspaces(home).listed() if not place.is_brought]
         except (OSError, SandboxError):
             return cls(acts, waiting)
         for place in places:

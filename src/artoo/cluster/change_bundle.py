@@ -190,8 +190,6 @@ def _copy(effect: Effect, size: int, into: BinaryIO) -> None:
 _CHUNK = 1 << 20
 _DEEPEST = 128
 """Directories below each other: no one writes more, and making them one by one is quadratic."""
-_BROUGHT = "brought"
-"""A file that marks a workspace with another machine's work that is only reviewed: nothing is lost if it goes."""
 
 
 def unpack(
@@ -217,16 +215,11 @@ def unpack(
         laying.end(source)
         append_lines(directory.base_file, laying.base_lines())
         if to_look:
-            (directory.base / _BROUGHT).touch(mode=0o600)
+            directory.brought.touch(mode=0o600)
         directory.make("bubblewrap", roots, covered)
     except BaseException:
         _empty(directory)
         raise
-
-
-def is_brought(directory: WorkspaceDirectory) -> bool:
-    """True if a workspace was unpacked for a review, and no task has worked in it."""
-    return directory.exists and (directory.base / _BROUGHT).exists()
 
 
 def _manifest_of(source: BinaryIO) -> Manifest:
