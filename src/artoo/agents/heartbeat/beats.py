@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -23,7 +22,7 @@ class Beat:
 
     def due(self, now: datetime, interval: float) -> int:
         """Return how many beats after this one have fallen due by `now`."""
-        return max(0, math.floor((now - self.due_at).total_seconds() / interval))
+        return max(0, (now - self.due_at) // timedelta(seconds=interval))
 
     def shifted(self, seconds: float) -> Beat:
         """Return the same beat after the clock was moved by `seconds`."""

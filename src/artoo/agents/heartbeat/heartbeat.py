@@ -129,7 +129,7 @@ class Heartbeat:
                     await self._ledger.record(self._agent, first, "missed", ABSENT, last=until)
                 last = await self._skip_overdue(beat, await self._pulse(beat))
                 continue
-            await self._doze((last.due_at - now).total_seconds() + self._interval)
+            await self._doze((last.later(1, self._interval).due_at - now).total_seconds())
             if self._cause is not None and not self._stopping.is_set():
                 last = await self._skip_overdue(last, await self._woken())
 
@@ -222,7 +222,8 @@ class Heartbeat:
             try:
                 await self._labour(work, done)
             finally:
-                await self._ledger.record(self._agent, beat, "run", done.told(), llm_calls=done.llm_calls)
+                told = self._ledger.record(self._agent, beat, "run", done.told(), llm_calls=done.llm_calls)
+                await asyncio.shield(told)  # the grace may end while it waits for the database
         return work
 
     async def _woken(self) -> str | None:
