@@ -10,9 +10,9 @@ import click
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.display.sanitize import print_json
 from artoo.cli.display.screen import report, show_lines
-from artoo.cli.results.home import current_config
 from artoo.cli.views.team_access import JsonObject, in_office, plain_object, text_of, the_one
 from artoo.contracts.agents import OPERATOR, Priority
+from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:
     from artoo.agents.mail.request_reply import Reply
@@ -65,7 +65,7 @@ def send(
         lambda office: office.asking.ask(OPERATOR, recipient, words, priority=Priority(priority), seconds=wait),
     )
     _print_reply(reply, recipient, wait, as_json)
-    if reply.mail is None and not as_json and serving(current_config().home) is None:
+    if reply.mail is None and not as_json and serving(load_config().home) is None:
         click.echo("artoo: nobody works here: artoo serve", err=True)
     context.exit(0 if reply.mail is not None else 1)
 

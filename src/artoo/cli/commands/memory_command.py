@@ -14,9 +14,9 @@ import click
 from artoo.cli.commands.exit_codes import FAILED
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.display.sanitize import print_json
-from artoo.cli.results.home import current_config
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.tags import Pair, label, pair_named, placed
+from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:
     from artoo.contracts.memory import DreamReport
@@ -55,7 +55,7 @@ def memory(context: click.Context, as_json: bool) -> None:
         return
     from artoo.runtime.app.system import SystemClock
 
-    found = with_books(current_config(), lambda books: books.overview(SystemClock().now()))
+    found = with_books(load_config(), lambda books: books.overview(SystemClock().now()))
     from artoo.cli.views import memory_view
 
     if as_json:
@@ -70,7 +70,7 @@ def kinds(as_json: bool) -> None:
     """The kinds of request that memory tells apart, by label, with the newest request of each."""
     from artoo.cli.views import memory_view
 
-    found = with_books(current_config(), lambda books: books.kinds())
+    found = with_books(load_config(), lambda books: books.kinds())
     if as_json:
         print_json(found)
     else:
@@ -84,7 +84,7 @@ def rename(old: str, new: str) -> None:
     """Give the kind of request OLD the label NEW. If NEW is known, the two are merged."""
     if label(old) == label(new):
         raise click.UsageError(f"Both are the label {label(new)}.")
-    count = with_books(current_config(), lambda books: books.rename_kind(label(old), label(new)))
+    count = with_books(load_config(), lambda books: books.rename_kind(label(old), label(new)))
     if not count:
         raise MemoryStoreError(f"Memory knows no kind {label(old)}. `artoo memory kinds` lists them.")
     click.echo(f"{count} {'entry is' if count == 1 else 'entries are'} now of the kind {label(new)}.")
@@ -98,7 +98,7 @@ def query(pair: tuple[str, ...], as_json: bool) -> None:
     from artoo.cli.views import memory_view
     from artoo.runtime.memory.books import advice_about
 
-    found = asyncio.run(advice_about(current_config(), pair_of(pair)))
+    found = asyncio.run(advice_about(load_config(), pair_of(pair)))
     if as_json:
         print_json({"potentials": found.potentials, "rules": found.rules})
     else:
@@ -114,7 +114,7 @@ def explain(pair: tuple[str, ...], as_json: bool) -> None:
     from artoo.runtime.app.system import SystemClock
 
     asked = pair_of(pair)
-    found = with_books(current_config(), lambda books: books.explain(asked, SystemClock().now()))
+    found = with_books(load_config(), lambda books: books.explain(asked, SystemClock().now()))
     if as_json:
         print_json(memory_view.explanation_object(found))
     else:
@@ -128,7 +128,7 @@ def dream(context: click.Context, as_json: bool) -> None:
     """Run one pass of the Dreamer now: forget, doubt, guess, and word rules when a model endpoint is configured."""
     from artoo.cli.views import memory_view
 
-    config = current_config()
+    config = load_config()
     report = with_books(config, lambda books: _dream_once(config, books))
     if as_json:
         print_json(report)
@@ -176,7 +176,7 @@ def forget(what: tuple[str, ...], yes: bool) -> None:
             return 1 if await books.forget_one(what[0]) is not None else 0
         return await books.forget_pair(pair_of(what))
 
-    gone = with_books(current_config(), forgotten)
+    gone = with_books(load_config(), forgotten)
     if not gone:
         raise MemoryStoreError(f"Memory holds nothing under {named}. `artoo memory export` lists what it holds.")
     click.echo(f"Forgot {gone} {'entry' if gone == 1 else 'entries'}.")
@@ -194,7 +194,7 @@ def export(file: BinaryIO) -> None:
             count += 1
         return count
 
-    count = with_books(current_config(), written)
+    count = with_books(load_config(), written)
     file.flush()
     click.echo(f"{count} entries exported", err=True)
 
@@ -203,7 +203,7 @@ def export(file: BinaryIO) -> None:
 @click.argument("file", type=click.File("rb"))
 def import_(file: BinaryIO) -> None:
     """Read entries from FILE (JSON lines, as exported). What is known already is left as it is."""
-    added, known = with_books(current_config(), lambda books: books.imported(file))
+    added, known = with_books(load_config(), lambda books: books.imported(file))
     click.echo(f"{added} entries added, {known} known already")
 
 
@@ -216,7 +216,7 @@ def feedback(rule: str, verdict: str, why: str) -> None:
     from artoo.runtime.app.system import SystemClock, UuidIds
 
     new_id, now = UuidIds().new(), SystemClock().now()
-    written = with_books(current_config(), lambda books: books.oppose(rule, why, new_id=new_id, at=now))
+    written = with_books(load_config(), lambda books: books.oppose(rule, why, new_id=new_id, at=now))
     click.echo(f"Noted against {rule}: {written.space} {written.entity}, f = {written.f:g}, σ = {written.sigma:+g}")
 
 
@@ -235,7 +235,7 @@ def verify(context: click.Context, check: bool, as_json: bool) -> None:
         await books.repair()
         return found, await books.examine()
 
-    found, after = with_books(current_config(), verified)
+    found, after = with_books(load_config(), verified)
     if as_json:
         print_json({**asdict(found), "sound": after.sound})
     else:
@@ -248,7 +248,7 @@ def verify(context: click.Context, check: bool, as_json: bool) -> None:
 @as_json_option
 def proposals(as_json: bool) -> None:
     """Show what the Dreamer would add to the T layer. Only you can accept it."""
-    found = with_books(current_config(), lambda books: books.open_proposals())
+    found = with_books(load_config(), lambda books: books.open_proposals())
     if as_json:
         print_json(found)
         return
@@ -266,7 +266,7 @@ def accept(proposal_id: str) -> None:
     """Accept a proposal: its text becomes a file of the T layer."""
     from artoo.runtime.memory.books import settle_proposal
 
-    config = current_config()
+    config = load_config()
     file = with_books(config, lambda books: settle_proposal(books, config.home, proposal_id, accept=True))
     click.echo(f"Accepted: {file}")
 
@@ -277,6 +277,6 @@ def refuse(proposal_id: str) -> None:
     """Refuse a proposal; it will not be made again."""
     from artoo.runtime.memory.books import settle_proposal
 
-    config = current_config()
+    config = load_config()
     with_books(config, lambda books: settle_proposal(books, config.home, proposal_id, accept=False))
     click.echo("Refused.")

@@ -16,7 +16,6 @@ import click
 from artoo.cli.commands.exit_codes import FAILED
 from artoo.cli.commands.group import SERVERS, LazyGroup
 from artoo.cli.commands.options import HELP
-from artoo.cli.results.home import current_config
 from artoo.cli.results.redact_output import outward, say
 from artoo.cli.views.team_access import plain_object
 from artoo.contracts.agents import (
@@ -32,6 +31,7 @@ from artoo.contracts.agents import (
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.shortened import shortened
+from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:
     from artoo.runtime.config.model import Config
@@ -86,7 +86,7 @@ def _serve_team(events: bool, as_json: bool, *, web: bool, port: int | None) -> 
 
     if port is not None and not web:
         raise click.UsageError("--port is that of the page: say --web too")
-    config = current_config()
+    config = load_config()
     with only_instance(config.home):
         return asyncio.run(_serve_with_page(config, _printer(events, as_json), web=web, port=port))
 
@@ -102,7 +102,7 @@ def worker(context: click.Context, events: bool, as_json: bool) -> None:
     """
     from artoo.team.locks import only_instance
 
-    config = current_config()
+    config = load_config()
     with only_instance(config.home):
         code = asyncio.run(_serve(config, _printer(events, as_json), worker=True))
     context.exit(code)
@@ -134,7 +134,7 @@ def a2a(port: int) -> None:
         raise ConfigurationError("A2A needs its library: pip install 'artoo[a2a]'")
     from artoo.protocols.a2a.serving import serve  # the SDK: only when it serves
 
-    asyncio.run(serve(current_config(), port, say))
+    asyncio.run(serve(load_config(), port, say))
 
 
 async def _serve_with_page(config: Config, tell: Callable[[Envelope], None], *, web: bool, port: int | None) -> int:

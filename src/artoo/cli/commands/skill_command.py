@@ -9,8 +9,8 @@ import click
 
 from artoo.cli.commands.options import HELP
 from artoo.cli.display.sanitize import one_line, show
-from artoo.cli.results.home import current_config
 from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:
     from artoo.runtime.app.skill_selection import Agreed, Said
@@ -30,7 +30,7 @@ def skill() -> None:
 @click.option("--all", "everything", is_flag=True, help="Every answer that is kept, of other projects too.")
 def list_(everything: bool) -> None:
     """Show your own skills, and those of the project in this directory with what you said to them."""
-    config = current_config()
+    config = load_config()
     agreed, found = _of(config)
     own = _own(config)
     lines = [f"yours {one.name}: {one.description}" for one in own.skills]
@@ -53,7 +53,7 @@ def accept(name: str | None, everything: bool) -> None:
     """
     from artoo.runtime.app.skill_selection import named_once
 
-    config = current_config()
+    config = load_config()
     agreed, found = _of(config)
     own = _own(config).skills
     if everything == (name is not None):
@@ -85,7 +85,7 @@ def accept(name: str | None, everything: bool) -> None:
 @click.argument("name")
 def forget(name: str) -> None:
     """Forget answers, and be asked anew: by a skill's name here, or by what `list --all` shows first."""
-    agreed, found = _of(current_config())
+    agreed, found = _of(load_config())
     here = {one.digest for one in found.skills if one.name == name}
     project = Path.cwd().resolve()
 

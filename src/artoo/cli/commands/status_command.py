@@ -11,10 +11,10 @@ import click
 
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.display.sanitize import print_json
-from artoo.cli.results.home import current_config
 from artoo.cli.views.team_access import JsonObject, in_office, plain_object
 from artoo.contracts.agents import OPERATOR, BoardState
 from artoo.contracts.errors import ArtooError
+from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +90,7 @@ def status(as_json: bool) -> None:
     from artoo.runtime.changes.startup_recovery import drop_expired
     from artoo.runtime.task.resumable_tasks import left_undone
 
-    config = current_config()
+    config = load_config()
     drop_expired(config)
     waiting = all_waiting(config)
     found, problem = _of_the_team()

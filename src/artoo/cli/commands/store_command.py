@@ -9,8 +9,8 @@ import click
 
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.display.sanitize import print_json
-from artoo.cli.results.home import current_config
 from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:
     from artoo.runtime.config.model import Config
@@ -34,7 +34,7 @@ def init(url: str | None) -> None:
     """
     from artoo.store.schema import migrate, version
 
-    address = _address(current_config(), url)
+    address = _address(load_config(), url)
     made = _explained(address, "set up", lambda: migrate(address))
     for name in made:
         click.echo(f"made {name}")
@@ -46,7 +46,7 @@ def init(url: str | None) -> None:
 @as_json_option
 def check(url: str | None, as_json: bool) -> None:
     """Reach the store, look at its schema, and count and hash what is in it."""
-    config = current_config()
+    config = load_config()
     address = _address(config, url)
     found = {part.name: part.in_store(address) for part in _parts(config)}
     _show(found, as_json)
@@ -75,7 +75,7 @@ def _move(
 ) -> None:
     from artoo.team.locks import only_instance
 
-    config = current_config()
+    config = load_config()
     address = _address(config, url)
     with only_instance(config.home):
         moved = {part.name: move(part, address) for part in _parts(config)}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from artoo.cli.commands.options import HELP
-from artoo.cli.results.home import current_config
+from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:
     from artoo.runtime.config.model import Config
@@ -36,7 +36,7 @@ def web(port: int | None, no_open: bool) -> None:
     from artoo.web.entry import Entry
     from artoo.web.serving import address_of, only_page
 
-    config = current_config()
+    config = load_config()
     with only_page(config.home, port) as found:
         if isinstance(found, int):
             address = address_of(found, Entry(config.home).token())

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from artoo.runtime.config.model import Config
     from artoo.store.address import StoreAddress
 
 
@@ -19,16 +18,10 @@ def current_home() -> Path:
     return default_home(os.environ)
 
 
-def current_config() -> Config:
-    """The configuration: the home's file under the environment. Raises ConfigurationError."""
-    from artoo.runtime.config.loader import load_config
-
-    return load_config()
-
-
 def current_store() -> StoreAddress | None:
     """The store that several machines share; None: there is none. Raises ConfigurationError."""
+    from artoo.runtime.config.loader import load_config
     from artoo.store.address import parse
 
-    store = current_config().store
+    store = load_config().store
     return None if store is None else parse(store)

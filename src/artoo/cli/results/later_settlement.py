@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from artoo.cli.results.relative_paths import Here
+from artoo.cli.results.relative_paths import Here, on_one_line
 from artoo.cli.results.task_names import local_time
 from artoo.cli.review.layout import waiting_line
-from artoo.contracts.settling import is_gits
 from artoo.runtime.changes.settlement_history import Afterwards, Became, Waiting
 from artoo.words.catalogue import Catalogue, in_language
 from artoo.words.settling import counted
-
-PATHS_SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +62,9 @@ class SettledSince:
         }[one.act]
         when = self.words("when it ended") if one.at is None else local_time(one.at)
         left = f"; {self.words('{count} left, changed since', count=f'{one.left:,}')}" if one.left else ""
-        return sentence.format(when=when, what=self._paths(one.paths, one.count)) + left
-
-    def _paths(self, paths: Sequence[str], count: int) -> str:
-        """The person's own, the nearest first, how many more there are, and of git's how many."""
-        gits = sum(map(is_gits, paths))
-        own = sorted((path for path in paths if not is_gits(path)), key=lambda path: (path.count("/"), path))
-        shown = [self.here.short(path) for path in own[:PATHS_SHOWN]]
-        more = count - gits - len(shown)
-        shown += [self.words("and {count} more", count=f"{more:,}")] if more > 0 else []
-        shown += [self.words("git's own files ({count})", count=f"{gits:,}")] if gits else []
-        return ", ".join(shown)
+        return (
+            sentence.format(
+                when=when, what=on_one_line(one.paths, self.here, self.words, one.count - len(one.paths))
+            )
+            + left
+        )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from artoo.contracts.changes import path_bytes, printable_path
+from artoo.contracts.settling import is_gits
+from artoo.words.catalogue import Catalogue
 
 
 def _printable(path: str | Path) -> str:
@@ -64,3 +67,20 @@ def _below(path: str, directory: str) -> str | None:
 def holds(place: str, path: str) -> bool:
     """Whether `path` is this place or lies below it; both are printable and absolute."""
     return path == place or path.startswith(place.rstrip("/") + "/")
+
+
+PATHS_SHOWN = 6
+"""Paths that stand on one line."""
+
+
+def on_one_line(paths: Sequence[str], here: Here, words: Catalogue, rest: int = 0) -> str:
+    """List the user's own paths, the nearest first, then how many more there are (with `rest`), and git's files.
+
+    What lies deep, caches above all, must not take the room of what was asked for.
+    """
+    own = sorted((path for path in paths if not is_gits(path)), key=lambda path: (path.count("/"), path))
+    shown, gits = [here.short(path) for path in own[:PATHS_SHOWN]], len(paths) - len(own)
+    more = len(own) - len(shown) + rest
+    shown += [words("and {count} more", count=f"{more:,}")] if more > 0 else []
+    shown += [words("git's own files ({count})", count=f"{gits:,}")] if gits else []
+    return ", ".join(shown)

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 
 from artoo.cli.display.colors import Paint, Tone
 from artoo.cli.display.sanitize import one_line
 from artoo.cli.display.symbols import Marks
-from artoo.cli.results.relative_paths import Here
+from artoo.cli.results.relative_paths import PATHS_SHOWN, Here, on_one_line
 from artoo.cli.review.layout import conflict_hint, waiting_line
 from artoo.contracts.changes import ChangeKind, Conflict
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, implied
 from artoo.tools.files.unified_diff import plain
 from artoo.words.catalogue import Catalogue
 from artoo.words.repositories import apart, told
-
-PATHS_SHOWN = 6
-"""Paths that stand on the line of what was made, changed or removed."""
 
 
 def from_here(reason: str, conflicts: Sequence[Conflict], here: Here, language: str) -> str:
@@ -66,7 +62,7 @@ class SettledLines:
         listed = {one.path for one in settled.changes} if settled.state == "applied" else set[str]()
         before = [path for path in settled.applied if path not in listed]
         if before:
-            yield f"{self.text('Applied:')} {self._paths(before, 0)}"
+            yield f"{self.text('Applied:')} {on_one_line(before, self.here, self.text)}"
         if settled.state == "applied":
             yield from self._changes()
         if before or (settled.state == "applied" and not all(map(_only_times, settled.changes))):
@@ -89,27 +85,19 @@ class SettledLines:
             (self.text("Removed:"), removed, 0),
         ):
             if paths or rest:
-                yield f"{head} {self._paths(paths, rest)}"
+                yield f"{head} {on_one_line(paths, self.here, self.text, rest)}"
         if moved:
             yield f"{self.text('Moved:')} {self._moves(moved)}"
         for (where, _), changes in repositories.items():
             yield f"git {self.here.short(where)}: {plain(told(changes, self.text.language))}"
 
-    def _paths(self, paths: Sequence[str], rest: int) -> str:
-        """The nearest first: what lies deep, caches above all, must not take the room of what was asked for."""
-        return self._listed(map(self.here.short, sorted(paths, key=_depth)), len(paths), rest)
-
     def _moves(self, moved: Mapping[str, str]) -> str:
         """From where to where; what lies in a directory that is moved goes with it."""
         whole = [path for path in sorted(moved, key=_depth) if path.rpartition("/")[0] not in moved]
-        arrows = (f"{self.here.short(path)} {self.marks.arrow} {self.here.short(moved[path])}" for path in whole)
-        return self._listed(arrows, len(whole), 0)
-
-    def _listed(self, names: Iterable[str], count: int, rest: int) -> str:
-        shown = ", ".join(islice(names, PATHS_SHOWN))
-        left = max(0, count - PATHS_SHOWN) + rest
-        more = self.text("and {count} more", count=f"{left:,}") if left else ""
-        return ", ".join(filter(None, (shown, more)))
+        shown = [f"{self.here.short(path)} {self.marks.arrow} {self.here.short(moved[path])}" for path in whole]
+        more = len(shown) - PATHS_SHOWN
+        rest = [self.text("and {count} more", count=f"{more:,}")] if more > 0 else []
+        return ", ".join((*shown[:PATHS_SHOWN], *rest))
 
     def _waits(self) -> Iterable[str]:
         """What waits for a yes, and the one command to type."""

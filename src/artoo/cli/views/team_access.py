@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from artoo.cli.results.home import current_config
 from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -30,7 +30,7 @@ def in_office(work: Callable[[Office], Awaitable[T]]) -> T:
     from artoo.team.office import open_office
 
     async def run() -> T:
-        async with open_office(current_config()) as office:
+        async with open_office(load_config()) as office:
             return await work(office)
 
     return asyncio.run(run())
