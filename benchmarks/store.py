@@ -178,7 +178,7 @@ def measured(
 
 def main() -> None:
     """Takes the arguments and prints."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--store")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--seconds", type=float, default=5.0)
