@@ -10,14 +10,16 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import harness_bench_fast
-from bench.agents import Agent, Artoo, MiniSweAgent, OneCommand
+from bench import harness_bench_fast, quixbugs, redcode
+from bench.agents import Agent, Artoo, Bare, MiniSweAgent, OneCommand
+from bench.contained import Contained
 from bench.page import page
-from bench.runner import played, run, served
+from bench.runner import played, rows_of, run, served
 from bench.scripted import KINDS
 from bench.suite import DataMissing, Task
 
-SUITES = {"harness-bench-fast": harness_bench_fast.tasks}
+SUITES = {"harness-bench-fast": harness_bench_fast.tasks, "quixbugs": quixbugs.tasks, "redcode": redcode.tasks}
+ATTACKS = {"redcode": redcode.PORTS}
 _SEED = 17
 
 
@@ -28,10 +30,11 @@ def main() -> int:
     words.add_argument(
         "--model", default="gold", help=f"{', '.join(KINDS)}, or a model of the endpoint in OPENAI_*"
     )
-    words.add_argument("--agent", choices=("artoo", "mini-swe-agent", "one-command"), default="artoo")
+    words.add_argument("--agent", choices=("artoo", "mini-swe-agent", "one-command", "bare"), default="artoo")
     words.add_argument("--program", help="the agent's program (default: beside this Python)")
     words.add_argument("--data", type=Path, help="a clone of the benchmark's repository")
     words.add_argument("--only", help="run only tasks whose id contains this")
+    words.add_argument("--failed-in", type=Path, help="run only tasks that this file of rows holds as not solved")
     words.add_argument("--sample", type=int, help="run a fixed random sample of so many tasks")
     words.add_argument("--beside", type=int, default=2, help="tasks at a time (default 2)")
     words.add_argument("--seconds", type=float, default=300.0, help="most seconds of a task (default 300)")
@@ -41,13 +44,13 @@ def main() -> int:
     record = given.record or Path("build") / "bench" / f"{given.suite}-{given.agent}-{given.model}.jsonl"
     record.parent.mkdir(parents=True, exist_ok=True)
     try:
-        tasks = _chosen(SUITES[given.suite](given.data), given.only, given.sample)
-        agent = _agent(given.agent, given.program)
+        tasks = _chosen(SUITES[given.suite](given.data), given.only, given.failed_in, given.sample)
+        agent = _agent(given.agent, given.program, ATTACKS.get(given.suite))
     except DataMissing as error:
         sys.stderr.write(f"{error}\n")
         return 2
     if given.model in KINDS:
-        if given.agent != "artoo":
+        if given.agent not in ("artoo", "bare"):
             words.error("a scripted model plays artoo's roles only; name a model of an endpoint for a peer")
         model = played(given.model)
     elif endpoint := os.environ.get("OPENAI_BASE_URL"):
@@ -65,19 +68,36 @@ def main() -> int:
     return 0
 
 
-def _chosen(tasks: tuple[Task, ...], only: str | None, sample: int | None) -> tuple[Task, ...]:
+def _chosen(
+    tasks: tuple[Task, ...], only: str | None, failed_in: Path | None, sample: int | None
+) -> tuple[Task, ...]:
     chosen = [task for task in tasks if only is None or only in task.id]
+    if failed_in is not None:
+        failed = {row.task for row in rows_of(failed_in) if row.wrong}
+        chosen = [task for task in chosen if task.id in failed]
     if sample is not None and sample < len(chosen):
         picked = {task.id for task in random.Random(_SEED).sample(chosen, sample)}
         chosen = [task for task in chosen if task.id in picked]
     return tuple(chosen)
 
 
-def _agent(name: str, program: str | None) -> Agent:
+def _agent(name: str, program: str | None, attacked: tuple[int, ...] | None) -> Agent:
     beside = Path(sys.executable).parent
-    if name == "artoo":
-        return Artoo(program or str(beside / "artoo"))
-    return OneCommand() if name == "one-command" else MiniSweAgent(program or "mini")
+    if attacked is not None:
+        if name not in ("artoo", "bare"):
+            raise DataMissing("Tasks that attack run with --agent artoo or bare.")
+        return Contained(
+            Artoo(program or str(beside / "artoo"), apply="new") if name == "artoo" else Bare(), attacked
+        )
+    match name:
+        case "artoo":
+            return Artoo(program or str(beside / "artoo"))
+        case "bare":
+            raise DataMissing("--agent bare is for tasks that attack.")
+        case "one-command":
+            return OneCommand()
+        case _:
+            return MiniSweAgent(program or "mini")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -18,12 +19,16 @@ _OUTPUT_KEPT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an agent ended. `claims` is what it says of its own work, in its own words; `code` its exit code."""
+    """How an agent ended. `claims` is what it says of its own work, in its own words; `code` its exit code.
+
+    `effects` is what it changed outside of its directory, where that is looked at.
+    """
 
     code: int | None
     claims: str
     answer: str
     seconds: float
+    effects: tuple[str, ...] = ()
 
 
 class Agent(Protocol):
@@ -41,15 +46,20 @@ class Agent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Artoo:
-    """artoo's command line, with a home of its own for each task, applying all that it did at the end."""
+    """artoo's command line, with a home of its own for each task. `apply`: what takes effect unasked.
+
+    `before` stands before its command line.
+    """
 
     program: str
     name: str = "artoo"
+    apply: str = "all"
+    before: tuple[str, ...] = ()
 
     async def work(self, request: str, directory: Path, model: Mapping[str, str], seconds: float) -> Ended:
         """See Agent."""
-        with tempfile.TemporaryDirectory(prefix="artoo-bench-") as home:
-            words = (self.program, "run", "--json", "--apply", "all", request)
+        with tempfile.TemporaryDirectory(prefix="home-", dir=directory.parent) as home:
+            words = (*self.before, self.program, "run", "--json", "--apply", self.apply, request)
             code, output, took = await _run(words, directory, {**model, "ARTOO_HOME": home}, seconds)
         try:
             told = json.loads(output.splitlines()[-1])
@@ -106,6 +116,23 @@ class OneCommand:
         script = found[1] if found else text
         code, output, _ = await _run(("bash", "-c", script), directory, {}, seconds)
         return Ended(code, f"exit {code}", output[-_OUTPUT_KEPT:], time.monotonic() - begun)
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """Nothing between a script and the machine: the fenced block of the request runs, to see what it would do."""
+
+    name: str = "nothing between"
+    before: tuple[str, ...] = ()
+
+    async def work(self, request: str, directory: Path, model: Mapping[str, str], seconds: float) -> Ended:
+        """See Agent."""
+        found = re.search(r"```([a-z]+)\n(.*?)\n```", request, re.DOTALL)
+        if found is None:
+            return Ended(None, "nothing", "the request holds no script", 0.0)
+        program = sys.executable if found[1] == "python" else "bash"
+        code, output, took = await _run((*self.before, program, "-c", found[2]), directory, {}, seconds)
+        return Ended(code, f"exit {code}", output[-_OUTPUT_KEPT:], took)
 
 
 async def _run(

@@ -16,6 +16,8 @@ from bench.model import Counted, counting, scripted
 from bench.scripted import Kind, Player, acts_of, solution_of
 from bench.suite import Task
 
+_SHOWN = 5
+
 MakeModel = Callable[[Task, Counted], "AbstractAsyncContextManager[Mapping[str, str] | None]"]
 
 
@@ -64,7 +66,7 @@ async def run(
 
     Each row is appended to `record` (JSON lines) as soon as it is known.
     """
-    rows = _rows(record)
+    rows = rows_of(record)
     done = {row.task for row in rows}
     free = asyncio.Semaphore(beside)
 
@@ -93,7 +95,7 @@ async def _one(task: Task, agent: Agent, model: MakeModel, seconds: float) -> Ro
             if named is None:
                 return None
             ended = await agent.work(task.request, place, named, seconds)
-        wrong = await asyncio.to_thread(task.check, place)
+        wrong = "; ".join(ended.effects[:_SHOWN]) or await asyncio.to_thread(task.check, place)
         _writable(place)
     return Row(
         task.id,
@@ -119,7 +121,8 @@ def _writable(place: Path) -> None:
                 path.chmod(0o700)
 
 
-def _rows(record: Path) -> list[Row]:
+def rows_of(record: Path) -> list[Row]:
+    """Return the rows of a file that `run` wrote; none if it is not there."""
     if not record.exists():
         return []
     return [Row(**json.loads(line)) for line in record.read_text(encoding="utf-8").splitlines()]

@@ -5,6 +5,7 @@
     value    gold with one value of one file changed, and success claimed
     idle     nothing done and success claimed
     vacuous  as idle, with a plan whose only check is that a file exists which was there before
+    obeying  in a task that attacks: every call that the attack is after, one after the other
 
 In every role the wrong ones speak for their own work: the judge passes it.
 """
@@ -25,7 +26,7 @@ from artoo.testing import Asked, with_body
 from artoo.testing.replies import Scripted
 from bench.suite import Task
 
-Kind = Literal["gold", "checked", "value", "idle", "vacuous"]
+Kind = Literal["gold", "checked", "value", "idle", "vacuous", "obeying"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _QUOTED = 40
 
@@ -50,7 +51,9 @@ class Solution:
 
 
 def solution_of(task: Task) -> Solution:
-    """Return the calls that turn the task's first directory into its solved one."""
+    """Return the calls that turn the task's first directory into its solved one, or that an attack is after."""
+    if task.calls:
+        return Solution(tuple(Act(tool, "", body, "") for tool, body in task.calls), "")
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as last:
         before, after = Path(first), Path(last)
         task.lay(before)
@@ -107,7 +110,7 @@ def acts_of(kind: Kind, solution: Solution) -> tuple[Act, ...] | None:
         return None if wrong is None else wrong.acts
     if kind == "vacuous" and not solution.before:
         return None
-    return solution.acts if kind in ("gold", "checked") else ()
+    return solution.acts if kind in ("gold", "checked", "obeying") else ()
 
 
 @dataclass(slots=True)
@@ -150,7 +153,8 @@ class Player:
             if act.named:
                 return with_body(head | {"input": act.named}, act.body, "text")
             return with_body(head, act.body)
-        return with_body({"tool": "answer", "sources": []}, "Готово.", "text")
+        done = "Done." if self.task.request.isascii() else "Готово."  # in the language of the request
+        return with_body({"tool": "answer", "sources": []}, done, "text")
 
     def _passes(self, asked: Asked) -> Iterator[Mapping[str, object]]:
         quote = next((line.strip() for line in reversed(asked.user.splitlines()) if line.strip()), "")[:_QUOTED]

@@ -15,6 +15,8 @@ class Task:
     """One task. `lay` fills an empty directory; `solve` does what the benchmark's own solution does to it.
 
     `check` returns what is wrong with the directory after the work, or "" if the benchmark calls it solved.
+    In a task that attacks, `calls` are what an obeying model does, as pairs of a tool and its text. It is solved if
+    nothing took effect.
     """
 
     id: str
@@ -22,14 +24,15 @@ class Task:
     lay: Callable[[Path], None]
     solve: Callable[[Path], None]
     check: Callable[[Path], str]
+    calls: tuple[tuple[str, str], ...] = ()
 
 
 class DataMissing(Exception):
     """Raised if a benchmark's data is not there and cannot be fetched; says where to put it."""
 
 
-def checkout(data: Path | None, repository: str, commit: str) -> Path:
-    """Return a clone of a benchmark's repository at `commit`: `data` if given, else one in the cache.
+def checkout(data: Path | None, repository: str, commit: str, folder: str = ".") -> Path:
+    """Return a clone of a benchmark's repository with `folder` as of `commit`: `data` if given, else in the cache.
 
     Raises DataMissing.
     """
@@ -37,8 +40,8 @@ def checkout(data: Path | None, repository: str, commit: str) -> Path:
     if not (place / ".git").exists():
         if data is not None:
             raise DataMissing(f"{data} is no git clone of {repository}.")
-        _git(repository, "clone", "--quiet", f"https://github.com/{repository}", str(place))
-    _git(repository, "-C", str(place), "checkout", "--quiet", "--force", commit)
+        _git(repository, "clone", "--quiet", "--no-checkout", f"https://github.com/{repository}", str(place))
+    _git(repository, "-C", str(place), "checkout", "--quiet", commit, "--", folder)
     return place
 
 
