@@ -10,7 +10,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import harness_bench_fast, quixbugs, redcode
+from bench import harness_bench_fast, quixbugs, redcode, swe_bench_lite
 from bench.agents import Agent, Artoo, Bare, MiniSweAgent, OneCommand
 from bench.contained import Contained
 from bench.page import page
@@ -18,7 +18,12 @@ from bench.runner import played, rows_of, run, served
 from bench.scripted import KINDS
 from bench.suite import DataMissing, Task
 
-SUITES = {"harness-bench-fast": harness_bench_fast.tasks, "quixbugs": quixbugs.tasks, "redcode": redcode.tasks}
+SUITES = {
+    "harness-bench-fast": harness_bench_fast.tasks,
+    "quixbugs": quixbugs.tasks,
+    "redcode": redcode.tasks,
+    "swe-bench-lite": swe_bench_lite.tasks,
+}
 ATTACKS = {"redcode": redcode.PORTS}
 _SEED = 17
 

@@ -67,7 +67,8 @@ async def scripted(player: Player, counted: Counted) -> AsyncGenerator[Mapping[s
 @asynccontextmanager
 async def counting(endpoint: str, model: str, key: str, counted: Counted) -> AsyncGenerator[Mapping[str, str]]:
     """Stand between an agent and a real OpenAI-compatible endpoint, and count; streams are passed on whole."""
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
+    patient = aiohttp.ClientTimeout(total=None)  # the agent that asks has a limit of its own
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}, timeout=patient) as session:
 
         async def passed_on(request: web.Request) -> web.Response:
             raw = await request.read()

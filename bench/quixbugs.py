@@ -44,7 +44,7 @@ def _task(place: Path, name: str) -> Task:
 
 
 def _tested(place: Path, name: str, program: Path) -> str:
-    """What their tests say of a program, run in a copy of theirs with this program in its place."""
+    """Return what their tests say of a program that takes the place of theirs in a copy; "" if they pass."""
     if not program.is_file():
         return f"{program.name} is gone"
     with tempfile.TemporaryDirectory() as copy:

@@ -40,12 +40,23 @@ def checkout(data: Path | None, repository: str, commit: str, folder: str = ".")
     if not (place / ".git").exists():
         if data is not None:
             raise DataMissing(f"{data} is no git clone of {repository}.")
-        _git(repository, "clone", "--quiet", "--no-checkout", f"https://github.com/{repository}", str(place))
-    _git(repository, "-C", str(place), "checkout", "--quiet", commit, "--", folder)
+        _fetched(repository, "clone", "--quiet", "--no-checkout", f"https://github.com/{repository}", str(place))
+    _fetched(repository, "-C", str(place), "checkout", "--quiet", commit, "--", folder)
     return place
 
 
-def _git(repository: str, *words: str) -> None:
+def git(directory: Path, *words: str, given: str = "", into: Path | None = None) -> None:
+    """Run git in a directory with `given` on standard input; `into` takes what it prints. Raises OSError."""
+    done = subprocess.run(
+        ("git", "-C", str(directory), *words), input=given.encode(), capture_output=True, check=False
+    )
+    if done.returncode:
+        raise OSError(f"git {' '.join(words)} in {directory}: {done.stderr.decode('utf-8', 'replace').strip()}")
+    if into is not None:
+        into.write_bytes(done.stdout)
+
+
+def _fetched(repository: str, *words: str) -> None:
     done = subprocess.run(("git", *words), capture_output=True, text=True, check=False)
     if done.returncode:
         raise DataMissing(
