@@ -11,9 +11,8 @@ from trails import NOW, only_part, proved, write_chain
 
 from artoo.auditor.chain import Head, add_encoded, link_of
 from artoo.auditor.layout import ANCHORS, audit_directory
-from artoo.auditor.reading import Follower
 from artoo.auditor.stats import Stats
-from artoo.auditor.trail import Trail, encoded, log_record
+from artoo.auditor.trail import Trail, log_record
 
 
 def forge(path: Path, record: bytes) -> None:
@@ -119,20 +118,3 @@ def test_a_task_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     path.mkdir()
     (problem,) = proved(tmp_path).problems
     assert (problem.file, problem.what) == (path, "missing")
-
-
-def test_the_last_records_are_the_last_in_time_whatever_chain_they_are_in(tmp_path: Path) -> None:
-    """A process that began first and still speaks is heard; findings are not only looked for among them."""
-    old, new = Trail(audit_directory(tmp_path)), Trail(audit_directory(tmp_path))
-
-    def record(kind: str, name: str, second: int) -> bytes:
-        return encoded({"type": kind, "at": f"2026-01-01T00:00:{second:02}", "id": name})
-
-    old.write([record("finding", "first", 1)], NOW)
-    new.write([record("message", f"new {number}", 10 + number) for number in range(20)], NOW.replace(year=2027))
-    old.write([record("message", "latest", 59)], NOW)
-    shown = [each.get("id") for each in Follower(tmp_path).last(30) if each.get("type") != "opened"]
-    assert shown[0] == "first" and shown[-2:] == ["new 19", "latest"]
-    assert [each["id"] for each in Follower(tmp_path).last(5, "finding")] == ["first"]
-    old.close(NOW)
-    new.close(NOW)
