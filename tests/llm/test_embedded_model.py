@@ -140,10 +140,13 @@ async def test_an_interrupted_process_ends_quietly() -> None:
 
             transport = EmbeddedTransport("m", EngineSettings(), ready)
             body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
-            await transport.post(body, timeout=120)
-            print("ready", flush=True)
-            await transport.post({**body, "max_tokens": 900, "messages": [
-                {"role": "user", "content": "Count from 1 to 500."}]}, timeout=120)
+            try:
+                await transport.post(body, timeout=120)
+                print("ready", flush=True)
+                await transport.post({**body, "max_tokens": 900, "messages": [
+                    {"role": "user", "content": "Count from 1 to 500."}]}, timeout=120)
+            finally:
+                await transport.close()
 
         try:
             asyncio.run(main())
