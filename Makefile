@@ -30,7 +30,6 @@ check: $(READY)
 test-quick: $(READY) browser postgres
 	$(BIN)/pytest -n 3 --dist loadfile -m "not torture and not embedded"
 
-
 # The site, in build/site; a dead link, or a page that no other one names, is an error.
 docs: $(READY) $(VENV)/.docs-ready
 	$(BIN)/python -m sphinx -q -W --keep-going -c docs/site -d build/doctrees . build/site

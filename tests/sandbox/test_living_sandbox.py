@@ -364,19 +364,28 @@ async def test_a_check_shows_the_tasks_tmp_and_keeps_nothing_in_it(world: World)
         )
 
 
-async def test_a_sandbox_starts_while_what_it_hides_vanishes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another program's hidden temporary directory may be gone before it is covered."""
-    planned = MountPlan.of
+@pytest.mark.parametrize("step", ["of", "arguments"])
+@pytest.mark.parametrize("left", [".brief", ".brief/inner", "open/.brief"])
+async def test_a_sandbox_starts_while_what_it_hides_vanishes(
+    world: World, monkeypatch: pytest.MonkeyPatch, left: str, step: str
+) -> None:
+    """Another program's hidden file or directory may be gone before it is covered. It is no change of the task."""
+    planned = getattr(MountPlan, step)
 
-    def then_removed(*arguments: Any) -> MountPlan:
+    def then_removed(*arguments: Any) -> Any:
         plan = planned(*arguments)
-        shutil.rmtree(world.home / ".brief", ignore_errors=True)
+        shutil.rmtree(world.home / Path(left).parts[0], ignore_errors=True)
+        (world.home / ".brief-file").unlink(missing_ok=True)
         return plan
 
-    (world.home / ".brief").mkdir()
-    monkeypatch.setattr(MountPlan, "of", then_removed)
+    (world.home / left).mkdir(parents=True)
+    (world.home / ".brief-file").touch()
+    monkeypatch.setattr(MountPlan, step, then_removed)
     async with world.sandbox() as commands:
         assert await commands.says("echo on") == "on\n"
+        await commands.bash("echo x > ~/.other")
+        assert {path.name for path in world.upper.rglob("*")} == {".other"}
+        assert (world.upper / ".other").read_text() == "x\n"
 
 
 async def test_no_link_leads_the_mounts_of_a_check_outside(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

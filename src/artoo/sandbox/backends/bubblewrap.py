@@ -92,21 +92,27 @@ class BubblewrapBackend:
 
     async def open(self, layout: Layout) -> BubblewrapSandbox:
         """See Backend. Cancelling leaves nothing."""
-        directories = (*(layer.upper for layer in layout.layers if layer.upper is not None), layout.scratch)
         plans: list[MountPlan] = []
-        launch, sandbox = (
-            partial(self._launch, layout, plans),
-            partial(BubblewrapSandbox, self.user_namespace, layout),
-        )
         for _ in range(_MOST_PLANS - 1):
             try:
-                return await opened(layout, directories, launch, sandbox)
+                return await self._open(layout, plans)
             except SandboxError:
                 # Nothing can be mounted at what has gone since it was listed, such as another program's temporary
                 # directory that only root may read.
                 if not (plans and plans[-1].is_outdated()):
                     raise
-        return await opened(layout, directories, launch, sandbox)
+        return await self._open(layout, plans)
+
+    async def _open(self, layout: Layout, plans: list[MountPlan]) -> BubblewrapSandbox:
+        """Start once, by a plan that is added to `plans`."""
+        directories = (*(layer.upper for layer in layout.layers if layer.upper is not None), layout.scratch)
+        launch = partial(self._launch, layout, plans)
+        sandbox = partial(BubblewrapSandbox, self.user_namespace, layout)
+        try:
+            return await opened(layout, directories, launch, sandbox)
+        finally:
+            for plan in plans[-1:]:
+                plan.remove_stand_ins()
 
     def _launch(self, layout: Layout, plans: list[MountPlan], group: Group | None) -> Launched:
         """Start bubblewrap, which starts the supervisor. Blocking."""

@@ -55,7 +55,8 @@ class MountPlan:
 
     `bound` is shown as it is, read-only: what is mounted inside an overlay, roots that no overlay covers, programs
     in places that are private. `covered` must not be read. `unseen` are paths that the user's commands would find
-    outside and not here, for the reader.
+    outside and not here, for the reader. `absent` are the places in upper directories where a covered path, or what
+    leads to it, has nothing of the task; deepest first.
     """
 
     layout: Layout
@@ -63,6 +64,7 @@ class MountPlan:
     bound: tuple[str, ...]
     covered: tuple[str, ...]
     unseen: tuple[str, ...]
+    absent: tuple[Path, ...]
 
     @classmethod
     def of(cls, layout: Layout, place: Path, mounts: MountTable) -> MountPlan:
@@ -81,11 +83,25 @@ class MountPlan:
             for path in wanted.all
             if (_PRIVATE.cover(path) and not shown.cover(path)) or hidden_set.cover(os.path.realpath(path))
         ]
-        return cls(layout, place, bound, covered, tuple(unseen))
+        return cls(layout, place, bound, covered, tuple(unseen), tuple(_absent(layout, covered)))
 
     def is_outdated(self) -> bool:
         """True if something to be covered is not there any more."""
         return not all(map(os.path.lexists, self.covered))
+
+    def remove_stand_ins(self) -> None:
+        """Remove what bubblewrap made in upper directories for covered paths that vanished after they were listed.
+
+        bubblewrap makes an empty file or directory where nothing is left to mount on. That would look like a change
+        of the task, although no command can have made it: none has run, and the path is covered.
+        """
+        for path in self.absent:
+            with suppress(OSError):
+                place = path.lstat()
+                if stat.S_ISDIR(place.st_mode):
+                    path.rmdir()
+                elif place.st_size == 0:
+                    path.unlink()
 
     @property
     def written(self) -> tuple[Path, ...]:
@@ -227,6 +243,15 @@ class MountPlan:
         made = self.place / name
         made.mkdir(mode=mode)
         return str(made)
+
+
+def _absent(layout: Layout, covered: Iterable[str]) -> Iterator[Path]:
+    for path in covered:
+        for layer in layout.layers:
+            if layer.upper is not None and path.startswith(f"{layer.root}/"):
+                inside = Path(path).relative_to(layer.root)
+                ways = (layer.upper / way for way in (inside, *inside.parents[:-1]))
+                yield from (way for way in ways if not os.path.lexists(way))
 
 
 def _lay_way(top: str, names: list[str], kind: str, below: tuple[str, ...]) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import platform
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +24,6 @@ from artoo.sandbox.reading.programs import this_python
 
 _CACHE = "sandbox-backend.json"
 _FORMAT = "1"
-_PATIENCE_SECONDS, _PATIENCE_TURNS = 60.0, 600
 _SETTINGS = (
     "kernel/random/boot_id",
     "kernel/apparmor_restrict_unprivileged_userns",
@@ -63,38 +60,10 @@ async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], No
     made.
     """
     home = await asyncio.to_thread(_made, artoo_home)
-    if (known := _known(home)) is not None:
-        return known
-    async with _proving_alone(home):
-        return _known(home) or await _first_that_works(home, report)
-
-
-def _known(home: Path) -> Backend | None:
-    """Return what was proved here before, if it still makes sense."""
     known = _recall(home / _CACHE)
-    return next((candidate.backend for candidate in candidates() if known == candidate.key), None)
-
-
-@asynccontextmanager
-async def _proving_alone(home: Path) -> AsyncGenerator[None]:
-    """Let one proof run at a time in a home: its files lie beside the home, where another's task would see them.
-
-    After a minute it goes on all the same, so that no stuck process holds up the others.
-    """
-    descriptor = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for _ in range(_PATIENCE_TURNS):
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:  # held by another, or a file system without locks
-                await asyncio.sleep(_PATIENCE_SECONDS / _PATIENCE_TURNS)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-async def _first_that_works(home: Path, report: Callable[[BackendDiagnosis], None] | None) -> Backend:
+    for candidate in candidates():
+        if known == candidate.key:
+            return candidate.backend
     is_sure = True
     for candidate in candidates():
         diagnosis = await _proved(candidate, home)
