@@ -50,11 +50,12 @@ def _blanks(match: re.Match[str]) -> str:
 def _python(text: str) -> Passages:
     """Yield docstrings, strings that document a name, and comments."""
     for node in ast.walk(ast.parse(text)):
-        match node:
-            case ast.Expr(value=ast.Constant(value=str() as text_of_node)):
-                yield node.lineno, re.sub(r"`[^`\n]+`", _blanks, text_of_node)
-            case _:
-                pass
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            yield node.lineno, re.sub(r"`[^`\n]+`", _blanks, node.value.value)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
