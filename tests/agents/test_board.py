@@ -187,12 +187,11 @@ async def test_a_dead_process_gives_its_task_back(tmp_path: Path) -> None:
         again = await opened.allocation.next("ada")
         assert isinstance(again, TaskClaim)
         assert (again.resumed, again.task.run, again.task.state) == (True, "run-1", S.IN_PROGRESS)
+        assert again.epoch == claim.epoch + 1
         for call in (
-            hand_in(opened.database, claim, "late"),
-            work.fail(claim, "x"),
-            work.renew(claim),
-            work.hold_up(claim, "x"),
-        ):
+            hand_in(opened.database, claim, "late"), work.fail(claim, "x"), work.renew(claim),
+            work.hold_up(claim, "x"), work.give_back(claim, "x"), work.began(claim, "run-2"),
+        ):  # fmt: skip
             with pytest.raises(ClaimLost):
                 await call
         assert await moves(opened, task) == [
@@ -201,6 +200,7 @@ async def test_a_dead_process_gives_its_task_back(tmp_path: Path) -> None:
             ("in_progress", "blocked", RUNTIME),
             ("blocked", "in_progress", "ada"),
         ]
+        assert (await hand_in(opened.database, again, "fresh")).summary == "fresh"
 
 
 @pytest.mark.usefixtures("engine")

@@ -65,14 +65,7 @@ class Mind:
 
         settings = DreamSettings(characters=characters)
         return DreamCycle(
-            "ada",
-            self.store,
-            self.path,
-            self.clock,
-            self.ids,
-            promote=promote,
-            word=word,
-            settings=settings,
+            "ada", self.store, self.path, self.clock, self.ids, promote=promote, word=word, settings=settings
         )
 
     async def did(self, *requests: str) -> None:

@@ -20,14 +20,8 @@ from artoo.agents.heartbeat.beats import Beat
 from artoo.agents.heartbeat.duties import Done, throttled_ending, throttling
 from artoo.agents.heartbeat.heartbeat import HeartbeatSettings
 from artoo.agents.storage.database import Database
-from artoo.contracts.agents import AgentWoken, ClockJumped, PulseRecorded
-from artoo.contracts.errors import (
-    ActivityStoreError,
-    BudgetExhausted,
-    ModelRefused,
-    ModelUnreachable,
-    ToolError,
-)
+from artoo.contracts.agents import AgentWoken, ClockJumped, PulseRecorded, Recorded
+from artoo.contracts.errors import ActivityStoreError, BudgetExhausted, ModelRefused, ModelUnreachable, ToolError
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.testing.clock import FakeClock
 
@@ -196,6 +190,34 @@ async def test_mail_wakes_at_once(world: World, clock: FakeClock) -> None:
         await world.live(1)
     assert duty.at == [1.0]
     assert await wakes(world) == [("run", "mail ×1")]
+
+
+async def test_the_end_of_the_grace_loses_no_record_of_a_wake(
+    world: World, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record still waits for the database when the grace ends: it is written all the same."""
+    duty, tell, telling, told = ScriptedDuty(clock), world.ledger.tell, asyncio.Event(), asyncio.Event()
+
+    async def slow(agent: str, record: Recorded) -> None:
+        telling.set()
+        await asyncio.sleep(0.05)
+        await tell(agent, record)
+        told.set()
+
+    monkeypatch.setattr(world.ledger, "tell", slow)
+    async with world.beating([duty], settings=HeartbeatSettings(grace=0)) as heart:
+        await world.live(1)
+        duty.waiting = 1
+        heart.wake("mail")
+        await telling.wait()
+    await asyncio.wait_for(told.wait(), 5)
+    assert await wakes(world) == [("run", "mail ×1")]
+
+
+async def test_a_record_has_the_time_of_the_database(world: World, clock: FakeClock) -> None:
+    """Machines that share a database may disagree about the time; beats and wakes are in one order."""
+    await world.ledger.tell("ada", ClockJumped(agent="ada", seconds=1.0, decision="", at=NOON))
+    assert [cast("ClockJumped", one).at for one in await world.heard(ClockJumped)] == [clock.now()] != [NOON]
 
 
 async def test_a_storm_of_mail_cannot_storm_the_model(world: World, clock: FakeClock) -> None:
@@ -415,11 +437,7 @@ def test_whatever_happens_beats_are_complete_and_come_in_no_burst(steps: list[tu
 
 
 @settings(deadline=None)
-@given(
-    failures=st.integers(1, 60),
-    jitter=st.floats(0, 1, exclude_max=True),
-    first=st.floats(15, 300),
-)
+@given(failures=st.integers(1, 60), jitter=st.floats(0, 1, exclude_max=True), first=st.floats(15, 300))
 def test_back_off_is_bounded_and_never_shorter_than_half(failures: int, jitter: float, first: float) -> None:
     """The n-th wait is between half and all of first · 2ⁿ⁻¹, and never beyond the longest."""
     backoff = Backoff(first, lambda: jitter, longest=3_600)

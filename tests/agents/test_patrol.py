@@ -130,6 +130,13 @@ def test_files_that_are_no_routine_are_refused(tmp_path: Path) -> None:
     assert "cannot be read" in read_patrol(path).problems[0].text
 
 
+def test_a_defect_of_the_reader_is_no_fault_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is raised, and not told as a problem of the routine."""
+    monkeypatch.setattr("artoo.agents.patrol.parser.parse_patrol", int)
+    with pytest.raises(ValueError, match="invalid literal"):
+        read_patrol(tmp_path / "HEARTBEAT.md")
+
+
 def test_the_example_of_the_documentation_can_be_used() -> None:
     """What docs/heartbeat.md shows is a routine without problems: three items, one of them with both conditions."""
     page = (Path(__file__).parents[2] / "docs" / "heartbeat.md").read_text()
@@ -196,10 +203,7 @@ class Round:
         paths = (self.home / "patrol.sh",)
         store = PatrolStore(self.database, "ada")
         return Patrol(
-            *("ada", paths, store, patrol.sights, self.clock),
-            submit=patrol.submit,
-            tell=patrol.tell,
-            run=self._run,
+            *("ada", paths, store, patrol.sights, self.clock), submit=patrol.submit, tell=patrol.tell, run=self._run
         )
 
     async def _run(self, command: str) -> tuple[int | None, str]:

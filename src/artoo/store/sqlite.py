@@ -41,7 +41,8 @@ class Schema:
     application: int
     steps: tuple[str, ...]
     if_damaged: str = "Move it away (a new one is made), or put a copy of it back."
-    """What a person can do about a damaged file."""
+    setting: str = ""
+    """What a person can do about a damaged file, and the setting that names the file."""
 
 
 class SqliteEngine:
@@ -119,8 +120,9 @@ class SqliteEngine:
             connection.row_factory = sqlite3.Row
             connection.create_function("now_us", 0, lambda: time.time_ns() // 1_000)
             connection.create_function("exact_sum", 2, _exact_sum, deterministic=True)
-            if not self._is_ours(connection):
-                self._use_wal(connection)
+            ours = self._is_ours(connection)
+            self._use_wal(connection)  # a restored copy may have none
+            if not ours:
                 self._upgrade(connection)
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
@@ -133,17 +135,13 @@ class SqliteEngine:
         """Whether the file is as this program makes it; false: it is to be made, or upgraded."""
         application, version, tables = connection.execute(_HEADER).fetchone()
         newest = len(self._schema.steps)
+        another = f"another file{self._schema.setting and f' in {self._schema.setting}'}"
         if application != self._schema.application and (application or version or tables):
-            raise self._failed(
-                f"{self.place} is a database of some other program; nothing was changed. Name another file.",
-                "other",
-            )
+            why = "is a database of some other program; nothing was changed. Name"
+            raise self._failed(f"{self.place} {why} {another}.", "other")
         if version > newest:
-            raise self._failed(
-                f"{self.place} was written by a newer artoo (schema {version}, this one knows {newest});"
-                " nothing was changed. Update artoo, or name another file.",
-                "other",
-            )
+            why = f"was written by a newer artoo (schema {version}, this one knows {newest}); nothing was changed."
+            raise self._failed(f"{self.place} {why} Update artoo, or name {another}.", "other")
         return version == newest
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:

@@ -243,7 +243,7 @@ class Heartbeat:
         finally:
             if done.counts_as_wake:
                 self._allowance.use()
-            await self._tell_woken(cause, "run", done.told(), done.llm_calls)
+            await asyncio.shield(self._tell_woken(cause, "run", done.told(), done.llm_calls))
         return work
 
     async def _labour(self, first: str, done: Labour) -> None:

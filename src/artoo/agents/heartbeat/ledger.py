@@ -66,28 +66,20 @@ class Pulses(Stored):
                 "UPDATE pulses SET count = count + ?, last_due_at_us = ?, at_us = ?"
                 " WHERE agent = ? AND outcome = ? AND why = ? AND number + count = ?"
                 " AND number = (SELECT max(number) FROM pulses WHERE agent = ?)",
-                (
-                    *(count, microseconds(last.due_at), writing.now_us),
-                    *(agent, outcome, why, beat.number, agent),
-                ),
+                (count, microseconds(last.due_at), writing.now_us, agent, outcome, why, beat.number, agent),
             )
         if not known:
             _insert(writing, agent, beat, last, outcome, why, llm_calls)
+        due, at = beat.due_at, writing.now
         pulse = PulseRecorded(
-            agent=agent,
-            due_at=beat.due_at,
-            at=writing.now,
-            outcome=outcome,
-            why=why,
-            count=count,
-            llm_calls=llm_calls,
+            agent=agent, due_at=due, at=at, outcome=outcome, why=why, count=count, llm_calls=llm_calls
         )
         writing.emit(Role.HEARTBEAT, agent, pulse)
 
     @writes
     def tell(self, writing: Writing, agent: str, record: Recorded) -> None:
-        """Put a record on the stream alone."""
-        writing.emit(Role.HEARTBEAT, agent, record)
+        """Put a record on the stream alone, with the database's time."""
+        writing.emit(Role.HEARTBEAT, agent, record.model_copy(update={"at": writing.now}))
 
     @reads
     def recent(self, reading: Reading, agent: str, limit: int = 20) -> tuple[PulseRecorded, ...]:

@@ -211,9 +211,10 @@ class PatrolText:
 def read_patrol(path: Path) -> PatrolText:
     """The routine in a file; an absent or empty file is no work. Blocks: call it in a thread. Never raises."""
     try:
-        return parse_patrol(_text_of(path))
+        text = _text_of(path)
     except ValueError as error:
         return _refused(str(error))
+    return parse_patrol(text)
 
 
 def parse_patrol(text: str) -> PatrolText:

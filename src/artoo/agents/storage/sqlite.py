@@ -43,7 +43,7 @@ def schema() -> Schema:
     folder = files("artoo.agents.storage").joinpath("migrations")
     found = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     steps = tuple(file.read_text("utf-8") for file in found)
-    return Schema("the activity database", APPLICATION_ID, steps, _RESTORE)
+    return Schema("the activity database", APPLICATION_ID, steps, _RESTORE, "runtime.memory.episodic.activity_db")
 
 
 def engine_of(path: Path, busy_seconds: float = BUSY_SECONDS) -> SqliteEngine:
@@ -62,6 +62,7 @@ class EmbeddedDatabase(Database):
         self._thread: ThreadPoolExecutor | None = None
         self._tell_no_room: Callable[[str], None] | None = None
         self._has_room = True
+        self._waiting = 0
 
     @classmethod
     async def open(
@@ -99,18 +100,25 @@ class EmbeddedDatabase(Database):
     async def write(self, work: Callable[[Writing], T]) -> T:
         """See Database."""
         loop = asyncio.get_running_loop()
-        while True:
-            try:
-                result = await self._in_thread(lambda: self._write(work, loop))
-                break
-            except ActivityStoreError as error:
-                if self._tell_no_room is None or not _is_full(error):
-                    raise
-                if self._has_room:
-                    self._has_room = False
-                    self._tell_no_room(f"{error} Nothing new is begun until then.")
-                await asyncio.sleep(ROOM_SECONDS)
-        if self._tell_no_room is not None and not self._has_room:
+        waits = False
+        try:
+            while True:
+                try:
+                    result = await self._in_thread(lambda: self._write(work, loop))
+                    break
+                except ActivityStoreError as error:
+                    if self._tell_no_room is None or not _is_full(error):
+                        raise
+                    self._waiting += not waits
+                    waits = True
+                    if self._has_room:
+                        self._has_room = False
+                        self._tell_no_room(f"{error} Nothing new is begun until then.")
+                    await asyncio.sleep(ROOM_SECONDS)
+        finally:
+            self._waiting -= waits
+        # A small write may fit while a large one waits: that is no room yet.
+        if self._tell_no_room is not None and not self._has_room and not self._waiting:
             self._has_room = True
             self._tell_no_room(f"There is room for {self.place} again; what waited is written.")
         return result
