@@ -127,6 +127,7 @@ async def test_the_window_survives_a_restart(tapes: dict[str, Tape], tmp_path: P
     assert (report.tasks_observed, report.tasks_ended) == (2, {"accept": 2})
     assert report_now(tmp_path, report.window_end) is not None
     assert [each.tasks_observed for each in earlier_reports(tmp_path, 5)] == [2, 0]
+    assert [len(earlier_reports(tmp_path, count)) for count in (0, 1, 2)] == [0, 1, 2]
 
 
 class LateClock(SystemClock):

@@ -9,14 +9,7 @@ from artoo.contracts.execution import GapPoint, SubTaskOutcome
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import MemoryRead
 from artoo.contracts.roles import Role
-from artoo.contracts.solution import (
-    Directive,
-    FinalResult,
-    OutcomeSummary,
-    RoleFailure,
-    StoppedBy,
-    UnmetCriterion,
-)
+from artoo.contracts.solution import Directive, FinalResult, OutcomeSummary, RoleFailure, StoppedBy, UnmetCriterion
 
 
 def test_each_failure_has_a_role_that_answers_for_it(tapes: dict[str, Tape]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -29,6 +30,7 @@ from artoo.cluster.postgres import SharedDatabase
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError
 from artoo.runtime.app.system import SystemClock, UuidIds
+from artoo.store import pooled
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
 from board_work import hand_in, take
@@ -124,3 +126,14 @@ async def test_a_move_that_fails_leaves_nothing(store: StoreAddress, tmp_path: P
         Books(tmp_path / "one.db", "m1").move_in(store)
     with connect(store) as connection:
         assert connection.execute("SELECT count(*) AS n FROM mails").fetchone() == {"n": 0}
+
+
+async def test_who_only_reads_leaves_a_server_that_says_nothing(
+    store: StoreAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a move into the store takes as long as it takes: `store check` ends with an error."""
+    monkeypatch.setattr(pooled.Connection, "silence_seconds", 1.0)
+    with connect(store) as connection, connection.transaction():
+        connection.execute("LOCK TABLE agents")
+        with pytest.raises(ActivityStoreError, match="nothing for 1 s"):
+            await asyncio.wait_for(asyncio.to_thread(Books(tmp_path / "a.db", "m1").in_store, store), 20)

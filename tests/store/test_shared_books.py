@@ -26,7 +26,7 @@ from artoo.cluster import postgres as shared
 from artoo.cluster.machines import SEAT_SECONDS, Seats
 from artoo.cluster.pg_transaction import LEAVE, SharedEngine
 from artoo.cluster.postgres import SharedDatabase, settle
-from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
+from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import ClaimLost, StoreAway
 from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress
@@ -69,31 +69,6 @@ async def test_many_claim_and_each_task_is_one_machines(store: StoreAddress) -> 
         for database in databases:
             await database.close()
         assert sorted(one for share in shares for one in share) == sorted(task.id for task in tasks)
-
-
-async def test_a_stale_epoch_finishes_nothing(store: StoreAddress) -> None:
-    """Who slept beyond its lease can neither renew, submit, fail nor give back; the other's work stands."""
-    clock = FakeClock()
-    async with (
-        await SharedDatabase.open(store, holder="a/1/2/3/4", clock=clock) as asleep,
-        await SharedDatabase.open(store, holder="b/1/2/3/4", clock=clock) as awake,
-    ):
-        await Registry(awake).register("ada", OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
-        task = await Board(awake, IDS).add("x", OPERATOR, complexity=Complexity.SIMPLE)
-        stale = await take(asleep, task.id, "ada")
-        clock.advance(61)
-        assert (await Board(awake, IDS).work.recover()).work == (task.id,)
-        fresh = await take(awake, task.id, "ada")
-        assert fresh.epoch == stale.epoch + 1
-        work = Board(asleep, IDS).work
-        for late in (
-            work.renew(stale), hand_in(asleep, stale, "stale"), work.fail(stale, "x"), work.give_back(stale, "x"),
-            work.began(stale, "run"), work.hold_up(stale, "x"),
-        ):  # fmt: skip
-            with pytest.raises(ClaimLost):
-                await late
-        done = await hand_in(awake, fresh, "fresh")
-        assert (done.state, done.summary) == (BoardState.COMPLETED, "fresh")
 
 
 async def test_nothing_is_said_of_processes_of_other_machines(store: StoreAddress) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import nlargest
 from pathlib import Path
 
 from artoo.auditor.chain import Head, link_of
@@ -67,10 +68,9 @@ def last_anchors(home: Path) -> tuple[LastAnchor, ...]:
 
 def earlier_reports(home: Path, count: int) -> list[AuditReport]:
     """Return the last `count` reports that are on record, oldest first."""
-    reports: list[AuditReport] = []
-    for parts in chains_in(audit_directory(home)).values():
-        links = (link_of(line) for path in parts for line, _ in lines_of(path))
-        records = (link.fields() for link in links if link is not None and link.sound)
-        reports += (AuditReport.model_validate(each["report"]) for each in records if each.get("type") == "report")
-        reports = sorted(reports, key=lambda one: one.window_end)[-count:]
-    return reports
+    paths = (path for parts in chains_in(audit_directory(home)).values() for path in parts)
+    links = (link_of(line) for path in paths for line, _ in lines_of(path))
+    records = (link.fields() for link in links if link is not None and link.sound)
+    reports = (AuditReport.model_validate(each["report"]) for each in records if each.get("type") == "report")
+    newest = nlargest(count, enumerate(reports), key=lambda one: (one[1].window_end, one[0]))
+    return [report for _, report in reversed(newest)]

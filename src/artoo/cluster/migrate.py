@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Generator, Iterable
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -148,10 +148,13 @@ class Books:
 
 @contextmanager
 def _store(address: StoreAddress, *, to_write: bool = False) -> Generator[Connection]:
-    """One transaction. A role that is shown some of the rows only is refused, instead of moving those."""
+    """One transaction. A role that is shown some of the rows only is refused, instead of moving those.
+
+    Only what is written takes as long as it takes: who reads gives up on a server that says nothing.
+    """
     with opened(address, "use", ActivityStoreError) as connection:
         connection.execute("SET row_security = off")
-        with connection.transaction(), without_limits(connection):
+        with connection.transaction(), without_limits(connection) if to_write else nullcontext():
             if not to_write:
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield connection
@@ -167,7 +170,7 @@ def _names(home: Query, name: str) -> list[str]:
 
 def _own(home: Query, name: str) -> Generator[Record]:
     columns, query = _names(home, name), f"SELECT * FROM {name} {_where(name)} ORDER BY {TABLES[name]}"
-    for offset in count(0, _BATCH):
+    for offset in count(0, _BATCH):  # quadratic: each batch walks over all before it
         rows = home.all(f"{query} LIMIT ? OFFSET ?", (_BATCH, offset))
         yield from (tuple(row[column] for column in columns) for row in rows)
         if len(rows) < _BATCH:
@@ -197,6 +200,7 @@ def _rows(connection: Connection, name: str, columns: Iterable[str]) -> Generato
     order = ", ".join(at if at in _NUMBERS else f'{at} COLLATE "C"' for at in TABLES[name].split(", "))
     query = f"SELECT {', '.join(columns)} FROM {name} {_where(name)} ORDER BY {order}"
     with connection.cursor(f"read_{name}") as cursor:  # the server keeps what was not fetched yet
+        cursor.itersize = _BATCH
         for row in cursor.execute(query.encode()):
             yield tuple(_plain(cell) for cell in row.values())
 
