@@ -37,11 +37,7 @@ def plan(intent: str, *criteria: Mapping[str, object] | str, tool: str = "write_
 
 def exists(path: str) -> dict[str, object]:
     """A verifiable criterion: the file is there."""
-    return {
-        "text": f"{path} exists",
-        "mode": "verifiable",
-        "check": {"check": "file_exists", "path": path},
-    }
+    return {"text": f"{path} exists", "mode": "verifiable", "check": {"check": "file_exists", "path": path}}
 
 
 def write(path: str, text: str) -> Reply:

@@ -15,7 +15,7 @@ from team_world import PATIENCE, crew, exists, plan, settled, write
 
 from artoo import Config
 from artoo.agents.identity.folders import IDENTITY
-from artoo.cluster.borrowed import BORROWED, lend
+from artoo.cluster.borrowed import BORROWED
 from artoo.contracts.agents import OPERATOR, BoardState, Priority, TrustLevel
 from artoo.contracts.errors import ConfigurationError
 from artoo.store.address import StoreAddress, parse
@@ -106,7 +106,7 @@ async def test_a_new_identity_goes_along(place: Path, store: StoreAddress) -> No
             folder.identity.write_text(text)
             accepted = await office.registry.accept(folder, OPERATOR)
             assert office.cluster is not None
-            await lend(office.cluster.agent_files, folder, accepted.sha256)
+            await office.cluster.agent_files.lend(folder, accepted.sha256)
         task = await team.office.board.add("write new.txt", OPERATOR, assignee="ada", priority=Priority.CRITICAL)
         await team.until(task, REVIEW)
         assert not (await team.office.registry.get("ada")).stopped

@@ -1,4 +1,4 @@
-"""Agents whose folder is on another machine: what is needed to work for them, from the store (`artoo worker`).
+"""Agents whose folder is on another machine: what `artoo serve worker` needs to work for them, from the store.
 
 folder of the agent ─ artoo serve, artoo agent accept ─► store ─ verified by the accepted hash ─► borrowed/NAME
 """
@@ -9,6 +9,7 @@ import hashlib
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from artoo.agents.board.claim_holders import machine_of
 from artoo.agents.identity.folders import HEARTBEAT, IDENTITY, KNOWLEDGE, AgentFolder, Found
@@ -18,6 +19,10 @@ from artoo.agents.storage.transaction import Reading, Writing
 from artoo.contracts.errors import ConfigurationError
 from artoo.disk.whole import write_durably
 
+logger = logging.getLogger(__name__)
+
+BORROWED = "borrowed"
+"""Below the home. May be removed at any time."""
 LONGEST = 200_000
 """Characters of a file that is kept."""
 
@@ -38,17 +43,9 @@ class AgentFiles(Stored):
 
     @writes
     def _keep(self, writing: Writing, agent: str, files: Mapping[str, tuple[str, str]]) -> None:
+        row: dict[str, Any] = {"agent": agent, "machine": machine_of(writing.holder), "kept_us": writing.steady_us}
         for file, (sha256, text) in files.items():
-            writing.insert(
-                "agent_files",
-                over=("agent", "file"),
-                agent=agent,
-                file=file,
-                machine=machine_of(writing.holder),
-                sha256=sha256,
-                content=text,
-                kept_us=writing.steady_us,
-            )
+            writing.insert("agent_files", over=("agent", "file"), file=file, sha256=sha256, content=text, **row)
 
     @reads
     def of(self, reading: Reading, agent: str) -> dict[str, str]:
@@ -56,56 +53,48 @@ class AgentFiles(Stored):
         rows = reading.all("SELECT file, content FROM agent_files WHERE agent = ?", (agent,))
         return {row["file"]: row["content"] for row in rows}
 
+    async def lend(self, folder: AgentFolder, accepted: str | None) -> None:
+        """Lay copies of an agent's files into the store, if its identity is the accepted one.
 
-logger = logging.getLogger(__name__)
+        Raises ActivityStoreError.
+        """
+        if folder.borrowed:
+            return
+        found: dict[str, str] = {}
+        for name in (IDENTITY, KNOWLEDGE):
+            try:
+                found[name] = folder.identity.with_name(name).read_bytes().decode()
+            except FileNotFoundError:
+                continue
+            except (OSError, UnicodeDecodeError) as error:
+                logger.warning("%s of agent %s is not in the store: %s", name, folder.name, error)
+        text = found.get(IDENTITY)
+        if text is None or _sha256(text) != accepted:
+            return
+        await self.keep(folder.name, {name: text for name, text in found.items() if len(text) <= LONGEST})
 
-BORROWED = "borrowed"
-"""Below the home. May be removed at any time."""
+    async def borrow(self, home: Path, records: Sequence[AgentRecord]) -> Found:
+        """Return the folders of accepted agents as the store has them.
 
-
-async def lend(files: AgentFiles, folder: AgentFolder, accepted: str | None) -> None:
-    """Lays copies of an agent's files into the store, if its identity is the accepted one.
-
-    Raises ActivityStoreError.
-    """
-    if folder.borrowed:
-        return
-    found: dict[str, str] = {}
-    for name in (IDENTITY, KNOWLEDGE):
-        try:
-            found[name] = folder.identity.with_name(name).read_bytes().decode()
-        except FileNotFoundError:
-            continue
-        except (OSError, UnicodeDecodeError) as error:
-            logger.warning("%s of agent %s is not in the store: %s", name, folder.name, error)
-    text = found.get(IDENTITY)
-    if text is None or _sha256(text) != accepted:
-        return
-    await files.keep(folder.name, {name: text for name, text in found.items() if len(text) <= LONGEST})
-
-
-async def borrow(home: Path, files: AgentFiles, records: Sequence[AgentRecord]) -> Found:
-    """The folders of accepted agents as the store has them.
-
-    Raises ActivityStoreError, and ConfigurationError when they cannot be written.
-    """
-    agents: list[AgentFolder] = []
-    problems: list[str] = []
-    for record in records:
-        if record.retired:
-            continue
-        copies = await files.of(record.name)
-        text = copies.get(IDENTITY)
-        if record.stopped:
-            problems.append(f"agent {record.name} is stopped: {record.stopped}")
-        elif text is None or _sha256(text) != record.identity_sha256:
-            problems.append(
-                f"the accepted identity of agent {record.name} is not in the store yet: run artoo serve, or"
-                f" artoo agent accept {record.name}, where its folder is"
-            )
-        else:
-            agents.append(_laid(home / BORROWED / record.name, record.name, copies))
-    return Found(tuple(agents), tuple(problems))
+        Raises ActivityStoreError, and ConfigurationError when they cannot be written.
+        """
+        agents: list[AgentFolder] = []
+        problems: list[str] = []
+        for record in records:
+            if record.retired:
+                continue
+            copies = await self.of(record.name)
+            text = copies.get(IDENTITY)
+            if record.stopped:
+                problems.append(f"agent {record.name} is stopped: {record.stopped}")
+            elif text is None or _sha256(text) != record.identity_sha256:
+                problems.append(
+                    f"the accepted identity of agent {record.name} is not in the store yet: run artoo serve, or"
+                    f" artoo agent accept {record.name}, where its folder is"
+                )
+            else:
+                agents.append(_laid(home / BORROWED / record.name, record.name, copies))
+        return Found(tuple(agents), tuple(problems))
 
 
 def _laid(place: Path, name: str, copies: dict[str, str]) -> AgentFolder:

@@ -14,6 +14,7 @@ import os
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -40,26 +41,17 @@ LONGEST_REVIEW = 2_000_000
 """Characters of a whole review that go along; a longer one is seen only where the project is."""
 
 
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """One for each home that shares its database. `machine`: this one; `workspace`: its."""
 
-    def __init__(
-        self,
-        board: Board,
-        differences: Differences,
-        submissions: Submissions,
-        projects: Projects,
-        workspace: Path,
-        machine: str,
-        address: StoreAddress,
-    ) -> None:
-        self.differences = differences
-        self._board = board
-        self._submissions = submissions
-        self._projects = projects
-        self._workspace = workspace
-        self._machine = machine
-        self._address = address
+    _board: Board
+    differences: Differences
+    _submissions: Submissions
+    _projects: Projects
+    _workspace: Path
+    _machine: str
+    _address: StoreAddress
 
     def is_elsewhere(self, task: BoardTask) -> bool:
         """Whether another machine made the latest submission."""

@@ -8,18 +8,14 @@ nothing waits, so that their letters are read. It lets go of a seat whose work o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 
 from artoo.agents.board.claim_holders import machine_of
 from artoo.agents.board.next_task import Allocation
-from artoo.agents.identity.folders import AgentFolder, Found
-from artoo.agents.identity.registry import AgentRecord
 from artoo.agents.storage.monotonic_clock import moment
 from artoo.agents.storage.transaction import Reading
-from artoo.cluster.borrowed import borrow, lend
 from artoo.cluster.cluster import Cluster
 from artoo.cluster.machines import SEAT_SECONDS, Machine
 from artoo.contracts.errors import StoreRefused
@@ -43,14 +39,6 @@ class Seating:
     _held: int = 0
     _share: int = 0
     _taken: bool = False
-
-    async def lend(self, folder: AgentFolder, accepted: str | None) -> None:
-        """Lay copies of an agent's files into the store. Raises ActivityStoreError."""
-        await lend(self.cluster.agent_files, folder, accepted)
-
-    async def borrow(self, home: Path, records: Sequence[AgentRecord]) -> Found:
-        """Return the folders of accepted agents as the store has them. Raises as `borrowed.borrow`."""
-        return await borrow(home, self.cluster.agent_files, records)
 
     async def look(self, agents: int) -> None:
         """Say that this machine is at work, and see which others are. `agents`: how many there are to work for."""

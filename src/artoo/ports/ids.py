@@ -9,5 +9,5 @@ class Ids(Protocol):
     """Makes unique identifiers that sort by creation."""
 
     def new(self) -> str:
-        """A UUIDv7 in canonical form (36 characters)."""
+        """Make a UUIDv7 in canonical form (36 characters). From any thread."""
         ...

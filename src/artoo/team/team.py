@@ -169,7 +169,7 @@ class Team:
                 beating.append(group.create_task(heartbeat.run()))
                 self._waking.append(group.create_task(self._wake(folder.name)))
             if self._seating is not None and folder.name in registered:
-                await self._seating.lend(folder, registered[folder.name].identity_sha256)
+                await self._seating.cluster.agent_files.lend(folder, registered[folder.name].identity_sha256)
             problems += await asyncio.to_thread(patrol_problems, folder.heartbeat)
         await self._stop_the_gone(records, found)
         self.problems = tuple(problems)
@@ -189,7 +189,7 @@ class Team:
         """The folders of this home; a worker's are the accepted agents of all, as the store has them."""
         if not self._worker or self._seating is None:
             return await asyncio.to_thread(self.office.folders)
-        return await self._seating.borrow(self.office.home, records)
+        return await self._seating.cluster.agent_files.borrow(self.office.home, records)
 
     async def _seat_elsewhere(self, folder: AgentFolder) -> str | None:
         """Why the agent may not beat here; None: it has its seat here, or there is one machine."""
@@ -359,8 +359,8 @@ async def open_team(
     """
     if worker and office.cluster is None:
         raise ConfigurationError(
-            "artoo worker works for the agents of a shared store, and none is configured: set `store`, or let the"
-            " agents of this home work (artoo serve)"
+            "artoo serve worker works for the agents of a shared store, and none is configured: set `store`, or let"
+            " the agents of this home work (artoo serve)"
         )
     settings = office.config.runtime.memory
     minds = Minds(office.database, artoo, office.clock, office.ids, settings, small_model=small_model)

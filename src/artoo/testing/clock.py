@@ -19,8 +19,7 @@ class FakeClock:
 
     def __init__(self, start: datetime = _START, *, auto_advance: bool = False) -> None:
         self._start = start
-        self._elapsed = 0.0
-        self._moved = 0.0
+        self._elapsed = self._moved = 0.0
         self._auto_advance = auto_advance
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
         self._count = 0

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 
 class SequentialIds:
     """The fake implementation of `artoo.ports.ids.Ids`: UUIDv7 form, counting from 1, sorted by creation."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self._count = count(1)
 
     def new(self) -> str:
         """Return the next id."""
-        self._count += 1
-        return f"00000000-0000-7000-8000-{self._count:012x}"
+        return f"00000000-0000-7000-8000-{next(self._count):012x}"

@@ -21,6 +21,7 @@ from artoo.agents.board.rows import (
     end_claim,
     find,
     find_row,
+    give_to,
     interrupted,
     move,
     mover_of,
@@ -59,7 +60,7 @@ class Work(Stored):
 
     @writes
     def renew(self, writing: Writing, claim: TaskClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
-        """The process still works on it (or reviews it)."""
+        """Renew the claim: the process still works on it (or reviews it)."""
         row = find_row(writing, claim.task.id)
         check_claim(row, claim)
         if row["lease_us"] is not None:
@@ -218,6 +219,6 @@ def _set_free(writing: Writing) -> None:
     )
     for row in rows:
         task = task_of(row)
-        writing.change("tasks", task.id, assignee=None, run=None)
-        record(writing, task, "assignee", RUNTIME, f"{task.assignee} -> anybody: its machine is gone")
+        writing.change("tasks", task.id, run=None)
+        give_to(writing, task, "assignee", None, RUNTIME, "its machine is gone")
         queue(writing, task.id)

@@ -58,8 +58,8 @@ class Database(ABC):
     async def write(self, work: Callable[[Writing], T]) -> T:
         """Runs `work` in a write transaction, durable when this returns; all of it, or nothing when it raises.
 
-        `work` runs in another thread, perhaps more than once, and must touch nothing but its argument. Who is
-        cancelled while waiting does not learn whether it was done. Raises ActivityStoreError.
+        `work` runs in another thread, perhaps more than once, and changes nothing but its argument; it may ask for
+        new ids. Who is cancelled while waiting does not learn whether it was done. Raises ActivityStoreError.
         """
 
     @abstractmethod

@@ -243,11 +243,9 @@ async def _folder(office: Office, name: str) -> AgentFolder:
 
 async def _lent(office: Office, folder: AgentFolder) -> None:
     """Machines that only work learn who the agent is."""
-    from artoo.cluster.borrowed import lend
-
     if office.cluster is not None:
         record = await office.registry.get(folder.name)
-        await lend(office.cluster.agent_files, folder, record.identity_sha256)
+        await office.cluster.agent_files.lend(folder, record.identity_sha256)
 
 
 async def _shown(office: Office, name: str) -> Shown:
