@@ -40,6 +40,7 @@ MOST_BYTES = 64 << 20
 MOST_PATHS = 20_000
 MOST_MANIFEST = 32 << 20
 """Bytes of the manifest's line."""
+_CHUNK = 1 << 20
 _LATEST = (1 << 63) - 1
 """Nanoseconds since the epoch, as far as systems can store them."""
 
@@ -187,7 +188,6 @@ def _copy(effect: Effect, size: int, into: BinaryIO) -> None:
 
 # --- reading ------------------------------------------------------------------------------------------------------
 
-_CHUNK = 1 << 20
 _DEEPEST = 128
 """Directories below each other: no one writes more, and making them one by one is quadratic."""
 

@@ -1,4 +1,8 @@
-"""The machines that use this database: who is there, with which program, for which projects."""
+"""List the machines that share the database, and keep the seats of agents.
+
+An agent's heart beats on one machine at a time. A seat is a lease: its holder renews it; when a machine is gone,
+its seats run out and another takes them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from artoo.agents.board.rows import ANYBODY
 from artoo.agents.storage.database import Stored, reads, writes
@@ -67,7 +72,7 @@ class Machine:
 
     @property
     def worker(self) -> bool:
-        """True if it works for the agents of all machines (`artoo worker`), and has none of its own."""
+        """True if it works for the agents of all machines (`artoo serve worker`), and has none of its own."""
         return self.program.endswith(_WORKER)
 
 
@@ -79,19 +84,11 @@ class Machines(Stored):
         self, writing: Writing, machine: str, program: str, projects: Collection[str], *, worker: bool = False
     ) -> None:
         """Note that a machine is at work. `program`: its version of artoo."""
-        listed, now = json.dumps(sorted(projects), ensure_ascii=False), writing.steady_us
-        program += _WORKER if worker else ""
-        if not writing.change("machines", machine, program=program, projects=listed, last_seen_us=now):
-            writing.insert(
-                "machines",
-                once=True,
-                id=machine,
-                name=machine,
-                program=program,
-                projects=listed,
-                first_seen_us=now,
-                last_seen_us=now,
-            )
+        now = writing.steady_us
+        row: dict[str, Any] = {"program": program + _WORKER * worker, "last_seen_us": now}
+        row["projects"] = json.dumps(sorted(projects), ensure_ascii=False)
+        if not writing.change("machines", machine, **row):
+            writing.insert("machines", once=True, id=machine, name=machine, first_seen_us=now, **row)
 
     @reads
     def list(self, reading: Reading) -> tuple[Machine, ...]:

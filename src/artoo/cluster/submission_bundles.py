@@ -98,7 +98,7 @@ class Differences(Stored):
 
     @writes
     def whole(self, writing: Writing, task: str, submission: int, sha256: str) -> bool:
-        """All pieces are there, and a review may begin. False: it is not wanted any more."""
+        """Note that all pieces are there, and a review may begin. False: it is not wanted any more."""
         if _waits(writing, task, submission) is None:
             return False
         writing.arrived(ANYBODY)
@@ -107,12 +107,12 @@ class Differences(Stored):
 
     @writes
     def forget(self, writing: Writing, task: str, submission: int) -> None:
-        """It is not there any more on the machine that made it: no other machine may apply it."""
+        """Delete what the machine that made it has no longer: no other may apply it."""
         writing.run("DELETE FROM differences WHERE task = ? AND submission = ?", (task, submission))
 
     @writes
     def take(self, writing: Writing, task: str, submission: int) -> None:
-        """This machine is about to apply it, and no other may then. May be repeated.
+        """Claim the right to apply it for this machine; no other may then. May be repeated.
 
         Raises ClaimLost when another one is at it, or something else waits by now.
         """
@@ -135,7 +135,7 @@ class Differences(Stored):
 
     @writes
     def let_go(self, writing: Writing, task: str, submission: int) -> None:
-        """This machine did not apply it."""
+        """Give the right to apply it back."""
         writing.run(
             "UPDATE differences SET applying = '' WHERE task = ? AND submission = ? AND applying = ?",
             (task, submission, machine_of(writing.holder)),

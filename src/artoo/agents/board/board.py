@@ -184,7 +184,7 @@ class Board(Stored):
 
     @writes
     def set_priority(self, writing: Writing, task_id: str, priority: Priority, actor: str) -> BoardTask:
-        """The operator's."""
+        """Set how urgent a task is; the operator's alone."""
         task = find(writing, task_id)
         check_own(task_id, mover_of(writing, actor), "the priority of a task")
         writing.change("tasks", task_id, priority=priority)

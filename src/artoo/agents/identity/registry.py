@@ -93,7 +93,7 @@ class Registry(Stored):
 
     @writes
     def set_trust(self, writing: Writing, name: str, trust: TrustLevel, actor: str) -> AgentRecord:
-        """How far the agent's own work goes from now on."""
+        """Set how far the agent's own work goes from now on."""
         before = _found(writing, name)
         _operators(actor, f"the trust in {name}")
         detail = f"{before.trust.value} -> {trust.value}"
@@ -101,7 +101,7 @@ class Registry(Stored):
 
     @writes
     def pause(self, writing: Writing, name: str, actor: str, reason: str = "") -> AgentRecord:
-        """The agent takes nothing new; what it works on it may finish."""
+        """Pause the agent: it takes nothing new; what it works on it may finish."""
         before = _found(writing, name)
         _operators(actor, f"a pause of {name}")
         return before if before.paused else _changed(writing, name, "paused", actor, reason, paused=True)
@@ -116,7 +116,7 @@ class Registry(Stored):
 
     @writes
     def retire(self, writing: Writing, name: str, actor: str, reason: str = "") -> tuple[str, ...]:
-        """End an agent: it does nothing more, and its work is given back (`retire.py`); which tasks.
+        """End an agent: it does nothing more, and its work is given back (`give_all_back`); which tasks.
 
         Its name stays with its history. May be repeated: what it has got meanwhile is given back too.
         """
@@ -135,7 +135,6 @@ class Registry(Stored):
         Who was retired is back, with its letters and what it knows; tasks that were given back are not its again.
         """
         identity = await asyncio.to_thread(read_identity, folder.identity, folder.name)
-
         await self._accept(folder.name, identity.sha256, actor)
         return identity
 
@@ -172,7 +171,6 @@ class Registry(Stored):
         why = "its identity file is gone" if found is None else "its identity file is not the accepted one"
         if folder.borrowed:
             raise IdentityRefused(f"Agent {folder.name}: {why} here; the copy is made anew, and work begun anew.")
-
         if stopped := await self._stop(folder.name, found, why):
             raise _refused(folder, stopped)
 
