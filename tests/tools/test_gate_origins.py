@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha512
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from artoo.tools.builtin.web_search import Hit, Search
 from artoo.tools.core.default_tools import own_tools
 from artoo.tools.core.function_tools import tool
 from artoo.tools.core.registry import Registry, SubTaskToolbox
-from artoo.tools.provenance.taint import Origins
+from artoo.tools.provenance.taint import Carried, Origins
 from artoo.tools.provenance.text_match import MOST_TEXT, Passages
 
 
@@ -191,6 +192,14 @@ def test_words_that_leave_one_by_one_are_counted_together() -> None:
     assert origins.carried(["kumquat"]) == ()
     assert origins.carried(["kumquat"]) == ()
     assert [one.name for one in origins.carried(["zeppelin"])] == ["zeppelin"]
+
+
+def test_a_long_token_is_its_sources() -> None:
+    """One of the request is the user's own, and one that stood in no file is not said to come from the first."""
+    mine, other = sha512(b"1").hexdigest(), sha512(b"2").hexdigest()
+    origins = Origins(f"look up {mine}")
+    origins.observe(read("kumquat"))
+    assert origins.carried([mine, other]) == (Carried(other, "a text in another form"),)
 
 
 async def test_beyond_the_bound_of_words_it_asks(monkeypatch: pytest.MonkeyPatch) -> None:

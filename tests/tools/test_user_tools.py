@@ -246,6 +246,18 @@ async def test_tools_that_write_ask_first_unless_told_otherwise() -> None:
     assert asked == ["tool careful", "tool shy"]
 
 
+async def test_a_generator_is_no_result() -> None:
+    """It is not read, since it may have no end, and what it raises would be lost."""
+
+    @tool
+    def endless() -> object:
+        """Return a generator."""
+        return (1 // number for number in range(1))
+
+    call = await toolbox_of(endless).call("endless", {})
+    assert call.status is CallStatus.ERROR and "let it return a list" in (call.reason or "")
+
+
 async def test_a_function_that_never_returns_is_left_behind() -> None:
     """The call ends at its limit although the thread goes on."""
     release = threading.Event()

@@ -71,7 +71,7 @@ class Asking(Announcing):
         """The inner tool's outcome, or a refusal that says whose no it was."""
         reason, texts = self.why(arguments), tuple(map(as_text, arguments.values()))
         foreign = self.gate.origins.foreign(texts)
-        carried = self.gate.origins.carried(texts) if self.outward else ()
+        carried = await in_thread(self.gate.origins.carried, texts) if self.outward else ()
         if reason is None and self.outward and self.gate.origins.full:
             reason = "so much was read that its words cannot be told from these"
         if reason is not None or foreign or carried:

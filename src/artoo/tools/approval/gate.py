@@ -91,7 +91,7 @@ class Gate:
 
     @property
     def language(self) -> str:
-        """The language in which the user is asked."""
+        """Return the language in which the user is asked."""
         return self.origins.language
 
     def question(

@@ -5,12 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from artoo.contracts.confirmation import (
-    NOBODY,
-    ConfirmationAnswer,
-    ConfirmationRequest,
-    Consent,
-)
+from artoo.contracts.confirmation import NOBODY, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.settling import Ending, Settled
 from artoo.ports.bus import Port

@@ -82,7 +82,10 @@ class UserTool:
             result = self.function(**values)
         else:
             result = await in_thread(self.function, **values)
-        return Outcome(output=text_of(await _by_itself(result)))
+        value = await _by_itself(result)
+        if inspect.isgenerator(value) or inspect.isasyncgen(value):  # it may have no end
+            raise ToolError(f"{self.name} returned a generator; let it return a list, as in: return list(…)")
+        return Outcome(output=text_of(value))
 
     def _value(self, one: inspect.Parameter, value: JsonValue) -> object:
         """Return the value for the function; for blank text that does not fit, the parameter's default."""

@@ -125,10 +125,12 @@ class Origins:
 
         A single plain word is in too many texts to have come from one, so it counts only with a second word of a
         file, be it of another one or in an earlier act. Spaces and signs between letters and digits hide no word.
+        Blocking: up to half a second.
         """
         if not self._words:
             return ()
-        own = {*_words_of(self.request), *_hidden_in(self.request, self._words)}
+        request = self.request
+        own = {*_words_of(request), *_hidden_in(request, self._words), *_OPAQUE.findall(_plain(request))}
         found: dict[str, dict[str, None]] = {}
         certain = False
         for text in texts:
@@ -138,7 +140,7 @@ class Origins:
             for word in dict.fromkeys((*spelled, *hidden, *opaque)):
                 if word in own or (word not in self._words and word not in opaque):
                     continue
-                source = self._words.get(word) or next(iter(self._words.values()))
+                source = self._words.get(word, "a text in another form")
                 found.setdefault(source, {})[word] = None
                 certain |= word not in spelled or word in opaque or any(map(str.isdigit, word))
         self._carried.update(word for words in found.values() for word in words)
@@ -160,12 +162,12 @@ class Origins:
 
 
 def _plain(text: str) -> str:
-    """The text in the form in which letters and digits are compared."""
+    """Return the text in the form in which letters and digits are compared."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _words_of(text: str) -> Iterator[str]:
-    """The words of a text, and its numbers as they are without spaces and signs between their digits."""
+    """Yield the words of a text, and its numbers as they are without spaces and signs between their digits."""
     plain = _plain(text)
     for run in _UNSPACED.findall(plain):
         yield from map("".join, pairwise(run))
@@ -176,7 +178,7 @@ def _words_of(text: str) -> Iterator[str]:
 
 
 def _hidden_in(text: str, words: Collection[str]) -> Iterator[str]:
-    """Words that are in a text once everything between its letters is taken out: long ones, or with digits.
+    """Yield words that are in a text once everything between its letters is taken out: long ones, or with digits.
 
     Also what a single word of the text is put together from, such as the two of `tuliphammer`.
     """

@@ -8,13 +8,7 @@ from pathlib import Path
 
 from artoo.contracts.changes import ChangeKind, Conflict, path_bytes
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
-from artoo.contracts.settling import (
-    ChangeClass,
-    ClassifiedChange,
-    Review,
-    counts_of,
-    in_order_of_danger,
-)
+from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review, counts_of, in_order_of_danger
 from artoo.ports.workspace import Files
 from artoo.tools.approval.messages import why, word
 from artoo.tools.files.paths import size_text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ Variables = Mapping[str, str]
 _EXPANSIONS = frozenset({"simple_expansion", "expansion"})
 _FOUND_BY_RUNNING = frozenset({"command_substitution", "process_substitution", "arithmetic_expansion"})
 _ANSI = "ansi_c_string"
+_PIECES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
 _HERE = "\ue000"
 """Stands for the value of a variable while quotes are removed: the value itself is not split or unquoted."""
 
@@ -59,9 +61,16 @@ def _special(node: Node) -> Iterator[Node]:
         yield from _special(child)
 
 
+def _for_shlex(found: re.Match[str]) -> str:
+    """Take out escapes that only bash knows: of line ends, and in double quotes of `$` and backticks."""
+    if found[0].startswith('"'):
+        return re.sub(r"\\([$`\n])|\\.", lambda one: (one[1] or one[0]).strip("\n"), found[0], flags=re.DOTALL)
+    return found[0].removeprefix("\\\n")
+
+
 def _unquoted(written: str, values: list[str]) -> str | None:
     try:
-        words = shlex.split(written.replace("\\\n", ""))
+        words = shlex.split(_PIECES.sub(_for_shlex, written))
     except ValueError:
         return None
     parts = " ".join(words).split(_HERE)
