@@ -18,7 +18,8 @@ from victim import burn
 
 from artoo.contracts.confirmation import PERSON, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.settling import Ending
-from artoo.runtime.changes.find_pending import find_pending, settle_cut_applies
+from artoo.runtime.changes.find_pending import find_pending
+from artoo.runtime.changes.startup_recovery import recover_earlier
 from artoo.runtime.config.model import Config
 from artoo.tools.settlement.settler import Settler
 
@@ -62,7 +63,7 @@ async def act(home: Path, mode: str) -> None:
         await settler(home).settle(Ending(task_id=TASK, directive="accept"), Chooser(home))
         return
     config = Config().at_home(home / ".artoo")
-    settle_cut_applies(config)
+    recover_earlier(config)
     waiting = find_pending(config, TASK)
     await (waiting.discard() if mode == "discard" else waiting.apply(part_in(home)))
 

@@ -95,6 +95,15 @@ async def test_an_empty_request_is_refused(config: Config, tmp_path: Path, text:
             assert artoo.bus.open_tasks == 0
 
 
+async def test_what_cannot_begin_leaves_nothing_open(config: Config, tmp_path: Path) -> None:
+    """A mistake in mcp.json is found when a port is open."""
+    async with Artoo(config, environ={}, model=ScriptedModel({})) as artoo:
+        (config.home / "mcp.json").write_text("[")
+        with pytest.raises(ConfigurationError, match=r"mcp\.json"):
+            await artoo.run("hello", options=options(tmp_path))
+        assert artoo.bus.open_tasks == 0
+
+
 async def test_a_missing_project_is_refused(config: Config, tmp_path: Path) -> None:
     """A project directory that does not exist is named."""
     with ScriptedModel({}) as model:

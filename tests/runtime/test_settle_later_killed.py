@@ -15,8 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 from laid_out import Entry, World, snapshot, workspace_of
 
 from artoo.contracts.settling import Ending
-from artoo.runtime.changes.find_pending import find_pending, pendings, settle_cut_applies
+from artoo.runtime.changes.find_pending import find_pending, pendings
 from artoo.runtime.changes.pending_changes import Pending
+from artoo.runtime.changes.startup_recovery import recover_earlier
 from artoo.runtime.config.model import Config
 from artoo.workspace.commit import undo
 from artoo.workspace.directory import Workspaces
@@ -125,7 +126,7 @@ async def killed_in_a_part(victim: Victim, fuse: int, how: str) -> bool:
     await victim.reset("part")
     before = victim.tree()
     survived = victim.act("part", fuse)
-    settle_cut_applies(victim.config)
+    recover_earlier(victim.config)
     applied = victim.part_is_there()
     await waits_truly(victim, applied)
     await settle_rest(victim, how)
@@ -147,7 +148,7 @@ async def killed_at_the_end(victim: Victim, fuse: int, how: str) -> bool:
     await victim.reset("chosen")
     before = victim.tree()
     survived = victim.act("chosen", fuse)
-    settle_cut_applies(victim.config)
+    recover_earlier(victim.config)
     applied = victim.part_is_there()
     if how != "leave":
         await settle_rest(victim, how)

@@ -23,9 +23,10 @@ from artoo.protocols.reports import (
 )
 from artoo.redaction import Redactor, secret_values
 from artoo.runtime.app.system import SystemClock
-from artoo.runtime.changes.find_pending import find_pending, pendings, settle_cut_applies
+from artoo.runtime.changes.find_pending import find_pending, pendings
 from artoo.runtime.changes.pending_changes import Pending
 from artoo.runtime.changes.settlement_history import SettledBooks
+from artoo.runtime.changes.startup_recovery import recover_earlier
 from artoo.runtime.config.endpoints import key_variables
 from artoo.runtime.config.model import Config
 from artoo.tasklog.reader import TaskSummary, find_log, list_tasks, summary_of
@@ -44,13 +45,13 @@ class Looking:
 
     def waiting(self) -> tuple[Waiting, ...]:
         """What waits for a yes, latest first. Raises SandboxError."""
-        settle_cut_applies(self.config)
+        recover_earlier(self.config)
         found = sorted(pendings(self.config), key=lambda one: one.since, reverse=True)
         return tuple(waiting_report(one, self.clean) for one in found[:MOST_WAITING])
 
     def pending(self, task_id: str) -> Pending:
         """What waits of one task. Raises ConfigurationError, SandboxError."""
-        settle_cut_applies(self.config)
+        recover_earlier(self.config)
         return find_pending(self.config, id_of(task_id))
 
     async def difference(self, pending: Pending) -> DifferenceReport:

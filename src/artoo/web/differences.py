@@ -15,8 +15,9 @@ from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import ClassifiedChange, Review, Settled
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.approvals.prompt_store import open_questions
-from artoo.runtime.changes.find_pending import find_pending, settle_cut_applies
+from artoo.runtime.changes.find_pending import find_pending
 from artoo.runtime.changes.pending_changes import Pending
+from artoo.runtime.changes.startup_recovery import recover_earlier
 from artoo.runtime.changes.undo import can_be_undone, put_back
 from artoo.runtime.replay.recording import read_recording
 from artoo.runtime.replay.what_if import Recomputed, changed, law_of
@@ -147,7 +148,7 @@ def _recomputed(directory: Path, given: dict[str, str]) -> tuple[Hyperparameters
 
 
 def _pending(site: Site, task_id: str) -> tuple[Pending | None, str]:
-    settle_cut_applies(site.config)
+    recover_earlier(site.config)
     try:
         return find_pending(site.config, task_id), ""
     except ConfigurationError:

@@ -18,7 +18,8 @@ from artoo.contracts.settling import ApplyMode
 from artoo.contracts.steering import UserMessage
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.approvals.prompt_store import answer_question, ask_to_stop, open_questions, send_message
-from artoo.runtime.changes.find_pending import pendings, settle_cut_applies
+from artoo.runtime.changes.find_pending import pendings
+from artoo.runtime.changes.startup_recovery import recover_earlier
 from artoo.tasklog.layout import part_path, task_directory
 from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import list_tasks, summary_of
@@ -52,7 +53,7 @@ async def home(request: Request) -> Response:
         return page(request, "running.html", running=await _running(request))
     tasks = await asyncio.to_thread(list_tasks, site.home, LISTED + 1)
     asked = await asyncio.to_thread(open_questions, site.home)
-    await asyncio.to_thread(settle_cut_applies, site.config)
+    await asyncio.to_thread(recover_earlier, site.config)
     waiting = await asyncio.to_thread(pendings, site.config)
     shared = await site.others.seen(site.config, LISTED)
     left = {one.task.id for one in shared.team.tasks}

@@ -45,10 +45,7 @@ def settling_commands(one: Pending, name: str) -> dict[str, str]:
     if one.stands == BoardState.FAILED:
         again = {"again": f"artoo task move {name} pending WHY"}
         return {"diff": f"artoo diff {name}", "apply": apply, **again}
-    if one.only_conflicts:
-        verbs = ("diff", "discard")
-    else:
-        verbs = ("diff", "resume", "discard") if one.resumable else ("diff", "apply", "discard")
+    verbs = ("diff", *(["resume"] if one.resumable else [] if one.only_conflicts else ["apply"]), "discard")
     return {verb: apply if verb == "apply" else f"artoo {verb} {name}" for verb in verbs}
 
 
@@ -63,9 +60,10 @@ def _on_the_board(one: Pending, name: str) -> dict[str, str]:
 
 def all_waiting(config: Config) -> tuple[Pending, ...]:
     """All that waits, oldest first, after acts that a crash cut are finished or undone. Raises SandboxError."""
-    from artoo.runtime.changes.find_pending import pendings, settle_cut_applies
+    from artoo.runtime.changes.find_pending import pendings
+    from artoo.runtime.changes.startup_recovery import recover_earlier
 
-    settle_cut_applies(config)
+    recover_earlier(config)
     found = pendings(config)
     if not any(one.on_board for one in found):
         return found

@@ -119,10 +119,7 @@ def place_of(agent: str) -> str:
 
 
 def application(
-    agents: Mapping[str, tuple[AgentCard, BoardAgent]],
-    signer: Signer,
-    tokens: Mapping[str, str],
-    names: list[str],
+    agents: Mapping[str, tuple[AgentCard, BoardAgent]], signer: Signer, tokens: Mapping[str, str], names: list[str]
 ) -> ASGIApp:
     """`agents` by name, the team under the empty one; `tokens` by foreign agent; `names` are this server's own."""
     routes: list[BaseRoute] = []

@@ -332,9 +332,10 @@ class Artoo:
 
         Raises SandboxError when an act that a crash cut can be neither finished nor undone.
         """
-        from artoo.runtime.changes.find_pending import pendings, settle_cut_applies
+        from artoo.runtime.changes.find_pending import pendings
+        from artoo.runtime.changes.startup_recovery import recover_earlier
 
-        await asyncio.to_thread(settle_cut_applies, self._config)
+        await asyncio.to_thread(recover_earlier, self._config)
         return await asyncio.to_thread(pendings, self._config)
 
     async def dream_briefly(self) -> None:

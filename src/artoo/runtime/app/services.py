@@ -229,7 +229,7 @@ class Workshop:
         return self._upkeep
 
     def _mcp_pool(self) -> McpPool:
-        """What connects to MCP servers, when a task first asks."""
+        """Return what connects to MCP servers, when a task first asks."""
         if self._mcp is None:
             from artoo.tools.mcp.tool import McpPool
 

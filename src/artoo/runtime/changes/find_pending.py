@@ -8,7 +8,6 @@ from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import Settled
 from artoo.runtime.changes.pending_changes import Pending, has_ended
 from artoo.runtime.changes.request_lookup import asked_on_the_board
-from artoo.runtime.changes.startup_recovery import recover_earlier
 from artoo.runtime.config.model import Config
 from artoo.tasklog.reader import summary_of
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
@@ -148,11 +147,3 @@ def _outdated(config: Config) -> list[Pending]:
             )
         )
     return found
-
-
-def settle_cut_applies(config: Config) -> None:
-    """Roll back or end what a crash interrupted, before anything is listed or settled. Blocking.
-
-    Raises SandboxError when that is not possible.
-    """
-    recover_earlier(config)

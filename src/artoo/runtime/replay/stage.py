@@ -186,12 +186,7 @@ async def taken_up(
     conductor = Conductor(recording, clock, beyond.bus.repeat)
     gate = ConductedPort(beyond.bus.port(Role.GATE, recording.task_id), None, conductor)
     stage = ReplayContext(
-        conductor,
-        beyond.bus,
-        beyond.model,
-        await beyond.hands(gate),
-        beyond.ids,
-        _memory(recording, beyond.memory),
+        conductor, beyond.bus, beyond.model, await beyond.hands(gate), beyond.ids, _memory(recording, beyond.memory)
     )
     user = beyond.bus.port(Role.USER, recording.task_id)
 

@@ -95,11 +95,13 @@ async def reopen(
     Raises ConfigurationError when it cannot go on, TaskRunning when it runs.
     """
     reader = await asyncio.to_thread(log_to_resume, shop.config.home, task_id)
-    lock = shop.locked(await asyncio.to_thread(reader.task_id))
+    found = await asyncio.to_thread(reader.task_id)
+    lock = shop.locked(found)
     try:
         resumption = resumption_of(await asyncio.to_thread(list, reader), behalf and behalf.standing)
         return await _taken_up(shop, resumption, lock, behalf or Behalf(), caller)
     except BaseException:
+        shop.bus.close_task(found)
         lock.release()
         raise
 

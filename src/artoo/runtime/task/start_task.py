@@ -66,15 +66,23 @@ def _minutes_east(now: datetime) -> int:
 
 
 async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
-    """A new task. Raises ConfigurationError for what cannot be run."""
+    """Return a new task. Raises ConfigurationError for what cannot be run."""
     require_request(text)
+    task_id = shop.ids.new()
+    try:
+        return await _begun(shop, task_id, text, history, options)
+    except BaseException:
+        shop.bus.close_task(task_id)
+        raise
+
+
+async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
     history = listed("history", history, Turn)
     text, home = well_formed(text), shop.config.home
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     if not shop.given_model:
         await asyncio.to_thread(price_list, shop.config, shop.environ)  # reads the catalogue at the first task
     budget = shop.budget(options)
-    task_id = shop.ids.new()
     roots = shop.roots(options)
     answers = shop.answers(options, roots, task_id)
     if options.plan and answers.confirm is None:
