@@ -1,4 +1,4 @@
-"""Group 5, second half: what `artoo tune` proposes from logs, where it is known what would be better."""
+"""Group 5, second half: what `artoo config tune` proposes from logs, where it is known what would be better."""
 
 from __future__ import annotations
 
@@ -200,13 +200,13 @@ def _line(name: str, found: _World) -> tuple[str, ...]:
 
 EXPERIMENT = Experiment(
     name="tuning",
-    title="What `artoo tune` proposes",
+    title="What `artoo config tune` proposes",
     question="Do proposals from a person's logs help, and how often is one wrong?",
     claims=(FALSE, FOUND, HONEST),
     cells=lambda: {name: Jobs(scene) for name, scene in SCENES.items()},
     judge=judge,
     tasks=80,
     piece=40,
-    real="all that `artoo tune` does with a log; bus and routes, R1 to R4b, the dispatcher, R7 with its law",
+    real="all that `artoo config tune` does with a log; bus and routes, R1 to R4b, the dispatcher, R7 with its law",
     simulated="models, tools, the person, time; persons share jobs",
 )

@@ -24,7 +24,6 @@ ELSEWHERE: dict[tuple[str, ...], str] = {
     ("mcp", "--http"): "tests/protocols/test_mcp_http.py",
     ("a2a",): "tests/protocols/test_a2a_client.py",
     ("mcp", "test"): "tests/cli/test_words.py",
-    ("audit", "tail"): "tests/cli/test_audit_command.py",
     ("model", "pull"): "tests/llm/test_model_store.py",
     ("doctor",): "tests/cli/test_doctor.py",
 }

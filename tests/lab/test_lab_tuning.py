@@ -1,4 +1,4 @@
-"""`artoo tune` on logs whose truth is known: it finds what is better, and proposes nothing where nothing is."""
+"""`artoo config tune` on logs whose truth is known: it finds what is better, and proposes nothing else."""
 
 from __future__ import annotations
 
