@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pending_cases import FIRST, SECOND, waits
 
+from artoo.cli.results.pending_view import settling_commands
 from artoo.contracts.settling import Settled
 from artoo.runtime.changes.pending_changes import Pending
 
@@ -202,6 +203,11 @@ def test_where_only_a_conflict_is_left_nothing_is_offered_that_can_only_refuse(
             True,
             True,
         )
+    cut = Pending(FIRST, 0.0, 0.0, "tidy up", conflicts=1, cut_off=True)
+    assert settling_commands(cut, "0198")["resume"] == "artoo resume 0198"
+    (project / "a.txt").unlink()
+    looked = artoo("diff").stdout
+    assert "It has changed nothing." in looked and "apply it" not in looked
     (project / "a.txt").write_text("old\n")
     assert artoo("apply", "0198").returncode == 0 and not (project / "a.txt").exists()
 

@@ -155,19 +155,13 @@ def replanned() -> Script:
 
 CLEAN: dict[str, Callable[[], Base]] = {
     "one count": lambda: Base("How many lines has a.txt?", single(count("a.txt"))),
-    "one count by a script": lambda: Base(
-        "What is the sum of the numbers in numbers.txt?",
-        single(python(SUM)),
-    ),
+    "one count by a script": lambda: Base("What is the sum of the numbers in numbers.txt?", single(python(SUM))),
     "a file read out": lambda: Base("Show me the text of a.txt", single(read("a.txt"))),
     "a search with no result": lambda: Base(
         "How many lines of a.txt contain the text zebra?", single(shell("grep -c zebra a.txt || true"))
     ),
     "a list of files": lambda: Base(
-        "List the Python files below src",
-        single(
-            {"tool": "find_files", "input": "src/*.py", "is_final": True},
-        ),
+        "List the Python files below src", single({"tool": "find_files", "input": "src/*.py", "is_final": True})
     ),
     "a file made": lambda: Base("Write the word hi to out.txt", single(write("out.txt", "hi\n"))),
     "a file made, then looked at": lambda: Base(
@@ -189,8 +183,7 @@ CLEAN: dict[str, Callable[[], Base]] = {
         ),
     ),
     "a correction": lambda: Base(
-        "How many lines has a.txt?",
-        single(shell("echo none"), shell("wc -l < a.txt"), criteria=[matches(r"\d")]),
+        "How many lines has a.txt?", single(shell("echo none"), shell("wc -l < a.txt"), criteria=[matches(r"\d")])
     ),
     "two corrections": lambda: Base(
         "How many lines has a.txt?",
@@ -218,22 +211,16 @@ CLEAN: dict[str, Callable[[], Base]] = {
         options={"strict_roles": True},
     ),
     "a deletion that was agreed to": lambda: Base(
-        "Delete the file a.txt",
-        single(shell("rm a.txt && echo deleted a.txt")),
-        {"confirm": once},
+        "Delete the file a.txt", single(shell("rm a.txt && echo deleted a.txt")), {"confirm": once}
     ),
     "a host that was refused": lambda: Base(
         "Fetch the page", single(shell("# artoo hosts: example.org\ncurl -s https://example.org/")), {"confirm": no}
     ),
     "a deletion with nobody to ask": lambda: Base(
-        "Delete the file a.txt",
-        single(shell("rm a.txt")),
-        options={"budgets": Budgets(calls=2)},
+        "Delete the file a.txt", single(shell("rm a.txt")), options={"budgets": Budgets(calls=2)}
     ),
     "giving up honestly": lambda: Base(
-        "What does a.txt mean?",
-        single(gives_up("it cannot be known")),
-        options={"budgets": Budgets(calls=2)},
+        "What does a.txt mean?", single(gives_up("it cannot be known")), options={"budgets": Budgets(calls=2)}
     ),
     "a named file that is not there": lambda: Base(
         "How many lines has nothere.txt?",
@@ -250,9 +237,7 @@ CLEAN: dict[str, Callable[[], Base]] = {
         {"budgets": Budgets(calls=2)},
     ),
     "no usable plan": lambda: Base(
-        "How many lines has a.txt?",
-        {"Plan": [Reply("nonsense")] * 2},
-        options={"budgets": Budgets(calls=2)},
+        "How many lines has a.txt?", {"Plan": [Reply("nonsense")] * 2}, options={"budgets": Budgets(calls=2)}
     ),
     "a request in Chinese": lambda: Base("a.txt 有多少行？", single(count("a.txt"))),
     "a request with a history": lambda: Base(
@@ -273,10 +258,7 @@ CLEAN: dict[str, Callable[[], Base]] = {
         "Write the word hi to out.txt", single(write("out.txt", "hi\n"), criteria=[exists("out.txt")])
     ),
     "a pipeline": lambda: Base("How many errors does app.log have?", single(shell("grep ERROR app.log | wc -l"))),
-    "a table counted": lambda: Base(
-        "What is the average age in staff.csv?",
-        single(python(AVERAGE)),
-    ),
+    "a table counted": lambda: Base("What is the average age in staff.csv?", single(python(AVERAGE))),
     "a standing permission": lambda: Base(
         "Write the word hi to a.txt", single(write("a.txt", "hi\n")), options={"allow": ("overwrite a.txt",)}
     ),

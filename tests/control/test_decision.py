@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artoo.control.decision import (
-    Evidence,
-    MacroState,
-    Urgency,
-    decide,
-    is_suspicious,
-    macro_state,
-    urgency,
-)
+from artoo.control.decision import Evidence, MacroState, Urgency, decide, is_suspicious, macro_state, urgency
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.control.loss import LossTerms
 
@@ -86,12 +78,7 @@ def test_all_cells_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    "evidence",
-    [
-        Evidence(matched_subtasks=0),
-        Evidence(unmet_task_criteria=1),
-        Evidence(contradicted=True),
-    ],
+    "evidence", [Evidence(matched_subtasks=0), Evidence(unmet_task_criteria=1), Evidence(contradicted=True)]
 )
 def test_success_needs_more_than_a_small_distance(evidence: Evidence) -> None:
     """Without a match, with an unmet task criterion or a contradicted claim the cascade goes on as if D > δ."""

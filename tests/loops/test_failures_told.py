@@ -7,21 +7,7 @@ from collections.abc import Sequence
 from typing import cast
 
 import pytest
-from scenario import (
-    Ended,
-    Json,
-    Script,
-    World,
-    exists,
-    gives_up,
-    judged,
-    moves,
-    plan,
-    replan,
-    says,
-    shell,
-    subtask,
-)
+from scenario import Ended, Json, Script, World, exists, gives_up, judged, moves, plan, replan, says, shell, subtask
 
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.criteria import CheckAmended
@@ -274,10 +260,7 @@ async def test_a_check_is_amended_beside_a_reply_too(world: World) -> None:
     reply does nothing, so nobody has looked: the criterion is open."""
     task, amend = _rent(world)
     script: Script = {
-        "Plan": [
-            plan(task),
-            {**replan(), "reply": "The rent was set to 920.", "amend": [amend]},
-        ],
+        "Plan": [plan(task), {**replan(), "reply": "The rent was set to 920.", "amend": [amend]}],
         "ExecutorStep": [shell("sed -i s/890/920/ rent.txt", final=False), says("It is 920 now.", 1)],
     }
     ended = await world.play("Set the rent to 920.", script, config=world.config(control={"max_retries": 0}))

@@ -6,29 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from scenario import (
-    Ended,
-    Script,
-    World,
-    gives_up,
-    judged,
-    matches,
-    plan,
-    python,
-    shell,
-    subtask,
-)
+from scenario import Ended, Script, World, gives_up, judged, matches, plan, python, shell, subtask
 
 from artoo import Artoo
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.memory import (
-    Level,
-    Megram,
-    MegramState,
-    MemoryRead,
-    MemoryWritten,
-    RuleContradicted,
-)
+from artoo.contracts.memory import Level, Megram, MegramState, MemoryRead, MemoryWritten, RuleContradicted
 from artoo.contracts.plan import Plan
 from artoo.contracts.request import Turn
 from artoo.contracts.tags import Pair, micro_pair, placed, slug, thing_pair, tool_pair
@@ -109,10 +91,7 @@ async def test_no_secret_is_remembered(world: World) -> None:
     """What memory keeps of a command and a request has no secret: it comes back in the prompts of other tasks."""
     key = "sk-" + "proj-9fK3jd82hDkq0Zx81LmQpT7aBcD4eFgH"
     command = f"printf 'TOKEN={key}' > cfg.env; wc -c cfg.env"
-    script: Script = {
-        "Plan": plan(subtask("store it", matches("cfg"))),
-        "ExecutorStep": shell(command),
-    }
+    script: Script = {"Plan": plan(subtask("store it", matches("cfg"))), "ExecutorStep": shell(command)}
     ended = await world.play(f"Store the key {key} in cfg.env", script)
     assert ended.directive == "accept" and any(key in each.entity for each in ended.all(MemoryWritten))
     kept = b"".join(path.read_bytes() for path in (world.home / "memory").iterdir())

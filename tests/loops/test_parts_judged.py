@@ -3,19 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scenario import (
-    Each,
-    Json,
-    Script,
-    World,
-    merged,
-    plan,
-    read,
-    says,
-    shell,
-    subtask,
-    write,
-)
+from scenario import Each, Json, Script, World, merged, plan, read, says, shell, subtask, write
 
 from artoo.contracts.execution import CorrectionSignal
 from artoo.words.result import result_words

@@ -16,7 +16,7 @@ from artoo.contracts.plan import SubTask
 from artoo.contracts.request import UserRequest
 from artoo.contracts.roles import Role
 from artoo.testing import ScriptedModel
-from artoo.web.rows import row_of
+from artoo.web.rows import one_line, row_of
 
 pytestmark = pytest.mark.unreplayable
 
@@ -139,6 +139,7 @@ async def test_a_criterion_that_nobody_decided_is_called_open(tmp_path: Path, ac
         assert "nobody: " not in text
     row = row_of(1, codec.encode(Envelope("id", Role.AGENT_VALIDATOR, TASK, BEGAN, judged, "1.1")))
     assert (row.text, row.tone) == ("open: it reads well (no judge)", "warn")
+    assert one_line(f"a{' ' * 9_000}b") == "a…"
 
 
 async def test_no_page_shows_what_hides_or_turns_a_line(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ async def roster(office: Office) -> tuple[list[Listed], list[str]]:
     agents = [await asyncio.to_thread(_on_disk, folder, records.pop(folder.name, None)) for folder in found.agents]
     agents += [_without_folder(record, shared=bool(office.machine)) for record in records.values()]
     retired = {each.name for each in agents if each.state is Standing.RETIRED}
-    gone = (name for name, record in records.items() if not (record.paused or record.retired or office.machine))
+    gone = (name for name, record in records.items() if not (record.retired or office.machine))
     problems = [*found.problems, *(f"{name}: {GONE.format(name=name)}" for name in gone)]
     for folder in found.agents:
         if folder.name not in retired:
@@ -64,7 +64,8 @@ def listed(record: AgentRecord) -> Listed:
     if record.retired:
         return Listed(record.name, record.trust.value, Standing.RETIRED, KEPT.format(name=record.name))
     state = Standing.STOPPED if record.stopped else Standing.PAUSED if record.paused else Standing.READY
-    return Listed(record.name, record.trust.value, state, record.stopped)
+    why = f"{record.stopped}; artoo agent accept {record.name}" if record.stopped else ""
+    return Listed(record.name, record.trust.value, state, why)
 
 
 def _on_disk(folder: AgentFolder, record: AgentRecord | None) -> Listed:

@@ -32,12 +32,7 @@ from artoo.agents.patrol.watchers import Looking
 from artoo.contracts.agents import RUNTIME, BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
-from artoo.contracts.errors import (
-    ConfigurationError,
-    GovernanceRefused,
-    IdentityRefused,
-    SandboxError,
-)
+from artoo.contracts.errors import ConfigurationError, GovernanceRefused, IdentityRefused, SandboxError
 from artoo.contracts.roles import Role
 from artoo.ports.bus import Port
 from artoo.runtime.app.artoo import Artoo

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from artoo.contracts import codec
 from artoo.contracts.errors import MessageUnreadable
-from artoo.contracts.shortened import shortened
+from artoo.contracts.shortened import CUT, shortened
 from artoo.tasklog.event_text import Json, event_text, object_in
 from artoo.tasklog.layout import GAP_KEY
 from artoo.words.shown import printable
@@ -71,4 +71,5 @@ def row_of(number: int, line: bytes) -> Row:
 
 def one_line(text: str) -> str:
     """Cut to a line of visible characters: an escape or a right-to-left mark shows as what it is."""
-    return shortened(" ".join(printable(text[: LONGEST * 2]).split()), LONGEST)
+    more = CUT if len(text.rstrip()) > LONGEST * 2 else ""
+    return shortened(" ".join(printable(text[: LONGEST * 2]).split()) + more, LONGEST)

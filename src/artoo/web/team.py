@@ -101,12 +101,7 @@ async def add_task(request: Request) -> Response:
     site, form = site_of(request), await form_of(request)
     async with open_office(site.config) as office:
         project = await asyncio.to_thread(office.projects.name, site.project)
-        await office.board.add(
-            value(form, "text"),
-            OPERATOR,
-            assignee=value(form, "to") or None,
-            project=project,
-        )
+        await office.board.add(value(form, "text"), OPERATOR, assignee=value(form, "to") or None, project=project)
     return RedirectResponse("/team", 303)
 
 

@@ -29,13 +29,7 @@ from artoo.cli.review.pager import page
 from artoo.cli.review.review_prompt import SURE_TO_DISCARD
 from artoo.cli.review.selection import of_path
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.settling import (
-    BY_NAME,
-    Review,
-    Settled,
-    counts_of,
-    with_arrivals,
-)
+from artoo.contracts.settling import BY_NAME, Review, Settled, counts_of, with_arrivals
 from artoo.runtime.config.loader import load_config
 from artoo.words.catalogue import in_language
 
@@ -226,7 +220,7 @@ async def _said(act: Coroutine[None, None, Settled]) -> Settled:
 
 
 def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
-    """What became of it, as at the end of a task; first of all why nothing was applied, if nothing was."""
+    """Say what became of it, as at the end of a task; first of all why nothing was applied, if nothing was."""
     here, words, head = Here(), in_language(pending.language), list[str]()
     if settled.state not in ("applied", "partly"):
         reason = from_here(settled.reason, settled.conflicts, here, pending.language)
@@ -244,9 +238,13 @@ def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[
     known = {
         "resume": words("go on with it: {command}"),
         "apply": words("apply it: {command}"),
-        "discard": conflict_hint(name, words) if pending.only_conflicts else words("drop it: {command}"),
+        "discard": words("drop it: {command}"),
     }
+    if pending.only_conflicts and not pending.resumable:
+        known["discard"] = conflict_hint(name, words)
     commands = settling_commands(pending, name)
+    if not (review.changes or review.conflicts):
+        commands.pop("apply", None)
     how = [known.get(verb, "{command}").format(command=each) for verb, each in commands.items() if verb != "diff"]
     about = f"{name}  {asked_line(pending.request)}" if pending.request else name
     shown = layout.whole()[1:] if review.changes or review.conflicts else [words("It has changed nothing.")]

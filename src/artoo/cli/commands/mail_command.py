@@ -153,4 +153,7 @@ def _print_reply(reply: Reply, recipient: str, seconds: float, as_json: bool) ->
     late = f"no answer from {recipient} within {seconds:g} s; it will come as a letter: artoo mail list"
     answer = reply.text if reply.mail else None
     plain = {"answer": answer, "missed": reply.missed, "cycle": reply.cycle}
-    report(plain, [late if answer is None else answer], as_json=as_json)
+    if as_json:
+        print_json(plain)
+    else:
+        show_lines([late if answer is None else answer], prose=True)

@@ -162,7 +162,7 @@ async def _status(office: Office) -> Team:
             pulse=next(iter(await office.pulses.recent(each.name, 1)), None),
         )
         for each in rows
-        if each.trust is not None and each.state is not Standing.RETIRED
+        if each.state is not Standing.RETIRED
     ]
     return Team(
         memory_today=await asyncio.to_thread(spent_on, office.home, office.clock.now().date()),
@@ -170,7 +170,7 @@ async def _status(office: Office) -> Team:
         agents=tuple(agents),
         tasks={state.value: counted[state.value] for state in BoardState if counted[state.value]},
         waiting_for_you=await left_to_operator(office.database, office.policies),
-        problems=(*problems, *(f"agent {row.name}: {row.detail}" for row in rows if row.trust is None)),
+        problems=tuple(problems),
         unread=await office.mailbox.unread(OPERATOR),
         machines=await _machines(office),
     )
@@ -209,7 +209,7 @@ def status_lines(found: Team) -> list[str]:
         beat = "" if agent.pulse is None else _last_pulse(agent.pulse)
         who = agent.listed
         why = f": {who.detail}" if who.detail and who.state != "folder gone" else ""  # that is among the problems
-        lines.append(f"{who.name} ({who.trust}, {who.state}{why}), unread {agent.unread}{doing}{beat}")
+        lines.append(f"{who.name} ({who.trust or '-'}, {who.state}{why}), unread {agent.unread}{doing}{beat}")
     for machine in found.machines:
         agents, here = ", ".join(machine.agents) or "nobody", " (this one)" if machine.this else ""
         lines.append(f"machine {machine.machine}{here}: {agents} at work, last seen {machine.last_seen_at}")

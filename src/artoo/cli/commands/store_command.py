@@ -68,11 +68,7 @@ def export(url: str | None, as_json: bool) -> None:
     _move(url, as_json, lambda part, address: part.move_out(address))
 
 
-def _move(
-    url: str | None,
-    as_json: bool,
-    move: Callable[[Part, StoreAddress], Sequence[Counted]],
-) -> None:
+def _move(url: str | None, as_json: bool, move: Callable[[Part, StoreAddress], Sequence[Counted]]) -> None:
     from artoo.team.locks import only_instance
 
     config = load_config()

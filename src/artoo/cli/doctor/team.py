@@ -52,7 +52,7 @@ async def _agents(config: Config) -> AsyncGenerator[Finding]:
             continue  # a problem says what can be done; or nothing is to be done
         ready = each.state in (Standing.READY, Standing.PAUSED)
         detail = each.state + (f": {each.detail}" if each.detail else "")
-        remedy = "" if ready else f"read its identity, then: artoo agent accept {each.name}"
-        yield Finding(f"agent {each.name}", State.OK if ready else State.WARN, detail, remedy)
+        yield Finding(f"agent {each.name}", State.OK if ready else State.WARN, detail)
+    remedy = "do what it says, or correct the file; a running artoo serve reads it again"
     for problem in problems:
-        yield Finding("agents", State.WARN, problem, "correct it; a running artoo serve reads the file anew")
+        yield Finding("agents", State.WARN, problem, remedy)

@@ -33,7 +33,6 @@ from artoo.words.outcome import ending_of
 from artoo.words.result import result_words
 from artoo.words.shown import plural
 
-"""Characters of a task's id that are shown: for a UUIDv7 its whole time stamp."""
 LINE = 160
 NAMED = 3
 """Lines that cannot be read, of which it is said where each is and why; `--json` has all."""
@@ -223,11 +222,12 @@ class _View:
         """Return the line that the web UI has, too, behind the kind of event where that is unclear."""
         kind = event.kind()
         text, tone = event_text(kind, event.model_dump(mode="json"))
+        text = text.replace(" · ", self._marks.dot)
         if isinstance(event, ModelCalled):
             return Text.assemble((f"{event.role.value} ", "magenta"), (_short(text), _TONES.get(tone, "dim")))
         if isinstance(event, CriterionJudged):
             sign = {"good": self._marks.matched, "bad": self._marks.failed}.get(tone, self._marks.open)
-            return Text(f"{sign} {_short(text)}", style=_TONES[tone])
+            return Text(f"{sign} {_short(text.partition(': ')[2])}", style=_TONES[tone])
         if not isinstance(event, ToolCalled):
             text = f"{''.join(f' {part}' if part.isupper() else part for part in kind).strip().lower()}: {text}"
         return Text(_short(text), style=_TONES.get(tone, "dim"))
