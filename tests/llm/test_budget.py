@@ -8,14 +8,7 @@ from artoo.contracts.errors import BudgetExhausted, ModelRefused, ModelUnreachab
 from artoo.contracts.events import Usage
 from artoo.contracts.solution import Cost
 from artoo.llm.budget import Budget, BudgetedModel, Demand
-from artoo.testing import (
-    Asked,
-    ScriptedModel,
-    ScriptedServer,
-    server_error,
-    slow,
-    stall,
-)
+from artoo.testing import Asked, ScriptedModel, ScriptedServer, server_error, slow, stall
 
 from .asking import STEP, client_of, question
 

@@ -41,10 +41,7 @@ async def test_words_are_heard_as_they_come() -> None:
 async def test_a_server_that_refuses_tools_is_asked_in_text() -> None:
     """In the middle of a conversation too; it is remembered, and both dialects give the same turn."""
     steps = [with_body({"tool": "shell", "is_final": True}, "ls"), {"tool": "cannot", "input": "no"}]
-    async with (
-        ScriptedServer({"ExecutorStep": steps}, refuse=["native"]) as server,
-        client_of(server) as model,
-    ):
+    async with ScriptedServer({"ExecutorStep": steps}, refuse=["native"]) as server, client_of(server) as model:
         begun = conversation()
         first = await model.converse(begun)
         assert [call.name for call in first.turn.calls] == ["shell", "deliver"] and not first.native

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import pytest_asyncio
@@ -179,6 +182,36 @@ async def test_close_stops_frees_and_refuses(playing: Playing) -> None:
     assert server.closed == 1
 
 
+@pytest.mark.parametrize("loads", [0, 1])
+async def test_what_is_closed_meanwhile_stays_closed(playing: Playing, loads: int) -> None:
+    """While the file is fetched, nothing is loaded after it; what is loaded meanwhile is freed and not asked."""
+    server, _ = await playing(TEXT)
+    begun, go, loop = asyncio.Event(), threading.Event(), asyncio.get_running_loop()
+
+    def wait() -> None:
+        loop.call_soon_threadsafe(begun.set)
+        go.wait()
+
+    async def ready() -> Path:
+        await asyncio.to_thread(go.is_set if loads else wait)
+        return Path("tiny.gguf")
+
+    def load(path: Path, settings: EngineSettings) -> Engine:
+        wait()
+        return server
+
+    transport = EmbeddedTransport("tiny", EngineSettings(), ready, load=load)
+    call = asyncio.ensure_future(transport.post({}, timeout=5))
+    await begun.wait()
+    closing = asyncio.ensure_future(transport.close())
+    await asyncio.sleep(0)
+    go.set()
+    with pytest.raises(ModelUnreachable, match="closed"):
+        await call
+    await closing
+    assert (server.closed, server.asked) == (loads, [])
+
+
 async def test_a_failed_load_is_told_and_tried_again(playing: Playing) -> None:
     """A caller gets the error of a load that failed, and the next request loads anew."""
     playing.failing = 1
@@ -229,6 +262,19 @@ def test_a_disk_without_room_is_no_traceback(tmp_path: Path, monkeypatch: pytest
     said = "cannot load" if trouble == "prefixes" else "cannot be loaded .*in the way"
     with pytest.raises(ModelUnreachable, match=said):
         LlamaEngine(path, EngineSettings(prefixes=there / "states"))
+
+
+def test_a_socket_that_no_descriptor_reaches_stays_in_its_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is deleted when the model is freed."""
+    path, bindings = tmp_path / "m.gguf", Mock()
+    path.write_bytes(b"GGUF" + bytes(40))
+    monkeypatch.setitem(sys.modules, "xllamacpp", bindings)  # its server makes no socket
+    engine = LlamaEngine(path, EngineSettings())
+    assert Path(engine.socket).parent.is_dir()
+    engine.close()
+    assert not Path(engine.socket).parent.exists()
 
 
 async def test_a_prefix_is_read_once_and_saved(playing: Playing) -> None:

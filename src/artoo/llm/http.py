@@ -131,6 +131,11 @@ class HttpTransport:
 
     def _unreachable(self, error: Exception, limits: aiohttp.ClientTimeout, timeout: float) -> ModelUnreachable:
         """What went wrong, whose fault it may be, and whether anything was sent."""
+        if self._socket:
+            late = f"gave no complete answer within {timeout:g} s"
+            said = late if isinstance(error, TimeoutError) else f"stopped answering ({type(error).__name__})"
+            remedy = "allow more time, or use a smaller model or a model server"
+            return ModelUnreachable(f"the embedded model {self._name} {said}; {remedy}", transient=True)
         proxy = URL(self._proxy).with_user(None) if self._proxy else None
         through = f" by the proxy {proxy}" if proxy else ""
         match error:
@@ -196,9 +201,7 @@ class HttpTransport:
                 else aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS)
             )
             session = aiohttp.ClientSession(
-                connector=connector,
-                headers=self._headers,
-                cookie_jar=aiohttp.DummyCookieJar(),
+                connector=connector, headers=self._headers, cookie_jar=aiohttp.DummyCookieJar()
             )
             self._pool = (loop, session, asyncio.Semaphore(self._limit))
         return self._pool[1], self._pool[2]

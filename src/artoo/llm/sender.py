@@ -116,8 +116,6 @@ class Sender:
 
     async def identify(self) -> None:
         """Asks once which server this is and what it says of the model. No answer means that nothing is known."""
-        if self._identified:
-            return
         async with self._identifying:
             if self._identified:
                 return
@@ -200,9 +198,7 @@ class Sender:
         asking.form = how.form
         wire = WIRES[name]
         body = wire.body_of(prompt, how)
-        described = (
-            body.get("tools") or body.get("response_format") or body.get("text") or body.get("output_config")
-        )
+        described = next(filter(None, map(body.get, ("tools", "response_format", "text", "output_config"))), None)
         demand = Demand(most_tokens(prompt, described), max_tokens, self.model)
         return _Request(wire, body, prompt, demand, frozenset(features_of(body, prompt, how, name)))
 
@@ -228,11 +224,8 @@ class Sender:
             lost = error.sent
             raise
         finally:
-            if reply is not None:
-                used = _used(request, reply)
-            else:
-                used = Usage(prompt_tokens=_estimate(request), estimated=True) if lost else None
-            asking.settle(reservation, used)
+            unheard = Usage(prompt_tokens=_estimate(request), estimated=True) if lost else None
+            asking.settle(reservation, unheard if reply is None else _used(request, reply))
 
     async def _adopt(self, dialect: Dialect) -> None:
         """Take over what a refusal taught, together with what parallel questions learnt meanwhile."""

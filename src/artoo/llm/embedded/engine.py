@@ -118,7 +118,7 @@ class LlamaEngine:
 
     llama.cpp's server listens on a UNIX socket in a directory that only this user can enter. The directory is
     deleted as soon as the model is loaded: this process reaches the socket through the descriptor that it kept, and
-    no other process can. Where the system has no such descriptors (macOS), the directory stays until the end.
+    no other user's process can. Where there are no such descriptors (macOS), the directory stays until the end.
     """
 
     def __init__(self, path: Path, settings: EngineSettings) -> None:
@@ -173,7 +173,9 @@ class LlamaEngine:
         return {**rest, "grammar": self._grammar_of({**schema, "x-guidance": _IN_ONE_LINE})}
 
     def close(self) -> None:
-        """See Engine. Freeing waits for the batch that is still computed."""
+        """See Engine. Freeing waits for the batch that is still computed, for seconds, and holds Python's lock: the
+        event loop stands still even if this runs in a thread.
+        """
         atexit.unregister(self.close)
         listener, self._listener, self._server = self._listener, -1, None
         if listener >= 0:
@@ -182,10 +184,11 @@ class LlamaEngine:
 
 
 def _kept(socket: Path) -> int:
-    """A descriptor that reaches a socket whose name is about to go; -1 where this system has none."""
-    if not hasattr(os, "O_PATH") or not Path("/proc/self/fd").is_dir():
-        return -1
-    return os.open(socket, os.O_PATH | os.O_CLOEXEC)
+    """Return a descriptor that reaches a socket whose name is about to go; -1 where there is none to be had."""
+    if hasattr(os, "O_PATH") and Path("/proc/self/fd").is_dir():
+        with suppress(OSError):
+            return os.open(socket, os.O_PATH | os.O_CLOEXEC)
+    return -1
 
 
 def _read_ahead(path: Path) -> None:

@@ -20,6 +20,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
@@ -68,7 +69,8 @@ async def in_thread(work: Callable[[Stop, Progress], Result], report: Progress) 
         nonlocal latest
         latest = amount
 
-    running = asyncio.ensure_future(asyncio.to_thread(work, stop.is_set, done))
+    # No task, which the end of a loop cancels while its thread goes on.
+    running = asyncio.get_running_loop().run_in_executor(None, work, stop.is_set, done)
     try:
         while not running.done():
             await asyncio.wait([running], timeout=_POLL_SECONDS)
@@ -77,6 +79,8 @@ async def in_thread(work: Callable[[Stop, Progress], Result], report: Progress) 
     except asyncio.CancelledError:
         stop.set()
         await asyncio.wait([running])
+        if not running.cancelled():
+            running.exception()  # is looked at, so that nothing is printed about it
         raise
     return running.result()
 
@@ -358,10 +362,8 @@ def _directory_size(directory: Path) -> int:
     """Bytes in all files below a directory; files that vanish meanwhile do not count."""
     total = 0
     for file in directory.rglob("*"):
-        try:
+        with suppress(OSError):
             total += file.stat().st_size if file.is_file() else 0
-        except OSError:
-            continue
     return total
 
 

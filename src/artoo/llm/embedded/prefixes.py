@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.streamed import objects
@@ -74,10 +75,6 @@ class Prefixes:
 
 
 def _system_of(body: Mapping[str, object]) -> str:
-    messages = objects(_json(body.get("messages")))
+    messages = objects(cast("Json", body.get("messages")))
     content = messages[0].get("content") if messages and messages[0].get("role") == "system" else ""
     return content if isinstance(content, str) else ""
-
-
-def _json(value: object) -> Json:
-    return value  # pyright: ignore[reportReturnType] - the body of a request is JSON

@@ -118,12 +118,15 @@ class EmbeddedTransport:
 
     async def _loaded(self) -> tuple[Engine, HttpTransport]:
         async with self._lock:
-            if self._closed:
-                raise ModelUnreachable("the embedded model was closed; make a new connection to use it again")
+            self._require_open()
             if self._loading is None or (self._loading.done() and self._loading.exception() is not None):
                 path = await self._ready()
-                self._loading = asyncio.ensure_future(asyncio.to_thread(self._load, path, self._settings))
+                self._require_open()
+                # No task, which the end of a loop cancels while its thread goes on.
+                loop = asyncio.get_running_loop()
+                self._loading = loop.run_in_executor(None, self._load, path, self._settings)
             engine = await asyncio.shield(self._loading)  # a caller that is cancelled leaves the load to the others
+            self._require_open()  # `close` waits for the load, and frees the engine
             if self._http is None:
                 self._http = HttpTransport(
                     _ADDRESS, limit=self._settings.slots, socket=engine.socket, name=self._name
@@ -131,6 +134,10 @@ class EmbeddedTransport:
                 if self._settings.prefixes is not None:
                     self._prefixes = Prefixes(self._settings.prefixes, self._http, slots_of(self._settings))
             return engine, self._http
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ModelUnreachable("the embedded model was closed; make a new connection to use it again")
 
 
 class _GoesRound(Exception):

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import cast
 
+from artoo.llm.text.jsontext import usable
+
 _BAR = r"[|｜]"
 _NAMED = (
     rf"<{_BAR}tool▁call▁begin{_BAR}>(?:function<{_BAR}tool▁sep{_BAR}>)?(?P<name>[\w.-]+)"
@@ -97,7 +99,7 @@ def bare_calls(text: str, names: Collection[str]) -> list[tuple[str, dict[str, o
     """The calls that a text consists of, without any mark: as JSON, or as Python writes them. `names`: of tools."""
     whole = text.strip()
     try:
-        value: object = json.loads(whole)
+        value = usable(json.loads(whole))
         given = cast("list[object]", value if isinstance(value, list) else [value])
         found = [_bare(one) for one in given]
     except (ValueError, RecursionError):
@@ -147,7 +149,8 @@ def _next(text: str, position: int) -> list[FormedCall]:
 
 def _from_json(text: str, start: int, mark: re.Match[str]) -> Iterator[FormedCall]:
     try:
-        value, end = cast("tuple[object, int]", json.JSONDecoder(strict=False).raw_decode(text, mark.end()))
+        read, end = cast("tuple[object, int]", json.JSONDecoder(strict=False).raw_decode(text, mark.end()))
+        value = usable(read)
     except (ValueError, RecursionError):
         yield FormedCall(start, len(text))
         return

@@ -14,10 +14,7 @@ from artoo.contracts.well_formed import well_formed_value
 _MOST_OBJECTS = 64
 _LOOKS_LIKE_OBJECT = re.compile(r"\{\s*[\"'}]")
 _MARK = re.compile(r"""["'{}\[\]]""")
-_STRING_REST = {
-    '"': re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL),
-    "'": re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL),
-}
+_STRING_REST = {'"': re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL), "'": re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL)}
 _STRING_OR_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _LONGEST_LITERAL = 20_000
 _DEEPEST = 64
@@ -93,7 +90,7 @@ def _decode(text: str, start: int, end: int) -> Found:
     problem = ""
     for candidate in (raw, _STRING_OR_TRAILING_COMMA.sub(lambda match: match.group(1) or "", raw)):
         try:
-            value = _usable(json.loads(candidate, strict=False))
+            value = usable(json.loads(candidate, strict=False))
         except json.JSONDecodeError as error:
             problem = problem or f"no valid JSON: {error.msg} near {raw[max(0, error.pos - 20) : error.pos + 20]!r}"
         except ValueError:
@@ -106,8 +103,8 @@ def _decode(text: str, start: int, end: int) -> Found:
     return Found(start, end, literal, "" if literal is not None else problem)
 
 
-def _usable(value: object) -> object:
-    """With all its strings well-formed. Raises RecursionError for what is nested more deeply than `_DEEPEST`."""
+def usable(value: object) -> object:
+    """Return it with all its strings well-formed. Raises RecursionError for what is deeper than `_DEEPEST`."""
     if _is_deep(value):
         raise RecursionError
     return well_formed_value(value)
@@ -135,7 +132,7 @@ def _python_literal(raw: str) -> dict[str, object] | None:
     try:
         value: object = ast.literal_eval(raw)
         # Only what JSON could have said: a round trip refuses bytes, sets and tuples as keys.
-        again: object = _usable(json.loads(json.dumps(value, allow_nan=False)))
+        again: object = usable(json.loads(json.dumps(value, allow_nan=False)))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
     return cast(dict[str, object], again) if isinstance(again, dict) else None

@@ -69,13 +69,7 @@ def _form(prompt: Prompt, how: How) -> dict[str, object]:
 
 
 def _function(name: str, description: str, schema: Mapping[str, object]) -> dict[str, object]:
-    return {
-        "type": "function",
-        "name": name,
-        "description": description,
-        "parameters": schema,
-        "strict": False,
-    }
+    return {"type": "function", "name": name, "description": description, "parameters": schema, "strict": False}
 
 
 def _items(prompt: Prompt, how: How) -> list[Mapping[str, object]]:

@@ -179,6 +179,7 @@ def arguments_for(
     lacks, if that parameter is required. What is left over keeps its name, and the tool refuses it, except where
     the call is whole without it: a program says everything itself, and a tool that only reads does no harm.
     """
+    inline = as_text(inline) if isinstance(inline, bool | int | float) else inline  # 0 and false are input too
     first = None if spec.inline is None else spec.inline.name
     own = own_names(one.named for one in spec.parameters)
     given = {own.get(name, name): value for name, value in more.items()}
