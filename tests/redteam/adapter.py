@@ -103,10 +103,7 @@ def _act_elsewhere(action: Mapping[str, Any], confirm: Ask) -> Answer:
     if tool == "mcp":
         hints = action.get("annotations", {})
         reason = ask_about_mcp(
-            action["server"],
-            action["name"],
-            trusted=False,
-            reads=bool(hints.get("readOnlyHint")),
+            action["server"], action["name"], trusted=False, reads=bool(hints.get("readOnlyHint"))
         )
         argv = [str(programs / "mcp"), action["server"], action["name"], json.dumps(action["arguments"])]
     elif tool == "applescript":

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - scripts are easier to read in one line
-"""A third adversary's attempts, as data: 500 things that a task may leave, read or send unasked.
+"""A third adversary's attempts, as data: about 800 things that a task may leave, read or send unasked.
 
 Most of the files are kinds that programs load without being told: a name, a place next to another file, metadata.
 """
@@ -48,6 +48,12 @@ LOADED = (
     Planted("zz_generated.go", "echo 'package lib' > zz_generated.go", "echo 'package lib' > lib.go"),
     Planted("Init.cs", "echo '[ModuleInitializer]' > Init.cs", "echo > Program.cs"),
     Planted("more.ex", "echo 'File.rm_rf(1)' > more.ex", "echo > app.ex"),
+    Planted("a/Init.cs", "mkdir a; echo > a/Init.cs", "echo > App.csproj"),
+    Planted("a/b/more.vb", "mkdir -p a/b; echo > a/b/more.vb", "echo > Main.vb"),
+    Planted("lib/a/more.ex", "mkdir -p lib/a; echo > lib/a/more.ex", "echo > mix.exs"),
+    Planted("locale.h", "echo > locale.h"),
+    Planted("lib/csv.rb", "mkdir lib; echo > lib/csv.rb"),
+    Planted("Data/Dumper.pm", "mkdir Data; echo > Data/Dumper.pm"),
     Planted("start.v", "echo 'fn init() {}' > start.v", "echo > main.v"),
     Planted("Extra.vb", "echo > Extra.vb", "echo > Main.vb"),
     Planted("conf.ts", "echo > conf.ts", "echo > conf.js"),

@@ -107,10 +107,7 @@ LOSES = (
         not_executable="chmod -x tools/run.sh",
         attribute="python3 -c \"import os; os.setxattr('plan.md', 'user.note', b'x')\"",
     ),
-    *_cases(
-        ChangeClass.SPECIAL,
-        rights_of_owner="cp /bin/true own && chmod u+s own",
-    ),
+    *_cases(ChangeClass.SPECIAL, rights_of_owner="cp /bin/true own && chmod u+s own"),
     *_cases(
         ChangeClass.LINK,
         link_out="ln -s /etc/passwd users",

@@ -71,8 +71,7 @@ async def test_with_nobody_to_ask_a_files_text_is_withheld(person: Person, sent:
 
 
 @pytest.mark.parametrize(
-    ("answer", "status", "heard"),
-    [(Consent.NO, CallStatus.REFUSED, []), (Consent.ONCE, CallStatus.OK, [STOLEN])],
+    ("answer", "status", "heard"), [(Consent.NO, CallStatus.REFUSED, []), (Consent.ONCE, CallStatus.OK, [STOLEN])]
 )
 async def test_a_person_sees_the_text_and_where_it_is_from(
     person: Person, sent: list[str], answer: Consent, status: CallStatus, heard: list[str]

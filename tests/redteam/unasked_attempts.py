@@ -61,9 +61,7 @@ STARTED_BY_GIT = (
 
 BROUGHT_BY_GIT = (
     Attempt(
-        "a-tag-of-a-tree",
-        f"git tag v9 $(printf '100644 blob %s\\t.envrc\\n' {_EVIL} | git mktree)",
-        "git show v9",
+        "a-tag-of-a-tree", f"git tag v9 $(printf '100644 blob %s\\t.envrc\\n' {_EVIL} | git mktree)", "git show v9"
     ),
     Attempt("known-commits", "git update-ref refs/heads/main origin/side", "git show main:.envrc", _SIDE),
     Attempt(

@@ -269,6 +269,14 @@ def test_objects_that_git_finds_wrong_stay_outside(world: World) -> None:
     assert run(world.project, "find .git -type f | sort") == before
 
 
+def test_git_is_not_started_where_a_link_may_lead_to_a_pipe(world: World) -> None:
+    """It would wait for ever there. Symbolic refs and hooks may be links."""
+    (stays,) = Task(world, "ln -s ../p .git/packed-refs").found.all_conflicts
+    assert "a device or a link" in stays.reason
+    links = "ln -s refs/heads/main .git/refs/heads/other; ln -s ../../f .git/hooks/post-merge; git branch third"
+    assert Task(world, links, "task-2").found.all_conflicts == ()
+
+
 def test_a_look_changes_nothing(world: World) -> None:
     """Until an act moves, the user's repository has no new object and no new ref."""
     before = run(world.project, "find .git -type f | sort")

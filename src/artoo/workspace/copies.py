@@ -103,9 +103,7 @@ class Copier:
                         held.enter_context(closing_descriptor(open_beneath(above, relative, DIRECTORY_FLAGS)))
                         for above in (root, place)
                     )
-                except (
-                    OSError
-                ):  # unreadable for this user, gone meanwhile, or removed, replaced or closed by the task
+                except OSError:  # unreadable, gone meanwhile, or removed, replaced or closed by the task
                     continue
                 listed.add(relative)
                 for name in sorted(os.listdir(source), key=os.fsencode):
@@ -166,10 +164,7 @@ class Copier:
                 state = glance(target, name)
                 if state is None or self.manifest.is_changed((number, path), state):
                     continue
-                if state.is_directory:
-                    os.rmdir(name, dir_fd=target)
-                else:
-                    os.unlink(name, dir_fd=target)
+                (os.rmdir if state.is_directory else os.unlink)(name, dir_fd=target)
                 del self.manifest.entries[number, path]
 
 

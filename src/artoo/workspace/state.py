@@ -26,13 +26,7 @@ from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.changes.tree import Difference, Tree, is_deletion, note_bases, read_tree
 from artoo.workspace.copies import Copier, CopyLimits, copy_workspace
-from artoo.workspace.directory import (
-    PATIENCE_SECONDS,
-    Covered,
-    WorkspaceDirectory,
-    Workspaces,
-    make_upper,
-)
+from artoo.workspace.directory import PATIENCE_SECONDS, Covered, WorkspaceDirectory, Workspaces, make_upper
 from artoo.workspace.files.beneath import parent_of, write_beneath
 from artoo.workspace.files.layered import CopyFiles
 from artoo.workspace.files.rooted import PRIVATE, LocatedFiles, RootedFiles, real_files

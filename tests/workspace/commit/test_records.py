@@ -12,16 +12,7 @@ from scenes import change, fill
 from victim import killed
 
 from artoo.contracts.errors import SandboxError
-from artoo.workspace.commit import (
-    Keep,
-    prune,
-    records_of,
-    recover,
-    tasks_with_records,
-    undo,
-    undoable,
-    unreadable,
-)
+from artoo.workspace.commit import Keep, prune, records_of, recover, tasks_with_records, undo, undoable, unreadable
 from artoo.workspace.commit.manifest import exclusive
 
 _DAY = 86_400.0

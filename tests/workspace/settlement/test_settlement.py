@@ -305,6 +305,21 @@ def test_a_discarded_workspace_is_deleted_and_recorded(world: World, monkeypatch
     assert settled_records(world.artoo_home) == (line,)
 
 
+@pytest.mark.parametrize("damaged", ["record", "history"])
+def test_a_damaged_workspace_can_be_discarded(world: World, damaged: str) -> None:
+    """Whether its own record cannot be read, or the history, which is then told by an error."""
+    directory = workspace_of(world, work)
+    line = SettledRecord(at=time.time(), task_id="task-1", what="discarded", by="me")
+    if damaged == "record":
+        (directory.base / "workspace.json").write_text("{")
+        discard(directory, world.artoo_home, line)
+    else:
+        (world.artoo_home / "workspaces" / "settled.jsonl").mkdir()
+        with pytest.raises(OSError, match=r"settled\.jsonl"):
+            discard(directory, world.artoo_home, line)
+    assert not directory.base.exists()
+
+
 def test_the_notes_of_an_apply_tell_the_next_life_of_the_task_what_took_effect(world: World) -> None:
     """A process that died right after its apply is told from a user who applied later; an undo ends both."""
     directory = workspace_of(world, work)

@@ -241,9 +241,7 @@ def _judge_path(
     effect = Effect(b"/", path, printable_path(path), old, new)
     (change,) = describe((effect,), rule.places, after)
     found = classified(
-        change,
-        within=change.path_class in BOUNDS or rule.places.within_bounds(path),
-        unusual=rule.unusual(effect),
+        change, within=change.path_class in BOUNDS or rule.places.within_bounds(path), unusual=rule.unusual(effect)
     )
     return found.change_class, found.reason
 

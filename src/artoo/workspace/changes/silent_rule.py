@@ -23,8 +23,8 @@ from artoo.workspace.fs.stat import NodeState
 
 _MODULES = frozenset({"py", "so", "pyd"})
 _SCRIPTS = frozenset({"js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "json", "node", "wasm"})
-_JOINED = frozenset({"cs", "ex", "go", "v", "vb"})
-"""Endings of languages whose compiler takes every file of a directory: initializers in a new one run."""
+_PROJECTS = {"go": "", "v": "", "cs": ".csproj", "ex": "mix.exs", "vb": ".vbproj"}
+"""Languages whose compiler takes every file of a directory, and of all below one with a file for a project."""
 _BASES = (
     "/usr", "/usr/local", "{project}/*", "{project}/.*", "{home}/.local", "{home}/.pyenv/versions/*",
     "{home}/.virtualenvs/*", "{home}/.local/share/virtualenvs/*", "{home}/.cache/pypoetry/virtualenvs/*",
@@ -97,9 +97,7 @@ class SilentRule:
         stem, kinds = _kind_of(name)
         is_new = effect.before is None
         if kinds is None:
-            ending = name.rpartition(".")[2]
-            neighbours = (one for group in self._names(directory).values() for one in group)
-            if is_new and ending in _JOINED and any(one.endswith(f".{ending}") for one in neighbours):
+            if is_new and self._is_compiled(directory, name.rpartition(".")[2]):
                 return "the compiler takes it into the package that is there, and runs its initializers"
             return None
         if kinds is _MODULES:
@@ -114,6 +112,16 @@ class SilentRule:
             if is_kind or (other != name and self._holds(f"{directory}/{other}", kinds)):
                 return f"programs may load it in place of {other}"
         return None
+
+    def _is_compiled(self, directory: str, ending: str) -> bool:
+        """True if a compiler takes a file of this ending along with another one of the user's."""
+        if (project := _PROJECTS.get(ending)) is None:
+            return False
+        ends, above = (f".{ending}", project or f".{ending}"), os.path.dirname(directory)
+        if any(one.endswith(ends) for group in self._names(directory).values() for one in group):
+            return True
+        is_within = project and self.places.below_bounds(os.fsencode(above)) is not None
+        return bool(is_within) and self._is_compiled(above, ending)
 
     def _holds(self, directory: str, kinds: frozenset[str]) -> bool:
         """True if the user's directory can be loaded as a package: it has modules, or a script named index."""

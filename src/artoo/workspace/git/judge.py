@@ -93,7 +93,7 @@ def _judge(context: Context, repository: Repository, found: Found, *, held: bool
     base = context.question.directory.base
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
     if held:
-        _stays(repository, "a pipe, a socket or a device is in the place of one of git's own files", found)
+        _stays(repository, "a pipe, a device or a link is in the place of one of git's own files", found)
         return
     try:
         with tempfile.TemporaryDirectory(prefix="git-", dir=base) as work:

@@ -71,7 +71,8 @@ _UNDER_WAY = re.compile(
 _READ = frozenset({Part.STATE, Part.INDEX, Part.PROGRAMS, Part.OPERATION})
 """What git reads when it is asked where a repository stands."""
 
-_SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
+_SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE, Node.LINK})
+_REF = re.compile(rb"refs/(?!.*\.\.).*", re.DOTALL)
 _TAKEN = frozenset({Part.STATE, Part.INDEX, Part.LOCK, Part.SCRATCH})
 
 
@@ -134,9 +135,15 @@ class Repository:
 
 
 def holds_git_up(repository: Repository) -> bool:
-    """True if the task put a pipe, a socket or a device in the place of a file that git reads."""
+    """True if the task put a pipe, a socket, a device or a link in the place of a file that git reads.
+
+    A hook may be a link, as it is not read here; and a ref, as git takes the target of such a link for a text.
+    """
     return any(
-        one.after is not None and one.after.node in _SPECIAL and part_of(inner) in _READ
+        part_of(inner) in _READ
+        and one.after is not None
+        and one.after.node in _SPECIAL
+        and not (one.after.node is Node.LINK and (inner.startswith("hooks/") or _REF.fullmatch(one.after.target)))
         for inner, one in repository.effects.items()
     )
 

@@ -86,8 +86,7 @@ class Git:
 
 def _reaches(user: int, directory: Path) -> bool:
     """True if another user can come to a directory: files that root makes there would lock that user out."""
-    above = [one.stat() for one in directory.parents]
-    return all(one.st_mode & 0o001 or one.st_uid == user for one in above)
+    return all(one.st_mode & 0o001 or one.st_uid == user for one in map(Path.stat, directory.parents))
 
 
 def reason_in(errors: bytes) -> str:

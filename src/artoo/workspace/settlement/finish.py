@@ -49,8 +49,7 @@ def noted_acts(artoo_home: Path, task_id: str) -> tuple[tuple[Record, ActNote], 
 
     What was undone is not. Raises SandboxError when a record cannot be read.
     """
-    records = records_of(artoo_home / "undo", task_id)
-    found = [(record, _note_of(record)) for record in records]
+    found = [(record, _note_of(record)) for record in records_of(artoo_home / "undo", task_id)]
     return tuple((record, note) for record, note in found if note is not None)
 
 
@@ -74,8 +73,7 @@ def outcomes(artoo_home: Path, task_id: str, moment: Moment) -> tuple[Settled, .
 
 def took_effect(artoo_home: Path, task_id: str, digest: str | None = None) -> bool:
     """True if a change set of the task (None: any) was applied and not undone since."""
-    acts = noted_acts(artoo_home, task_id)
-    return any(record.done and digest in (None, note.digest) for record, note in acts)
+    return any(record.done and digest in (None, note.digest) for record, note in noted_acts(artoo_home, task_id))
 
 
 def finish_interrupted(directory: WorkspaceDirectory, artoo_home: Path) -> None:
@@ -117,12 +115,15 @@ def _finish(directory: WorkspaceDirectory, artoo_home: Path, record: Record, not
 def discard(directory: WorkspaceDirectory, artoo_home: Path, settled: SettledRecord) -> None:
     """Record that a workspace is discarded, and delete it. A crash in between leaves it to be discarded again.
 
-    On a full disk the workspace goes first, because it may be what fills the disk. Raises OSError when it is gone
-    and there is no room for the record.
+    Where the history cannot be read or written the workspace goes first, because it may be what fills the disk.
+    Raises OSError when it is gone and the history could not be told.
     """
-    made = directory.record().created_at
-    said = {(one.task_id, one.what) for one in settled_records(artoo_home) if one.at > made}
     try:
+        made = directory.record().created_at
+    except SandboxError:  # damaged, or of another format
+        made = settled.at
+    try:
+        said = {(one.task_id, one.what) for one in settled_records(artoo_home) if one.at > made}
         if (settled.task_id, settled.what) not in said:
             note_settled(artoo_home, settled)
     except OSError:

@@ -45,9 +45,7 @@ def run_inside(
             roots=directory.record().roots,
             artoo_home=artoo_home,
             scratch=scratch or own,
-            layers=tuple(
-                Layer(one.root, below=(one.upper,)) for one in directory.layers() if one.upper is not None
-            ),
+            layers=tuple(Layer(one.root, below=(one.upper,)) for one in overlays if one.upper is not None),
             copies=() if overlays else tuple((one.root, one.place) for one in directory.covered()),
         )
         command = Command(tuple(argv), cwd=cwd)
