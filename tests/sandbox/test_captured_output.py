@@ -20,10 +20,7 @@ def _follow(output: Output, script: str, *, terminal: bool = False) -> subproces
     out = pty.openpty() if terminal else os.pipe()
     err = os.pipe()
     process = subprocess.Popen(
-        ("sh", "-c", script),
-        stdin=subprocess.DEVNULL,
-        stdout=out[1],
-        stderr=out[1] if terminal else err[1],
+        ("sh", "-c", script), stdin=subprocess.DEVNULL, stdout=out[1], stderr=out[1] if terminal else err[1]
     )
     os.close(out[1])
     os.close(err[1])

@@ -235,5 +235,5 @@ async def test_a_home_that_no_overlay_covers_is_closed_too(world: World) -> None
 
 
 def test_all_of_this_holds_for_a_plain_user() -> None:
-    """These tests again, as a user without any rights."""
+    """Some of these tests again, as a user without any rights."""
     as_plain_user(Path(__file__), only="nothing_hidden or links_and_detours")

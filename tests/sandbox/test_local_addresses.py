@@ -33,13 +33,7 @@ ip route add blackhole 10.10.0.0/24
 
 @pytest.mark.parametrize(
     ("address", "own"),
-    [
-        ("127.0.0.1", True),
-        ("127.8.9.10", True),
-        ("::1", True),
-        ("198.51.100.1", False),
-        ("2001:db8::1", False),
-    ],
+    [("127.0.0.1", True), ("127.8.9.10", True), ("::1", True), ("198.51.100.1", False), ("2001:db8::1", False)],
 )
 def test_what_the_kernel_says(address: str, own: bool) -> None:
     """Loopback is this machine's; addresses for documentation are not."""

@@ -190,5 +190,5 @@ def _python(code: str) -> tuple[str, ...]:
 
 
 def test_all_of_this_holds_for_a_plain_user() -> None:
-    """Limits need no rights."""
+    """Some of these tests again: limits need no rights."""
     as_plain_user(Path(__file__), only="hides or no_place or full_workspace or memory")

@@ -293,5 +293,5 @@ async def test_a_package_is_downloaded(commands: Commands, tmp_path: Path) -> No
 
 @pytest.mark.timeout(180)
 def test_all_of_this_holds_for_a_plain_user() -> None:
-    """The network needs no rights."""
+    """Some of these tests again, as a user without any rights."""
     as_plain_user(Path(__file__), only="past_the_proxy or permitted_host")

@@ -131,5 +131,5 @@ async def test_a_command_inherits_nothing(world: World) -> None:
 
 
 def test_all_of_this_holds_for_a_plain_user() -> None:
-    """These tests again, as a user without any rights."""
+    """Some of these tests again, as a user without any rights."""
     as_plain_user(Path(__file__), only="no_way or signals")

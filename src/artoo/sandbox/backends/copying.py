@@ -67,8 +67,8 @@ class CopyBackend:
     async def open(self, layout: Layout) -> CopySandbox:
         """Start a sandbox. Raises SandboxError."""
         prefix: list[str] = []
-        launch, sandbox = partial(self._launch, layout, prefix), partial(CopySandbox, self.name, prefix, layout)
-        return await opened(layout, _written(layout), launch, sandbox)
+        start, sandbox = partial(self._launch, layout, prefix), partial(CopySandbox, self.name, prefix, layout)
+        return await opened(layout, _written(layout), start, sandbox)
 
     def _launch(self, layout: Layout, prefix: list[str], group: Group | None) -> Launched:
         """Start the supervisor. `prefix` takes the words that confine a program (seatbelt). Blocking."""

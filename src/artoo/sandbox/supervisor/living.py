@@ -68,8 +68,8 @@ def launch(
 ) -> tuple[subprocess.Popen[bytes], socket.socket, int]:
     """Start a supervisor; return it, artoo's side of its socket, and the file with its complaints. Blocking.
 
-    Each of `files` is an option that names its descriptor. `within` returns the words of a program that starts the
-    supervisor (bubblewrap), by these descriptors.
+    Each of `files` but `seccomp` is an option that names its descriptor. `within` returns the words of a program
+    that starts the supervisor (bubblewrap), by these descriptors.
     """
     # macOS has no packets with borders on a connected stream.
     kind = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
@@ -78,7 +78,7 @@ def launch(
         opened.callback(theirs.close)
         given = {name: opened.enter_context(file_of(data)).fileno() for name, data in files.items()}
         program = opened.enter_context(program_file(modules)).fileno()
-        named = (f"{name}={number}" for name, number in given.items())
+        named = (f"{name}={number}" for name, number in given.items() if name != "seccomp")
         argv = (*within(given), *python_running(program, str(theirs.fileno()), *options, *named))
         complaints = opened.enter_context(file_of(b"")).fileno()
         process = subprocess.Popen(
