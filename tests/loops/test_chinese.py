@@ -56,13 +56,7 @@ REQUESTS = [
         "created out.txt (6 bytes, lines: 1)",
     ),
     Asked("数据.txt 里写了什么", "数据_txt_里写", (read("数据.txt"),), "甲\n乙\n丙"),
-    Asked(
-        "Count the lines of 数据.txt",
-        "count_the_lines",
-        (shell("wc -l 数据.txt"),),
-        "3 数据.txt",
-        "en",
-    ),
+    Asked("Count the lines of 数据.txt", "count_the_lines", (shell("wc -l 数据.txt"),), "3 数据.txt", "en"),
     Asked(
         "帮我看看 src/main.py 里面有几个 function",
         "帮我_看看_src",

@@ -160,10 +160,7 @@ async def test_a_long_attempt_that_comes_no_closer_is_directed(world: World) -> 
     """Samples every eight turns: the first is the baseline, the second finds a plateau and tells the executor."""
     steps = [shell(f"echo looked at {number}", final=False) for number in range(17)]
     part = subtask("make done.txt", exists("done.txt"))
-    script = {
-        "Plan": plan(part),
-        "ExecutorStep": [*steps, shell("echo > done.txt")],
-    }
+    script = {"Plan": plan(part), "ExecutorStep": [*steps, shell("echo > done.txt")]}
     ended = await world.play("Make done.txt.", script)  # pyright: ignore[reportArgumentType]
     first, second = ended.all(SampleMeasured)
     assert (first.turn, first.directive, first.loss.D) == (8, None, 1.0)

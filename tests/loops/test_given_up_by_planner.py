@@ -66,10 +66,7 @@ async def test_a_reply_about_what_no_call_has_shown_is_still_refused(world: Worl
 
 async def test_a_reply_where_checks_decide_everything_is_held_to_the_request(world: World) -> None:
     """No check reads what it says: the request itself stands open."""
-    script = {
-        "Plan": [plan(subtask("say it", matches("^42$"))), reply("42")],
-        "ExecutorStep": shell("echo 41"),
-    }
+    script = {"Plan": [plan(subtask("say it", matches("^42$"))), reply("42")], "ExecutorStep": shell("echo 41")}
     ended = await world.play("Say it.", script, config=world.config(control={"max_retries": 0}))
     assert (ended.directive, ended.result.open) == ("success", ("Say it.",))
 

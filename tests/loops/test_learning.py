@@ -81,11 +81,7 @@ def planner_by_the_prompt(asked: Asked) -> Scripted:
 async def play(world: World, name: str, clock: Travelling, *, memory: bool = True) -> Ended:
     """One task: look something up."""
     return await world.play(
-        f"Look up {name}",
-        planner_by_the_prompt,
-        tools=TOOLS,
-        clock=clock,
-        options=world.options(memory=memory),
+        f"Look up {name}", planner_by_the_prompt, tools=TOOLS, clock=clock, options=world.options(memory=memory)
     )
 
 

@@ -49,10 +49,7 @@ async def test_a_part_sees_the_files_of_a_part_beside_it(world: World) -> None:
 
 async def test_what_a_part_did_before_the_task_stopped_stays_in_the_workspace(world: World) -> None:
     """A part has ended, its sibling has not, and the user leaves: its outcome is told."""
-    steps = Each.of(
-        write=shell("echo made > a.txt; echo it is made"),
-        wait=replace(shell("true"), delay=20.0),
-    )
+    steps = Each.of(write=shell("echo made > a.txt; echo it is made"), wait=replace(shell("true"), delay=20.0))
     parts = (subtask(intent, matches(r"it is")) for intent in ("write", "wait"))
     script: Script = {"Plan": plan(*parts, criteria=["all of it"]), "ExecutorStep": steps}
 

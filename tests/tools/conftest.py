@@ -40,10 +40,7 @@ def make_toolbox(places: Places, workspace: PlainWorkspace) -> MakeToolbox:
     """Builds a toolbox: `must_not`, `other`, and `tools` to use others than the built-in ones."""
 
     def make(
-        must_not: MustNot | None = None,
-        *,
-        other: Workspace | None = None,
-        tools: tuple[Tool, ...] | None = None,
+        must_not: MustNot | None = None, *, other: Workspace | None = None, tools: tuple[Tool, ...] | None = None
     ) -> SubTaskToolbox:
         if tools is None:
             tools = builtin_tools(Shared.of(other or workspace, Gate(), places))

@@ -117,9 +117,4 @@ async def test_a_staged_call_is_logged_before_it_changes_the_workspace(tmp_path:
     await box.call("write_file", {"path": "made.txt", "content": "x"}, said.ticket("s/2"))
     await box.call("edit_file", {"path": "made.txt", "old": "x", "new": "y"}, said.ticket("s/3"))
     await box.call("read_file", {"path": "made.txt"}, said.ticket("s/4"))
-    assert said.story == [
-        *("s/1 staged", "kept"),
-        *("s/2 staged", "kept"),
-        *("s/3 staged", "kept"),
-        "s/4 none",
-    ]
+    assert said.story == [*("s/1 staged", "kept"), *("s/2 staged", "kept"), *("s/3 staged", "kept"), "s/4 none"]

@@ -76,9 +76,7 @@ async def test_a_function_that_asks_nothing_asks_about_a_recipient_from_data() -
     assert call.dropped != ()
     [question] = person.asked
     assert question.source == "eve@evil.example.com: inbox"
-    assert [(act.verb, act.target) for act in question.acts] == [
-        ("recipient", "eve@evil.example.com"),
-    ]
+    assert [(act.verb, act.target) for act in question.acts] == [("recipient", "eve@evil.example.com")]
 
 
 BILL = (

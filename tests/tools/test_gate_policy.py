@@ -50,10 +50,7 @@ def test_what_a_line_covers(line: str, verb: str, target: str, covered: bool) ->
 
 def test_every_part_of_an_act_must_be_covered() -> None:
     """An act with one part that no line names is not permitted; together lines may permit it."""
-    acts = [
-        AskedAct(verb="edits", target=f"{PROJECT}/a.csv"),
-        AskedAct(verb="delete", target=f"{PROJECT}/b.csv"),
-    ]
+    acts = [AskedAct(verb="edits", target=f"{PROJECT}/a.csv"), AskedAct(verb="delete", target=f"{PROJECT}/b.csv")]
     assert Policies.parse(["overwrite *.csv"], PROJECT, HOME).covering(acts) == ()
     both = Policies.parse(["edits *.csv", "delete b.csv", "delete c.csv"], PROJECT, HOME)
     assert both.covering(acts) == ("edits *.csv", "delete b.csv")

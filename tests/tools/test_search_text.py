@@ -87,8 +87,7 @@ async def test_the_rest_of_a_long_file_is_told(tool: SearchText, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("pattern", "matches"),
-    [(r"API.KEY", 1), ("(?i)api_key", 1), ("^MODE", 1), ("f(x", 0), ("API_KEY=zz9[", 0)],
+    ("pattern", "matches"), [(r"API.KEY", 1), ("(?i)api_key", 1), ("^MODE", 1), ("f(x", 0), ("API_KEY=zz9[", 0)]
 )
 async def test_a_pattern_is_a_regular_expression_or_text(tool: SearchText, pattern: str, matches: int) -> None:
     """What is no regular expression is searched as it is, and the output says so."""

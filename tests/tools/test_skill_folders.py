@@ -10,14 +10,7 @@ import pytest
 from artoo.contracts.errors import ConfigurationError, ToolError
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.skill import ReadSkill, pieces
-from artoo.tools.context.skills import (
-    LARGEST,
-    LONGEST_TEXT,
-    MOST_FILES,
-    MOST_SKILLS,
-    read_skill,
-    skills_in,
-)
+from artoo.tools.context.skills import LARGEST, LONGEST_TEXT, MOST_FILES, MOST_SKILLS, read_skill, skills_in
 from artoo.workspace.files.rooted import real_files
 
 FILES = real_files()

@@ -14,12 +14,7 @@ from artoo.words.catalogue import in_language
 
 @pytest.mark.parametrize(
     ("kind", "names"),
-    [
-        ("change", ChangeClass),
-        ("consent", Consent),
-        ("board", BoardState),
-        ("directive", Directive),
-    ],
+    [("change", ChangeClass), ("consent", Consent), ("board", BoardState), ("directive", Directive)],
 )
 def test_whatever_code_can_name_has_a_chinese_word(kind: str, names: type[BoardState]) -> None:
     """Every value of the enumerations that pages show."""

@@ -14,10 +14,7 @@ from artoo.control.decision import MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.medium.blocking import targets_to_block, tools_to_block
 from artoo.loops.medium.endings import unmet_of
-from artoo.loops.medium.fan_in import (
-    FanIn,
-    concluding,
-)
+from artoo.loops.medium.fan_in import FanIn, concluding
 from artoo.loops.medium.gaps import Gap, measure
 from artoo.loops.medium.trajectory import Trajectory, delivered
 from artoo.ports.tools import Parameter, ToolSpec
