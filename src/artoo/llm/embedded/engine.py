@@ -173,9 +173,7 @@ class LlamaEngine:
         return {**rest, "grammar": self._grammar_of({**schema, "x-guidance": _IN_ONE_LINE})}
 
     def close(self) -> None:
-        """See Engine. Freeing waits for the batch that is still computed, for seconds, and holds Python's lock: the
-        event loop stands still even if this runs in a thread.
-        """
+        """Free the model. A batch that still runs holds Python's lock until it is done, also from a thread."""
         atexit.unregister(self.close)
         listener, self._listener, self._server = self._listener, -1, None
         if listener >= 0:

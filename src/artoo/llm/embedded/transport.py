@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from artoo.contracts.errors import ModelUnreachable
+from artoo.contracts.errors import ArtooError, ModelUnreachable
 from artoo.llm import guard
 from artoo.llm.embedded.engine import Engine, EngineSettings, LlamaEngine, slots_of
 from artoo.llm.embedded.prefixes import Prefixes
@@ -29,6 +29,8 @@ _ADDRESS = "http://localhost"
 _LOOKED_AFTER = 32
 """Pieces between two looks at whether the answer goes round in circles."""
 _CUT: Event = {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}
+_SMALLEST: Mapping[str, object] = {"messages": [{"role": "user", "content": "."}], "max_tokens": 1}
+_SETTLING_SECONDS = 60.0
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}, "return_progress": True}
 
 
@@ -58,6 +60,7 @@ class EmbeddedTransport:
         self._http: HttpTransport | None = None
         self._prefixes: Prefixes | None = None
         self._active: set[asyncio.Future[TransportReply]] = set()
+        self._settled = True
         self._closed = False
 
     @property
@@ -86,8 +89,11 @@ class EmbeddedTransport:
         asked = {"cache_prompt": True, **engine.constrained(body), **_STREAMED}
         call = asyncio.ensure_future(http.post(asked, timeout=timeout, path=path, on_event=answer.hear))
         self._active.add(call)
+        self._settled = False
         try:
-            return await call
+            answered = await call
+            self._settled = not self._active - {call}
+            return answered
         except _GoesRound:
             return TransportReply(200, {}, None, events=(*answer.events, _CUT, DONE))
         except asyncio.CancelledError:
@@ -111,6 +117,11 @@ class EmbeddedTransport:
         for call in self._active:
             call.cancel()
         if self._http is not None:
+            if not self._settled:
+                # Freeing waits for a batch that is still computed, and holds Python's lock all the while. A request
+                # waits for the same batch without the lock.
+                with suppress(ArtooError):
+                    await self._http.post(_SMALLEST, timeout=_SETTLING_SECONDS)
             await self._http.close()
         if loading is not None:
             with suppress(ModelUnreachable):
