@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
 import sys
 import time
@@ -305,19 +307,39 @@ def test_a_discarded_workspace_is_deleted_and_recorded(world: World, monkeypatch
     assert settled_records(world.artoo_home) == (line,)
 
 
-@pytest.mark.parametrize("damaged", ["record", "history"])
-def test_a_damaged_workspace_can_be_discarded(world: World, damaged: str) -> None:
-    """Whether its own record cannot be read, or the history, which is then told by an error."""
+def test_a_damaged_workspace_can_be_discarded(world: World) -> None:
     directory = workspace_of(world, work)
     line = SettledRecord(at=time.time(), task_id="task-1", what="discarded", by="me")
-    if damaged == "record":
-        (directory.base / "workspace.json").write_text("{")
-        discard(directory, world.artoo_home, line)
-    else:
-        (world.artoo_home / "workspaces" / "settled.jsonl").mkdir()
-        with pytest.raises(OSError, match=r"settled\.jsonl"):
-            discard(directory, world.artoo_home, line)
+    (directory.base / "workspace.json").write_text("{")
+    discard(directory, world.artoo_home, line)
     assert not directory.base.exists()
+
+
+def test_a_discard_without_a_history_is_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    directory = workspace_of(world, work)
+    line = SettledRecord(at=time.time(), task_id="task-1", what="discarded", by="me")
+    (world.artoo_home / "workspaces" / "settled.jsonl").mkdir()
+    discard(directory, world.artoo_home, line)
+    assert not directory.base.exists() and "the history has no room" in caplog.text
+
+
+def test_a_workspace_that_cannot_be_deleted_is_not_reported_as_discarded(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names the directory, and a second discard finishes the deletion."""
+    directory = workspace_of(world, work)
+    with monkeypatch.context() as broken, opened(directory, world.artoo_home, Subject(recorded=True)) as settlement:
+        assert settlement is not None
+        broken.setattr(WorkspaceDirectory, "remove_rest", refuse)
+        with pytest.raises(SandboxError, match=f"not discarded: {re.escape(str(directory.base))}"):
+            settlement.discard()
+    assert directory.base.exists()
+    discard(directory, world.artoo_home, SettledRecord(at=time.time(), task_id="task-1", what="discarded", by="me"))
+    assert not directory.base.exists()
+
+
+def refuse(directory: WorkspaceDirectory) -> None:
+    raise PermissionError(errno.EACCES, "Permission denied")
 
 
 def test_the_notes_of_an_apply_tell_the_next_life_of_the_task_what_took_effect(world: World) -> None:

@@ -8,6 +8,7 @@ The undo record stays open until all of that is done. So the next process that o
 from __future__ import annotations
 
 import errno
+import logging
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -20,6 +21,8 @@ from artoo.workspace.changes.base import rebase
 from artoo.workspace.commit import Record, records_of
 from artoo.workspace.directory import WorkspaceDirectory
 from artoo.workspace.settlement.history import SettledRecord, note_settled, settled_records
+
+logger = logging.getLogger(__name__)
 
 Moment = Literal["end", "live", "later"]
 """When it was applied: at the end of the task, during the task (`--apply live`), or later."""
@@ -115,19 +118,33 @@ def _finish(directory: WorkspaceDirectory, artoo_home: Path, record: Record, not
 def discard(directory: WorkspaceDirectory, artoo_home: Path, settled: SettledRecord) -> None:
     """Record that a workspace is discarded, and delete it. A crash in between leaves it to be discarded again.
 
-    Where the history cannot be read or written the workspace goes first, because it may be what fills the disk.
-    Raises OSError when it is gone and the history could not be told.
+    Where the history cannot be read or written, the workspace goes first, because it may be what fills the disk. It
+    is discarded then, too, and only the log says that the history is incomplete.
+    Raises SandboxError when the workspace cannot be deleted.
     """
     try:
         made = directory.record().created_at
     except SandboxError:  # damaged, or of another format
         made = settled.at
+    recorded = _record_once(artoo_home, settled, since=made)
     try:
-        said = {(one.task_id, one.what) for one in settled_records(artoo_home) if one.at > made}
-        if (settled.task_id, settled.what) not in said:
+        directory.remove()
+    except OSError as error:
+        raise SandboxError(
+            f"the changes of task {settled.task_id} are not discarded: {directory.base} cannot be deleted: {error}"
+        ) from error
+    if not recorded and not _record_once(artoo_home, settled, since=made):
+        logger.warning("task %s is discarded, but the history has no room for it", settled.task_id)
+
+
+def _record_once(artoo_home: Path, settled: SettledRecord, *, since: float) -> bool:
+    """Write a line of history unless it was written since then. Returns False if the history cannot be used."""
+    try:
+        if not any(
+            (one.task_id, one.what) == (settled.task_id, settled.what) and one.at > since
+            for one in settled_records(artoo_home)
+        ):
             note_settled(artoo_home, settled)
     except OSError:
-        directory.remove()
-        note_settled(artoo_home, settled)
-    else:
-        directory.remove()
+        return False
+    return True

@@ -160,16 +160,16 @@ class Settlement:
             ) from error
 
     def discard(self, *, by: str = PERSON) -> None:
-        """Delete everything that the task changed, and record it if the history is to have it."""
+        """Delete everything that the task changed, and record it if the history is to have it.
+
+        Raises SandboxError when the workspace cannot be deleted.
+        """
         if not self.subject.recorded:
             self.forget()
             return
         pending = self.pending
         count = sum(each.count for each in pending.counts) if pending is not None else 0
-        try:
-            finish.discard(self.directory, self.artoo_home, self._line("discarded", by, count=count))
-        except OSError as error:
-            logger.warning("task %s is discarded; no room to record it: %s", self.task_id, error)
+        finish.discard(self.directory, self.artoo_home, self._line("discarded", by, count=count))
 
     def forget(self) -> None:
         """Delete the workspace, because nothing of it is pending."""
