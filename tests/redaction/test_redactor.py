@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import random
-import shutil
-import subprocess
 from typing import Any, cast
 
 import orjson
@@ -288,7 +285,7 @@ SECRETS = ["sk-Zq81mPx0Lw7vTt3nB5cYdR2e", "Tr0ub4dor&3x", "ghp_16C7e42F292c6912E
 
 
 def written_as(text: str) -> list[str]:
-    """In JSON, and in JSON that is in JSON: how a line of the log holds an output."""
+    """Return the text as it is, in JSON, and in JSON that is in JSON: a line of the log holds an output so."""
     return [text, json.dumps({"output": text}), json.dumps({"output": json.dumps([text, 7])}, ensure_ascii=False)]
 
 
@@ -313,97 +310,9 @@ def test_a_known_value_is_found_through_what_nobody_sees(secret: str, between: s
             json.loads(redacted)
 
 
-DUMPS = [
-    "xxd",
-    "xxd -c 8",
-    "xxd -c 4",
-    "xxd -g 1",
-    "xxd -e",
-    "xxd -i",
-    "xxd -p -c 10 | cat -n",
-    "hexdump",
-    "hexdump -C",
-    "hexdump -b",
-    "hexdump -c",
-    "hexdump -d",
-    "od",
-    "od -c",
-    "od -b",
-    "od -d",
-    "od -An -tu1",
-    "od -Ad -tx8",
-    "od -tx4",
-    "od -tx1z",
-    "fold -w 8 | cat -n",
-    "rev | fold -w 8 | cat -n",
-    "od -td4",
-    "od -tu8",
-    "od -tx8 --endian=big",
-    "xxd -b | cut -c 1-64",
-    "base64 | cat -n",
-    "base64 -w 20 | nl",
-    "base64 -w 8 | cat -n",
-    "base64 -w 16 | sed 's/^/line: /'",
-    "base64 -w 24 | tr -- +/ -_ | sed 's/^/| /;s/$/ |/'",
-    "base32 -w 16 | sed 's/^/> /'",
-]
-
-
-@pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("command", DUMPS)
-def test_a_known_value_is_found_in_the_columns_of_a_dump(secret: str, command: str) -> None:
-    """Whatever a program shows beside its bytes: no three fifths of it can be read from what is left."""
-    program = command.split()[0]
-    if shutil.which(program) is None:
-        pytest.skip(f"there is no {program} here")
-    for before in range(0, 17, 5):
-        file = b"0123456789abcdef="[:before] + secret.encode() + b"\n# more of the file follows here\n"
-        dump = subprocess.run(["sh", "-c", command], input=file, capture_output=True, check=True).stdout.decode()
-        for text in written_as(dump):
-            redacted = Redactor([secret]).known(text.encode()).decode()
-            assert redacted != text  # a mark, or noughts where numbers may be JSON's
-            if text is not dump:
-                json.loads(redacted)
-            again = Redactor([secret]).known(redacted.encode()).decode()
-            assert again == redacted
-        undone = undump(command, Redactor([secret]).known(dump.encode()).decode())
-        assert secret.encode()[: len(secret) * 3 // 5 + 1] not in undone
-
-
-def undump(command: str, text: str) -> bytes:
-    """What `xxd -r` makes of it."""
-    if command not in ("xxd", "xxd -g 1"):
-        return b""
-    return subprocess.run(["xxd", "-r"], input=text.encode(), capture_output=True, check=True).stdout
-
-
-def test_base64_in_numbered_lines_that_is_no_known_value_is_left_alone() -> None:
-    """It shares some letters with each: only what goes on where a piece ended is one."""
-    lines = base64.b64encode(random.Random(7).randbytes(100_000)).decode()
-    text = "\n".join(f"{at:6}\t{lines[at : at + 76]}" for at in range(0, len(lines), 76)).encode()
-    assert Redactor(SECRETS).known(text) is text
-
-
-def test_bytes_as_numbers_of_json_stay_numbers_of_json() -> None:
-    """No word can stand for a number of a line's own: a nought can."""
-    line = orjson.dumps({"bytes": list(b"a" + SECRETS[0].encode() + b"b"), "count": 7})
-    redacted = Redactor([SECRETS[0]]).line(line)
-    assert orjson.loads(redacted) == {"bytes": [97, *[0] * len(SECRETS[0]), 98], "count": 7}
-
-
-@pytest.mark.parametrize(
-    "text", ["postgres:// at localhost:5432/app", "4c77 3776 5474 " * 9, "1, 22, 333, 4444, " * 9]
-)
-def test_words_and_numbers_of_a_known_value_that_are_not_the_most_of_it_are_left_alone(text: str) -> None:
-    """Its pieces stand in many texts: only those that go on where the one before ended are it."""
-    redactor = Redactor(["postgres://app:Lw7vTt3nB5cYdR2e@localhost:5432/app"])
-    line = in_json(text)
-    assert redactor.known(line) is line
-
-
 @pytest.mark.parametrize(
     "piece",
-    ["sk-Zq81m ", "736b 2d5a ", "dR2esk-Z", "Zq81 mPx0 ", "736b\n0000 2d5a\n", "c2stWnE4MW1Q\n7 ", "sk-Z\n"],
+    ["sk-Zq81m ", "736b 2d5a ", "dR2esk-Z", "c2stWnE4MW1Q\n7 "],
 )
 def test_pieces_of_a_known_value_without_end_are_read_in_linear_time(piece: str) -> None:
     """A quadratic search would not finish this test."""

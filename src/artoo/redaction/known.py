@@ -1,25 +1,33 @@
 """Remove values that are known to be secret, however they are written.
 
-As they are, in a JSON string, in an address, in hex, base64 or base32, in other letters' case, backwards, pulled
-apart by blanks, line ends and characters without width, or in the columns of a dump: an attacker who wants a key to
-pass writes it differently.
+They are found as they are, in a JSON string, in an address, in hex, base64 or base32, in other letters' case,
+backwards, and with blanks, line ends or characters without width between their letters. A dump in columns
+has other text between the letters and is not searched.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from artoo.redaction.coded import SHORTEST, in_groups, in_hex
-from artoo.redaction.columns import Columns, bare_letters, in_columns, may_show_numbers, most_left
 from artoo.redaction.replacing import replaced
-from artoo.redaction.search import Search
+
+if TYPE_CHECKING:
+    from ahocorasick_rs import BytesAhoCorasick
 
 _SHORTEST = 6
+"""Characters of a value that is redacted at all: shorter ones would redact ordinary words."""
+_SHORTEST_LOOSE = 10
+"""Bytes of a value that is also searched in other forms: the letters of a word are in many texts."""
+_FEW = 1_000
+"""Forms for which a DFA is worth building: with more it grows beyond a processor's cache."""
 _DROPPED = b" \t\r\n\\\"'"
+_ADDRESS_SAFE = bytes.maketrans(b"+/", b"-_")
 _LOWER = bytes(range(256)).lower()
 _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})|\\{1,7}u00([0-9A-Fa-f]{2})")
 _UNICODE = re.compile(rb"\\u00([0-9A-Fa-f]{2})")
@@ -42,19 +50,36 @@ _IGNORED_ESCAPED = re.compile(_UNSEEN_ESCAPED, re.IGNORECASE)
 _BETWEEN = rb"(?:[ \t\r\n]|\\{1,7}[nrt]|%b|%b)*" % (_UNSEEN, _UNSEEN_ESCAPED)
 
 
+class _Search:
+    """A search for any of `forms` (none of them empty) in one pass, built at the first text that is searched."""
+
+    def __init__(self, forms: Sequence[bytes]) -> None:
+        self._forms = forms
+        self._built: BytesAhoCorasick | None = None
+
+    def found(self, text: bytes) -> list[int]:
+        """Return the numbers of the forms that occur, in order."""
+        if not self._forms:
+            return []
+        if self._built is None:
+            # Imported here and not when a log is opened: it takes 2 ms.
+            from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+            kind = Implementation.DFA if len(self._forms) <= _FEW else Implementation.ContiguousNFA
+            self._built = BytesAhoCorasick(self._forms, implementation=kind)
+        return sorted({number for number, _, _ in self._built.find_matches_as_indexes(text, overlapping=True)})
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The `exact` forms, longest first, and `loose` ones as they are written, longest first, which are sought
-    folded. Behind the folded ones, `hints` seek the windows of `columns`."""
+    """The `exact` forms, longest first, and the `loose` ones, longest first, whose letters are searched folded."""
 
     exact: tuple[bytes, ...]
     loose: tuple[str, ...]
-    columns: Columns
-    wholes: Search
-    hints: Search
-    bare: Search
+    wholes: _Search
+    folded: _Search
     finders: dict[int, re.Pattern[bytes]] = field(default_factory=dict[int, re.Pattern[bytes]])
-    """The loose forms that were in a text, by number."""
+    """The patterns of the loose forms that were in a text, by number."""
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Known:
@@ -65,42 +90,28 @@ class Known:
         loose |= {form.decode() for one in long for form in _coded(one)}
         folded = ((_folded(one.encode("utf-8", "surrogatepass")), one) for one in loose)
         longest = sorted(folded, key=lambda pair: (len(pair[0]), pair), reverse=True)
-        columns = Columns.of((one.encode("utf-8", "surrogatepass") for one in long), _DROPPED)
         return cls(
             exact=exact,
             loose=tuple(one for _, one in longest),
-            columns=columns,
-            wholes=Search(exact),
-            hints=Search((*(one for one, _ in longest), *columns.windows)),
-            bare=Search(columns.bare),
+            wholes=_Search(exact),
+            folded=_Search([one for one, _ in longest]),
         )
 
     def may_be_in(self, text: bytes) -> bool:
         """True if any of them may be in `text`."""
-        return bool(self.wholes.found(text)) or bool(self._hinted(text))
+        return bool(self.wholes.found(text)) or bool(self._loose_in(text))
 
     def taken_out(self, text: bytes) -> bytes:
         """Return `text` without the values; the same object when it holds none."""
         for number in self.wholes.found(text):
             text = _without(text, re.compile(re.escape(self.exact[number])))
-        hinted = self._hinted(text)
-        for number in hinted:
-            if number < len(self.loose):
-                text = _without(text, self._finder(number))
-        if hinted and hinted[-1] >= len(self.loose):
-            spans = in_columns(text, self.columns, _DROPPED, _IGNORED)
-            # A number may be one of JSON's in a string, which no word can stand for.
-            text = replaced(text, spans, known=True, digits=b"0")
+        for number in self._loose_in(text):
+            text = _without(text, self._finder(number))
         return text
 
-    def _hinted(self, text: bytes) -> list[int]:
-        """Return the loose forms that may be there; a number above theirs: one may be in columns."""
-        if not self.loose:
-            return []
-        folded = _folded(text)
-        found = self.hints.found(folded)
-        in_lines = may_show_numbers(folded) or self.bare.found(bare_letters(folded))
-        return [*found, len(self.loose)] if in_lines else found
+    def _loose_in(self, text: bytes) -> list[int]:
+        """Return the numbers of the loose forms that may be in a text."""
+        return self.folded.found(_folded(text)) if self.loose else []
 
     def _finder(self, number: int) -> re.Pattern[bytes]:
         if number not in self.finders:
@@ -113,24 +124,42 @@ def _without(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
 
 
 def _parts(secret: str) -> Iterable[str]:
-    """Return the whole and its longer parts, because the rest of a cut key can be guessed."""
-    most = most_left(len(secret))
-    if len(secret) >= SHORTEST:
+    """Return the whole and three fifths of it from each end, because the rest of a cut key can be guessed."""
+    if len(secret) >= _SHORTEST_LOOSE:
+        most = max(_SHORTEST_LOOSE, len(secret) * 3 // 5 + 1)
         yield from (secret, secret[:most], secret[-most:])
 
 
 def _forms(secret: str) -> Iterable[bytes]:
     """Return the ways of writing the value that change its letters, or that JSON makes of it."""
     raw = secret.encode("utf-8", "surrogatepass")
-    yield from (raw, json.dumps(secret)[1:-1].encode(), quote(raw, safe="").encode(), in_hex(raw))
+    yield from (raw, json.dumps(secret)[1:-1].encode(), quote(raw, safe="").encode(), raw.hex().encode())
     yield from _coded(secret)
 
 
 def _coded(secret: str) -> Iterable[bytes]:
     """Return the value coded: `xxd -p`, `od -An -tx1` and `base64` break their lines or set bytes apart."""
     raw = secret.encode("utf-8", "surrogatepass")
-    if len(raw) >= SHORTEST:
-        yield from (in_hex(raw), *in_groups(raw))
+    if len(raw) >= _SHORTEST_LOOSE:
+        yield from (raw.hex().encode(), *_in_groups(raw))
+
+
+def _in_groups(raw: bytes) -> Iterable[bytes]:
+    """Return the value in base64, also in its form for addresses, and in base32.
+
+    Both write groups of bytes, so the bytes before the value decide how it is written.
+    """
+    for before in range(3):
+        inner = _own_letters(raw, before, 6, base64.b64encode)
+        yield from dict.fromkeys((inner, inner.translate(_ADDRESS_SAFE)))
+    for before in range(5):
+        yield _own_letters(raw, before, 5, base64.b32encode)
+
+
+def _own_letters(raw: bytes, before: int, bits: int, coded: Callable[[bytes], bytes]) -> bytes:
+    """Return the letters that depend on the value alone: letters at its ends also depend on its neighbours."""
+    letters = coded(bytes(before) + raw)
+    return letters[-(-8 * before // bits) : 8 * (before + len(raw)) // bits]
 
 
 def _folded(text: bytes) -> bytes:

@@ -10,7 +10,7 @@ A line of JSON stays one, of the same shape: `replacing.py` sees to it, whatever
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 MARK = _MARK.decode()
 _MOST_PASSES = 8
 """Taking one secret out can show that the text next to it is one too, or bring pieces of one together."""
+
+_ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "PASSWORD", "_PWD", "_PASS", "PASSWD", "_AUTH")
+_DIRECTORIES = frozenset({"PWD", "OLDPWD"})
+"""The working directories of a shell (POSIX): their names look like a password's, and each path holds the value."""
 
 
 class _Sign(NamedTuple):
@@ -50,6 +54,19 @@ def _by_sign() -> tuple[_Sign, ...]:
 def holds_secret(text: str) -> bool:
     """True if a text has the form of a secret, or names one."""
     return next(_secrets_in(text.encode("utf-8", "surrogatepass")), None) is not None
+
+
+def secret_values(environ: Mapping[str, str], named: Collection[str] = ()) -> list[str]:
+    """Return the values of variables with names of secrets, that look like one, or are `named`."""
+    return [
+        value
+        for name, value in environ.items()
+        if value and (name in named or (name not in _DIRECTORIES and _says_secret(name, value)))
+    ]
+
+
+def _says_secret(name: str, value: str) -> bool:
+    return name.endswith(_ENDINGS) or holds_secret(f"{name}={value}")
 
 
 class Redactor:

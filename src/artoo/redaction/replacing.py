@@ -44,12 +44,11 @@ class _Piece(NamedTuple):
     is_number: bool
 
 
-def replaced(text: bytes, spans: Iterable[Span], *, known: bool = False, digits: bytes | None = None) -> bytes:
+def replaced(text: bytes, spans: Iterable[Span], *, known: bool = False) -> bytes:
     """Return `text` with `[redacted]` for the spans, in any order; the same object if they touch no content.
 
     `known`: they are known values. Then a nought stands for a number of the text's own JSON, which may be of any
-    field; else the mark as a string, for its name says that it is a secret. `digits` stands for digits alone in a
-    string; None: the mark.
+    field; else the mark as a string, for its name says that it is a secret.
     """
     pieces: list[bytes] = []
     done = 0
@@ -60,11 +59,7 @@ def replaced(text: bytes, spans: Iterable[Span], *, known: bool = False, digits:
         is_count = bool(quote) and not known and len(taken) < _LEAST_DIGITS and taken.isdigit()
         if start < done or start >= end or is_count:
             continue
-        if piece.is_number and known:
-            mark = b"0"
-        else:
-            mark = digits if digits is not None and taken.isdigit() else quote + MARK + quote
-        pieces += (text[done:start], mark)
+        pieces += (text[done:start], b"0" if piece.is_number and known else quote + MARK + quote)
         done = end
     if not pieces:
         return text
