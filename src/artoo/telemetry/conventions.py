@@ -1,7 +1,7 @@
-"""Names of spans, attributes and measurements: OpenTelemetry's GenAI semantic conventions, and artoo's own beside.
+"""Define the names of spans, attributes and measurements, by OpenTelemetry's GenAI conventions.
 
-The conventions are in development and have moved to a repository of their own (semantic-conventions-genai); these
-are its names as of November 2026. What they have no word for begins with `artoo.`.
+The conventions are in development in a repository of their own (semantic-conventions-genai); these are its names as
+of November 2026. Names that the conventions do not have begin with `artoo.`.
 """
 
 from __future__ import annotations
@@ -75,13 +75,9 @@ OPERATION_DURATION = "gen_ai.client.operation.duration"
 WORKFLOW_DURATION = "gen_ai.workflow.duration"
 TOOL_DURATION = "gen_ai.execute_tool.duration"
 TASKS = "artoo.tasks"
-TASK_ROUNDS = "artoo.task.rounds"
-TASK_LOSS = "artoo.task.loss"
 TASK_MONEY = "artoo.task.money"
 
 TOKEN_BUCKETS = tuple(4**power for power in range(14))
 CALL_BUCKETS = tuple(round(0.01 * 2**power, 2) for power in range(14))
 WORKFLOW_BUCKETS = (1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200)
-LOSS_BUCKETS = tuple(step / 10 for step in range(11))
-ROUND_BUCKETS = (1, 2, 3, 4, 6, 10, 20)
-"""Bounds that the conventions advise, and our own for loss and rounds."""
+"""Bounds of the histograms; those of tokens and calls are advised by the conventions."""

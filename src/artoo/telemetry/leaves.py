@@ -1,9 +1,10 @@
-"""Messages that are whole operations, each as one span; and those that are an event on one."""
+"""Turn a message that records a whole operation into a span, and a verdict or correction into an event of a span."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import orjson
 from opentelemetry.trace import SpanKind
 
 from artoo.contracts.envelope import Envelope
@@ -11,9 +12,8 @@ from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import CorrectionSignal, CriterionJudged, ToolCalled
 from artoo.contracts.memory import MemoryRead, MemoryWritten
 from artoo.contracts.roles import Role
+from artoo.contracts.well_formed import well_formed
 from artoo.telemetry import conventions as c
-from artoo.telemetry.content import answers, instructions, messages, shortened
-from artoo.telemetry.failures import OTHER, error_type
 from artoo.telemetry.peers import Peer, Peers
 
 Attributes = dict[str, str | bool | int | float]
@@ -21,11 +21,15 @@ Attributes = dict[str, str | bool | int | float]
 EXECUTOR = Role.EXECUTOR.value
 STORE = "shared"
 """The one memory store of an artoo home."""
+OTHER = "_OTHER"
+"""The `error.type` of an error that the conventions have no name for."""
+LONGEST = 64 * 1024
+"""Characters of one text in a span; the task log has the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One operation that is over. `error`: its type, None when it went well. `tokens` add up in the task's span."""
+    """One ended operation. `error` is its type, None if it succeeded. `tokens` are added up in the task's span."""
 
     name: str
     attributes: Attributes
@@ -36,8 +40,41 @@ class Leaf:
     tokens: dict[str, int] = field(default_factory=dict[str, int])
 
 
+def error_type(call: ModelCalled) -> str:
+    """Return the HTTP status of a refusal, the budget that was spent, or the kind of failure in the record."""
+    failure = call.failure
+    if failure is None:
+        return OTHER
+    if failure.budget:
+        return f"budget_{failure.budget}"
+    return str(failure.status) if failure.status >= 400 else failure.nature
+
+
+def shortened(text: str) -> str:
+    """Return a text, cut to the length that fits a span."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def message(role: str, text: str, **more: str) -> str:
+    """Return a list of one message in the conventions' JSON."""
+    return _json([{"role": role, "parts": [_part(text)], **more}])
+
+
+def answer(text: str) -> str:
+    """Return a list of one answer of a model in the conventions' JSON."""
+    return message("assistant", text, finish_reason="stop")
+
+
+def _part(text: str) -> dict[str, str]:
+    return {"type": "text", "content": well_formed(shortened(text))}
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
 def leaf_of(envelope: Envelope, peers: Peers, *, content: bool) -> Leaf | None:
-    """The operation that a message records, or None."""
+    """Return the operation that a message records, or None."""
     match envelope.payload:
         case ModelCalled() as call:
             return _model_call(call, peers.get(call.tier, Peer()), content=content)
@@ -53,7 +90,7 @@ def leaf_of(envelope: Envelope, peers: Peers, *, content: bool) -> Leaf | None:
 
 
 def event_of(envelope: Envelope, *, content: bool) -> tuple[str, Attributes]:
-    """A verdict (the conventions' evaluation result) or a correction as a span event."""
+    """Return a verdict (an evaluation result, in the conventions) or a correction as a span event."""
     match envelope.payload:
         case CriterionJudged() as judged:
             verdict = judged.verdict
@@ -96,9 +133,9 @@ def _model_call(call: ModelCalled, peer: Peer, *, content: bool) -> Leaf:
     attributes |= {c.WIRE: call.wire} if call.wire else {}
     attributes |= {c.MONEY: call.money} if call.money is not None else {}
     if content:
-        attributes[c.SYSTEM_INSTRUCTIONS] = instructions(call.system)
-        attributes[c.INPUT_MESSAGES] = messages("user", call.asked)
-        attributes[c.OUTPUT_MESSAGES] = answers(call.answer)
+        attributes[c.SYSTEM_INSTRUCTIONS] = _json([_part(call.system)])
+        attributes[c.INPUT_MESSAGES] = message("user", call.asked)
+        attributes[c.OUTPUT_MESSAGES] = answer(call.answer)
     return Leaf(
         f"{c.CHAT} {peer.model or call.model}".strip(),
         attributes,

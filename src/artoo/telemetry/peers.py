@@ -1,4 +1,4 @@
-"""Who answers a tier's questions, in the words of the conventions."""
+"""Name the server and model of a tier as the conventions do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EMBEDDED = "llama.cpp"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A model, as it is asked for, and its server; empty values are not known. `local`: in this process."""
+    """A requested model and its server; empty values are not known. `local`: in this process."""
 
     provider: str = COMPATIBLE
     model: str = ""
@@ -44,7 +44,7 @@ class Peer:
     local: bool = False
 
     def attributes(self) -> dict[str, str | int]:
-        """What spans and measurements of a call have in common."""
+        """Return the attributes that spans and measurements of a call have in common."""
         found: dict[str, str | int] = {c.OPERATION: c.CHAT, c.PROVIDER: self.provider}
         if self.model:
             found[c.REQUEST_MODEL] = self.model
@@ -58,7 +58,7 @@ Peers = Mapping[str, Peer]
 
 
 def peer_of(base_url: str | None, model: str) -> Peer:
-    """The peer of an endpoint; `base_url` None: the embedded model."""
+    """Return the peer of an endpoint; `base_url` None: the embedded model."""
     if base_url is None:
         return Peer(EMBEDDED, model, local=True)
     parts = urlsplit(base_url)

@@ -1,14 +1,15 @@
-"""OpenTelemetry's SDK, set up by its own variables; every part of it is ours and none of it global.
+"""Set up OpenTelemetry's SDK by its own variables. No part of it is registered globally.
 
 The SDK reads the rest of its variables itself, from the process (headers, sampling, batches, resource).
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -24,30 +25,42 @@ from artoo.telemetry.settings import TelemetrySettings
 
 SCOPE = "artoo"
 CLOSE_SECONDS = 3.0
-"""What is not sent by then is lost: nobody waits longer for a collector."""
+"""The longest wait for a collector at the end; spans that are not sent by then are lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Providers:
-    """Tracer and meter, each None when its signal goes nowhere, and how to end what is behind them."""
+    """A tracer and a meter, each None if its signal has no exporter, and the functions that end them."""
 
     tracer: Tracer | None
     meter: Meter | None
     shutdowns: tuple[Callable[[], None], ...] = ()
 
-    def close_within(self, seconds: float) -> bool:
-        """Sends what is queued and ends, all signals side by side, and waits so long. False: the time was up."""
-        threads = [threading.Thread(target=shutdown, daemon=True) for shutdown in self.shutdowns]
-        for thread in threads:
-            thread.start()
-        end = time.monotonic() + seconds
-        for thread in threads:
-            thread.join(max(0.0, end - time.monotonic()))
-        return not any(thread.is_alive() for thread in threads)
+    async def close_within(self, seconds: float) -> bool:
+        """Send the queued data and end, all signals at the same time; return False if the time was up.
+
+        Daemon threads do this, because an exporter may hang: neither the loop's end nor the process waits for them.
+        """
+        loop, closed = asyncio.get_running_loop(), asyncio.Semaphore(0)
+
+        def close(shutdown: Callable[[], None]) -> None:
+            shutdown()
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(closed.release)
+
+        for shutdown in self.shutdowns:
+            threading.Thread(target=close, args=(shutdown,), name="artoo-telemetry-close", daemon=True).start()
+        try:
+            async with asyncio.timeout(seconds):
+                for _ in self.shutdowns:
+                    await closed.acquire()
+        except TimeoutError:
+            return False
+        return True
 
 
 def open_providers(settings: TelemetrySettings) -> Providers:
-    """Exporters in threads of the SDK's own, with its bounded queues. Raises ImportError for a missing package."""
+    """Start exporters in the SDK's own threads, with bounded queues. Raises ImportError for a missing package."""
     resource = Resource.create({"service.name": SCOPE} if not _named() else {})
     tracing = _tracing(settings, resource) if settings.traces.names else None
     metering = _metering(settings, resource) if settings.metrics.names else None
@@ -65,7 +78,7 @@ def open_providers(settings: TelemetrySettings) -> Providers:
 
 
 def _named() -> bool:
-    """Whether the environment names the service; else it is called artoo."""
+    """True if the environment names the service."""
     return not str(Resource.create().attributes.get("service.name", "unknown_service")).startswith(
         "unknown_service"
     )

@@ -1,6 +1,6 @@
-"""Whether and where telemetry goes, by OpenTelemetry's own environment variables (imports nothing of it).
+"""Read OpenTelemetry's own environment variables, without importing it.
 
-Only what names an exporter switches it on: a machine on which nothing is set pays nothing.
+Only a variable that names an exporter switches telemetry on. A machine on which nothing is set pays nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ON_SPANS = frozenset({"true", "span_only", "span_and_event"})
 
 @dataclass(frozen=True, slots=True)
 class Exporters:
-    """Where one signal goes: names among `otlp` and `console`. `endpoint` None: OpenTelemetry's default."""
+    """The exporters of one signal: `otlp`, `console`, or both. `endpoint` None: OpenTelemetry's default."""
 
     names: tuple[str, ...] = ()
     endpoint: str | None = None
@@ -30,7 +30,10 @@ class Exporters:
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySettings:
-    """What to send. `content`: prompts, answers and outputs too. `hints`: what was not followed, and why."""
+    """The signals to send.
+
+    `content`: prompts, answers and outputs too. `hints`: variables that are not followed, and why.
+    """
 
     traces: Exporters
     metrics: Exporters
@@ -44,7 +47,7 @@ class TelemetrySettings:
 
 
 def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings:
-    """Reads the variables. Never raises: what is not understood turns that signal off, with a hint."""
+    """Read the variables. Never raises: a value that is not understood turns its signal off, with a hint."""
     if _value(environ, DISABLED).lower() == "true":
         return TelemetrySettings(Exporters(), Exporters())
     hints: list[str] = []

@@ -1,6 +1,6 @@
-"""The stream as spans: task → round → subtask → model call, tool call, memory operation.
+"""Build spans from the stream: task → round → subtask → model call, tool call, memory operation.
 
-Times are those of the messages: a record of a call stands where the call ended, and says how long it took.
+Times are those of the messages. The record of a call is written when the call ends, and says how long it took.
 """
 
 from __future__ import annotations
@@ -21,28 +21,26 @@ from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import Decided, Directive, FinalResult, PlanDirective
 from artoo.telemetry import conventions as c
 from artoo.telemetry import leaves
-from artoo.telemetry.content import answers, messages, shortened
-from artoo.telemetry.failures import OTHER
-from artoo.telemetry.leaves import Attributes, Leaf
+from artoo.telemetry.leaves import OTHER, Attributes, Leaf, answer, message, shortened
 from artoo.telemetry.peers import Peers
 
 MOST_TASKS = 256
-"""Tasks that are followed at once; the oldest is let go, as it stands, for one more."""
+"""Tasks whose spans are open at once; for one more, the spans of the oldest are ended."""
 MOST_ENDED = 1_024
-"""Ended tasks that are remembered, so that a late message does not begin them again."""
+"""Ended tasks that are remembered, so that a late message does not open them again."""
 
 WORKFLOW = "artoo"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def nanoseconds(at: datetime) -> int:
-    """A moment as OpenTelemetry counts time."""
+    """Return a time in nanoseconds since the epoch."""
     return (at - _EPOCH) // timedelta(microseconds=1) * 1_000
 
 
 @dataclass(slots=True)
 class _Task:
-    """Open spans of one task. Contexts of ended subtasks stay: a late call still has its parent."""
+    """The open spans of one task. Contexts of ended subtasks stay, so that a late call still has its parent."""
 
     root: Span
     began: int
@@ -54,12 +52,12 @@ class _Task:
     tokens: dict[str, int] = field(default_factory=dict[str, int])
 
     def parent(self, subtask_id: str | None) -> Context:
-        """Where a call of this subtask, or of none, belongs."""
+        """Return the parent of a call of this subtask, or of none."""
         return self.contexts.get(subtask_id or "") or self.round_context or self.context
 
 
 class SpanTree:
-    """Turns envelopes, in order, into spans of `tracer`. `content`: with texts of prompts, answers and tools."""
+    """The spans of all tasks, built by `tracer`. `content`: with the texts of prompts, answers and tools."""
 
     def __init__(self, tracer: Tracer, peers: Peers, *, content: bool = False) -> None:
         self._tracer = tracer
@@ -70,11 +68,11 @@ class SpanTree:
 
     @property
     def open_tasks(self) -> int:
-        """Tasks whose spans are open."""
+        """Return the number of tasks whose spans are open."""
         return len(self._tasks)
 
     def hear(self, envelope: Envelope) -> None:
-        """Takes one message. Kinds that are no part of a trace change nothing."""
+        """Take one message. Kinds that are no part of a trace change nothing."""
         leaf = leaves.leaf_of(envelope, self._peers, content=self._content)
         if not envelope.task_id:
             if leaf is not None:
@@ -89,15 +87,15 @@ class SpanTree:
             self._follow(task, envelope)
 
     def close(self) -> None:
-        """Ends what is still open, marked as incomplete. Idempotent."""
+        """End the spans that are still open, marked as incomplete. Idempotent."""
         while self._tasks:
-            self._let_go()
+            self._end_oldest()
 
     def _follow(self, task: _Task, envelope: Envelope) -> None:
         at = nanoseconds(envelope.at)
         match envelope.payload:
             case UserRequest() as request if self._content:
-                task.root.set_attribute(c.INPUT_MESSAGES, messages("user", request.text))
+                task.root.set_attribute(c.INPUT_MESSAGES, message("user", request.text))
             case DispatchManifest() as manifest:
                 self._open_round(task, at, manifest.round)
             case PlanDirective() as directive:
@@ -118,7 +116,10 @@ class SpanTree:
     # --- opening and closing ---------------------------------------------------------------------------------
 
     def _task(self, envelope: Envelope) -> _Task | None:
-        """The task's spans; its first message opens them, and so does the one that resumes it after its end."""
+        """Return the task's spans.
+
+        Its first message opens them, and so does the message that resumes it after its end.
+        """
         task = self._tasks.get(envelope.task_id)
         if isinstance(envelope.payload, TaskResumed):
             self._ended.pop(envelope.task_id, None)
@@ -135,11 +136,14 @@ class SpanTree:
         self._tasks[envelope.task_id] = task
         self._open_round(task, began, 1)
         if len(self._tasks) > MOST_TASKS:
-            self._let_go()
+            self._end_oldest()
         return task
 
     def _open_round(self, task: _Task, at: int, number: int) -> None:
-        """A round begins with its directive (the first with the task); its manifest only confirms the number."""
+        """Open a round, which begins with its directive (the first with the task).
+
+        Its manifest confirms the number.
+        """
         if task.round is None:
             task.round = self._start("round", task.context, at, {c.ROUND: number})
             task.round_context = set_span_in_context(task.round, task.context)
@@ -164,13 +168,13 @@ class SpanTree:
             c.SUBTASK_ID: subtask.subtask_id,
         }
         if self._content:
-            known[c.INPUT_MESSAGES] = messages("user", subtask.intent)
+            known[c.INPUT_MESSAGES] = message("user", subtask.intent)
         span = self._start(f"{c.INVOKE_AGENT} {leaves.EXECUTOR}", parent, at, known)
         task.subtasks[subtask.subtask_id] = span
         task.contexts[subtask.subtask_id] = set_span_in_context(span, parent)
 
     def _note(self, task: _Task, envelope: Envelope) -> None:
-        """A verdict or a correction is an event of its subtask, or of its round."""
+        """Add a verdict or a correction as an event to its subtask, or to its round."""
         span = task.subtasks.get(envelope.subtask_id or "") or task.round or task.root
         name, attributes = leaves.event_of(envelope, content=self._content)
         span.add_event(name, attributes, nanoseconds(envelope.at))
@@ -182,7 +186,7 @@ class SpanTree:
         if result.cost.money is not None:
             root.set_attributes({c.MONEY: result.cost.money.amount, c.CURRENCY: result.cost.money.currency})
         if self._content:
-            root.set_attribute(c.OUTPUT_MESSAGES, answers(result.summary))
+            root.set_attribute(c.OUTPUT_MESSAGES, answer(result.summary))
         why = result.stopped_by.value if result.stopped_by is not None else OTHER
         if result.directive is Directive.ABANDON:
             root.set_attributes({c.STOPPED_BY: why, c.ERROR_TYPE: why})
@@ -192,8 +196,8 @@ class SpanTree:
         del self._tasks[envelope.task_id]
         self._remember(envelope.task_id)
 
-    def _let_go(self) -> None:
-        """Ends the oldest task's spans as they stand."""
+    def _end_oldest(self) -> None:
+        """End the spans of the oldest task, marked as incomplete."""
         task_id, task = self._tasks.popitem(last=False)
         task.root.set_attribute(c.INCOMPLETE, True)
         _end_below(task, None, OTHER)
@@ -244,7 +248,7 @@ def _close_subtask(task: _Task, at: int, outcome: SubTaskOutcome) -> None:
 
 
 def _end_below(task: _Task, at: int | None, why: str) -> None:
-    """Ends what the task leaves open: subtasks that a halt cut off, and a round without a decision."""
+    """End the open spans of a task: subtasks that a halt interrupted, and a round without a decision."""
     for span in (*task.subtasks.values(), *((task.round,) if task.round is not None else ())):
         span.set_attributes({c.INCOMPLETE: True, c.ERROR_TYPE: why})
         span.set_status(Status(StatusCode.ERROR, why))
