@@ -17,7 +17,7 @@ from artoo.contracts.tags import LOCAL, Pair, macro_pair
 from artoo.memory import tables
 from artoo.memory.dreams import Dreams
 from artoo.memory.engines import engine_at
-from artoo.ports.memory_books import Explanation, Share
+from artoo.memory.views import Explanation, Share
 from artoo.runtime.app.system import SystemClock
 from artoo.store.query import Query
 

@@ -12,10 +12,10 @@ import pytest
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.steering import UserMessage
-from artoo.ports.desk import Given
 from artoo.runtime.approvals.multi_prompt import AskedEverywhere, stoppable
 from artoo.runtime.approvals.prompt_store import (
     LONGEST_MESSAGE,
+    Given,
     NotAsked,
     TaskDesk,
     answer_question,

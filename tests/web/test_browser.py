@@ -18,9 +18,8 @@ from web_server import page_of
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.settling import ChangeClass, ClassCount, ClassifiedChange, Review
-from artoo.ports.desk import Given
 from artoo.runtime.approvals.multi_prompt import AskedEverywhere
-from artoo.runtime.approvals.prompt_store import TaskDesk
+from artoo.runtime.approvals.prompt_store import Given, TaskDesk
 from artoo.tasklog.lock import TaskLock
 
 pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]

@@ -1,4 +1,4 @@
-"""Show and correct memory (`ports.memory_books`): the pyramid, explanations, corrections, the Dreamer's reports."""
+"""Show and correct memory (`memory.views`): the pyramid, explanations, corrections, the Dreamer's reports."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from artoo.memory import exchange, keys, reading, tables, verify
 from artoo.memory.commands import opposing
 from artoo.memory.dreams import PAIRS, Dreams
 from artoo.memory.signal import DAY_US, Signal, microseconds, moment, recomputed, signal_of
+from artoo.memory.views import Explanation, Findings, Kind, Overview, Share
 from artoo.ports.clock import Clock
-from artoo.ports.memory_books import Explanation, Findings, Kind, Overview, Share
 from artoo.store.query import Engine, Query, first
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ _OF_KIND = "SELECT id FROM memory_megrams WHERE space IN (?, ?) OR entity IN (?,
 
 
 class Books:
-    """The implementation of `ports.memory_books.MemoryBooks`. `close` closes the engine."""
+    """The operations of a person on the store. Each raises MemoryStoreError if the store is unusable."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from artoo.memory import codec, tables
 from artoo.memory.codec import RecordDamaged
 from artoo.memory.tables import COLUMNS, Cells
-from artoo.ports.memory_books import Findings
+from artoo.memory.views import Findings
 from artoo.store.query import Engine, Query, Row, Value
 
 SLICE = 512

@@ -1,4 +1,4 @@
-"""Turn a message that records a whole operation into a span, and a verdict or correction into an event of a span."""
+"""Turn a record of a whole operation into a span, and a verdict or correction into an event of a span."""
 
 from __future__ import annotations
 

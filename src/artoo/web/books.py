@@ -16,7 +16,7 @@ from artoo.auditor.verify import verify as verified
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.solution import Money
 from artoo.contracts.tags import Pair, pair_named
-from artoo.ports.memory_books import Explanation, Overview
+from artoo.memory.views import Explanation, Overview
 from artoo.runtime.app.system import SystemClock
 from artoo.runtime.memory.books import opened_books, settle_proposal
 from artoo.runtime.task.persona import accepted_count

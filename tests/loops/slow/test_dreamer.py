@@ -26,8 +26,8 @@ from artoo.loops.slow.dreamer import Dreamer
 from artoo.loops.slow.passing import DreamLimits
 from artoo.loops.slow.transfer import guesses
 from artoo.memory.service import SharedMemory
+from artoo.memory.views import Share
 from artoo.ports.dream import Cluster
-from artoo.ports.memory_books import Share
 from artoo.testing.clock import FakeClock
 from artoo.testing.ids import SequentialIds
 from memory_engines import ENGINES, opened_on

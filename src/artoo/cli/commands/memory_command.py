@@ -20,14 +20,15 @@ from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:
     from artoo.contracts.memory import DreamReport
-    from artoo.ports.memory_books import Findings, MemoryBooks
+    from artoo.memory.books import Books
+    from artoo.memory.views import Findings
     from artoo.runtime.config.model import Config
 
 
 T = TypeVar("T")
 
 
-def with_books(config: Config, work: Callable[[MemoryBooks], Awaitable[T]]) -> T:
+def with_books(config: Config, work: Callable[[Books], Awaitable[T]]) -> T:
     """Runs `work` on memory's books, open for the length of one command."""
     from artoo.runtime.memory.books import opened_books
 
@@ -138,7 +139,7 @@ def dream(context: click.Context, as_json: bool) -> None:
         context.exit(FAILED)
 
 
-async def _dream_once(config: Config, books: MemoryBooks) -> DreamReport:
+async def _dream_once(config: Config, books: Books) -> DreamReport:
     """One pass without pauses: somebody is waiting for it."""
     from artoo.loops.slow.dreamer import Dreamer
     from artoo.loops.slow.passing import DreamLimits
@@ -171,7 +172,7 @@ def forget(what: tuple[str, ...], yes: bool) -> None:
     if not yes:
         click.confirm(f"Forget {named} for good?", abort=True)
 
-    async def forgotten(books: MemoryBooks) -> int:
+    async def forgotten(books: Books) -> int:
         if single:
             return 1 if await books.forget_one(what[0]) is not None else 0
         return await books.forget_pair(pair_of(what))
@@ -187,7 +188,7 @@ def forget(what: tuple[str, ...], yes: bool) -> None:
 def export(file: BinaryIO) -> None:
     """Write every entry as a line of JSON to FILE (default: standard output)."""
 
-    async def written(books: MemoryBooks) -> int:
+    async def written(books: Books) -> int:
         count = 0
         async for line in books.exported():
             file.write(line + b"\n")
@@ -228,7 +229,7 @@ def verify(context: click.Context, check: bool, as_json: bool) -> None:
     """Recompute all sums and indexes from the records, and repair what differs."""
     from artoo.cli.views import memory_view
 
-    async def verified(books: MemoryBooks) -> tuple[Findings, Findings]:
+    async def verified(books: Books) -> tuple[Findings, Findings]:
         found = await books.examine()
         if found.sound or check:
             return found, found

@@ -20,7 +20,7 @@ from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.screen import Screen
 from artoo.cli.review.pager import fits, page
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
-from artoo.ports.desk import Given
+from artoo.runtime.approvals.prompt_store import Given
 from artoo.words.catalogue import in_language
 from artoo.words.question import parts
 

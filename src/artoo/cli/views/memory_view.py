@@ -11,7 +11,7 @@ from artoo.cli.display.sanitize import one_line
 from artoo.cli.views.team_view import show_table
 from artoo.contracts.memory import DreamReport, MemoryAction, MemoryChange, Potentials, SOPRecord
 from artoo.contracts.shortened import shortened
-from artoo.ports.memory_books import Explanation, Findings, Kind, Overview
+from artoo.memory.views import Explanation, Findings, Kind, Overview
 from artoo.words.shown import plural
 
 LEVEL_NAMES = {"C": "common sense", "K": "knowledge", "M": "megrams"}

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
 from artoo.contracts.steering import UserMessage
 from artoo.ports.confirm import Confirm, Said, consent_of
-from artoo.ports.desk import Desk, Given
+from artoo.runtime.approvals.prompt_store import Given, TaskDesk
 
 LOOK_SECONDS = 0.2
 """How often the desk is looked at while a question waits."""
@@ -38,7 +38,7 @@ class AskedEverywhere:
     `here` is how others are told where this is; `was_elsewhere`: the last answer came from another window.
     """
 
-    def __init__(self, confirm: Confirm, desk: Desk, here: str = HERE) -> None:
+    def __init__(self, confirm: Confirm, desk: TaskDesk, here: str = HERE) -> None:
         self._confirm = confirm
         self._desk = desk
         self._here = here
@@ -75,7 +75,7 @@ class AskedEverywhere:
 
 
 @contextmanager
-def stoppable(desk: Desk, stop: Callable[[], None], send: Callable[[UserMessage], None]) -> Generator[None]:
+def stoppable(desk: TaskDesk, stop: Callable[[], None], send: Callable[[UserMessage], None]) -> Generator[None]:
     """While the block runs, pass messages on the desk to `send`; a wish to stop calls `stop`, once."""
     loop = asyncio.get_running_loop()
 

@@ -28,7 +28,6 @@ from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, W
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.steering import UserMessage
 from artoo.disk.whole import write_new
-from artoo.ports.desk import Given
 from artoo.tasklog.layout import directory_name, task_directory
 from artoo.tasklog.lock import is_running
 
@@ -64,6 +63,15 @@ class _Answer(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """An answer that counts, and its source (`terminal`, `page`). `first`: it was brought just now."""
+
+    said: Consent | Choice | Words
+    via: str
+    first: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class OpenQuestion:
     """A question that waits now. `key` names it; `asked_at`: seconds since the epoch (UTC)."""
 
@@ -78,7 +86,7 @@ class NotAsked(ConfigurationError):
 
 
 class TaskDesk:
-    """One task's part of the desk. Implements ports.desk.Desk; what the disk refuses costs a log line."""
+    """One task's part of the desk. What the disk refuses costs a log line."""
 
     def __init__(self, home: Path, task_id: str) -> None:
         self._folder = _folder(home)
@@ -122,7 +130,7 @@ class TaskDesk:
 
 
 class TaskSlip:
-    """A question on the desk, from its asker's side. Implements ports.desk.Slip."""
+    """A question on the desk, from its asker's side."""
 
     def __init__(self, folder: Path, task_id: str, request: ConfirmationRequest) -> None:
         self._folder = folder

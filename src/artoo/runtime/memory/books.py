@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.contracts.tags import Pair
-from artoo.ports.memory_books import MemoryBooks
 from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.runtime.config.model import Config
 from artoo.runtime.task.persona import accept_text
 
 if TYPE_CHECKING:
     from artoo.contracts.memory import Potentials, SOPRecord
+    from artoo.memory.books import Books
 
 
 @asynccontextmanager
-async def opened_books(config: Config) -> AsyncGenerator[MemoryBooks]:
+async def opened_books(config: Config) -> AsyncGenerator[Books]:
     """The books of the store that `config` names, as it is.
 
     Raises MemoryStoreError when it is unusable, ConfigurationError when the driver of a database is not there.
@@ -56,7 +56,7 @@ async def advice_about(config: Config, pair: Pair) -> Advice:
         await memory.close()
 
 
-async def settle_proposal(books: MemoryBooks, home: Path, proposal_id: str, *, accept: bool) -> Path | None:
+async def settle_proposal(books: Books, home: Path, proposal_id: str, *, accept: bool) -> Path | None:
     """Records the answer; returns the file of a proposal that is accepted.
 
     Raises MemoryStoreError when it is unknown or answered already, and what `accept_text` raises.
