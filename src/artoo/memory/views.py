@@ -13,7 +13,7 @@ NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """An overview of memory: entries by level, the strongest pairs of each advice, open proposals, recent reports."""
+    """An overview of memory: entries by level, strongest pairs of each advice, open proposals, recent reports."""
 
     levels: dict[str, int]
     pairs: int
