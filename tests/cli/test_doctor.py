@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from click.testing import CliRunner
 
 from artoo.cli.commands import doctor_command
@@ -28,14 +29,14 @@ from artoo.sandbox.backends.diagnostics import BackendDiagnosis, apparmor_remedy
 
 
 @asynccontextmanager
-async def server(status: int, body: object) -> AsyncGenerator[str]:
-    """A model server that answers GET /models; its base URL."""
+async def server(status: int, body: object, page: Handler | None = None) -> AsyncGenerator[str]:
+    """A model server that answers GET /models, with `page` if that is given; its base URL."""
 
     async def listing(_: web.Request) -> web.Response:
         return web.json_response(body, status=status)
 
     application = web.Application()
-    application.router.add_get("/v1/models", listing)
+    application.router.add_get("/v1/models", page or listing)
     runner = web.AppRunner(application)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -65,6 +66,18 @@ async def test_endpoints_are_asked(status: int, body: object, state: State) -> N
         found, to_fetch = await models(Config(), {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": "wanted"})
     assert [finding.state for finding in found] == [state, state]
     assert to_fetch == 0
+
+
+async def test_a_server_that_answers_with_a_web_page_fails() -> None:
+    """A wrong path often shows HTML with status 200: that is no model server."""
+
+    async def page(_: web.Request) -> web.Response:
+        return web.Response(text="<html>Welcome</html>", content_type="text/html")
+
+    async with server(200, None, page) as base_url:
+        found, _ = await models(Config(), {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": "wanted"})
+    assert {finding.state for finding in found} == {State.FAIL}
+    assert "answers with text/html" in found[0].detail and "/v1" in (found[0].remedy or "")
 
 
 async def test_an_endpoint_that_is_not_there_fails() -> None:

@@ -120,3 +120,12 @@ async def test_the_review_on_a_terminal(project: Path) -> None:
 
         assert await asyncio.to_thread(play) == 0
     assert (project / "a.txt").read_text() == "new\n"
+
+
+async def test_the_models_download_is_asked_for(project: Path) -> None:
+    """Without a server and without the file a terminal asks first; no is an end that says what to do."""
+    with terminal("", ["run", "Which colour?"], project.parent / ".artoo") as screen:
+        screen.wait_for("Download the local model")
+        screen.send("\n")
+        assert await asyncio.to_thread(screen.end) == 3
+        assert "artoo model pull" in screen.shown_all

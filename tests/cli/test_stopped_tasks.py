@@ -69,6 +69,18 @@ def test_what_stopped_is_named(home: Path, capsys: pytest.CaptureFixture[str]) -
     assert [one["task_id"] for one in json.loads(capsys.readouterr().out)["stopped"]] == [STOPPED]
 
 
+def test_a_stopped_task_can_be_dismissed(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`artoo discard ID` takes it off the list, and `artoo resume` alone does not mean it any more."""
+    logged(home, CUT, "write a")
+    assert main(["discard", CUT[:13]]) == 0
+    assert f"{CUT[:13]} is dismissed" in capsys.readouterr().out
+    assert main(["status"]) == 0
+    assert "write a" not in capsys.readouterr().out
+    assert main(["resume"]) == 2
+    assert "no task in" in capsys.readouterr().err
+    assert main(["discard", CUT[:13]]) == 2
+
+
 def test_a_log_without_an_end_says_whether_its_task_runs(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As the list of logs does: nobody resumes, or waits for, what is at work or was cut off."""
     logged(home, CUT, "write a")

@@ -22,6 +22,7 @@ from scenario import (
     nothing,
     plan,
     read,
+    says,
     shell,
     subtask,
 )
@@ -29,7 +30,7 @@ from scenario import (
 from artoo import Artoo, Budgets, tool
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import SubTaskOutcome, ToolCalled
+from artoo.contracts.execution import ExecutionResult, SubTaskOutcome, ToolCalled
 from artoo.contracts.plan import SubTask
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import FinalResult, Halt, RoleFailure
@@ -208,6 +209,21 @@ async def test_an_interrupt_ends_honestly(world: World) -> None:
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "interrupted")
     assert ended.result.done == ("do the quick one",)
     assert ended.told.startswith("The task could not be completed: it was interrupted")
+
+
+async def test_an_interrupt_after_a_written_answer_delivers_the_answer(world: World) -> None:
+    """A validator is still judging it: the answer comes all the same, and is named as unverified."""
+    world.file("a.txt", "x\ny\n")
+    script = {
+        "Plan": plan(subtask("count", "the count is right", tool="shell"), criteria=["the count is right"]),
+        "ExecutorStep": [shell("wc -l < a.txt", final=False), says("It has 2 lines.", 1)],
+        "ValidationReport": lambda asked: slow(judged(("pass", "2")), LONG),  # may be asked, or not yet
+    }
+    stop = on(ExecutionResult, lambda artoo, envelope: artoo.interrupt())
+    ended = await world.play(COUNT, script, during=stop)
+    assert (ended.directive, ended.result.stopped_by) == ("abandon", "interrupted")
+    assert ended.result.output == "It has 2 lines."
+    assert "Unverified: nothing has confirmed this answer." in ended.told
 
 
 @pytest.mark.parametrize("kind", ["UserRequest", "Plan", "ToolCalled"])

@@ -67,7 +67,7 @@ ROUTES: dict[str, Route] = {
     "RoleFailure": _route(_WORKERS, {R.SOLVER}, None),
     # the fast loop
     "SubTask": _route({R.DISPATCHER}, {R.EXECUTOR, R.AGENT_VALIDATOR}, {"Plan", "SubTaskOutcome"}),
-    "ExecutionResult": _route({R.EXECUTOR}, {R.AGENT_VALIDATOR}, {"SubTask", "CorrectionSignal"}),
+    "ExecutionResult": _route({R.EXECUTOR}, {R.AGENT_VALIDATOR, R.META_VALIDATOR}, {"SubTask", "CorrectionSignal"}),
     "CorrectionSignal": _route({R.AGENT_VALIDATOR}, {R.EXECUTOR}, {"ExecutionResult"}),
     "SubTaskOutcome": _route({R.AGENT_VALIDATOR}, {R.DISPATCHER, R.META_VALIDATOR}, {"ExecutionResult"}),
     # a running task: the user's messages, questions to the user, samples in flight (SPEC section 3.5)

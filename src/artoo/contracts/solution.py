@@ -70,7 +70,8 @@ class OutcomeSummary(Contract):
 
 class ReplanRequest(Contract):
     """A round in which something is unmet, with all outcomes and a merge of what matched. R4b → R7. `shared` as in
-    Joined. `not_run` counts the criteria of subtasks that never started: failed in D, absent from P."""
+    Joined. `not_run` counts the criteria of subtasks that never started: failed in D, absent from P. `unjudged`:
+    the merge holds an answer that no validator had judged when the task was stopped."""
 
     task_id: str
     outcomes: tuple[SubTaskOutcome, ...] = ()
@@ -83,6 +84,7 @@ class ReplanRequest(Contract):
     merged_output: str = ""
     gap_summary: str = ""
     shared: tuple[SharedPath, ...] = ()
+    unjudged: bool = False
 
 
 class Directive(StrEnum):

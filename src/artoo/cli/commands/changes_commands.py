@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -30,14 +31,18 @@ from artoo.cli.review.review_prompt import SURE_TO_DISCARD
 from artoo.cli.review.selection import of_path
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import BY_NAME, Review, Settled, counts_of, with_arrivals
+from artoo.runtime.app.task_ids import named
 from artoo.runtime.config.loader import load_config
 from artoo.words.catalogue import in_language
 
 if TYPE_CHECKING:
     from artoo.runtime.changes.pending_changes import Pending
     from artoo.runtime.config.model import Config
+    from artoo.tasklog.reader import TaskSummary
 
 REFUSED = 1
+MOST_STOPPED = 10_000
+"""Logs, the latest, among which a stopped task is looked for by its name."""
 
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask again on a terminal.")
 
@@ -132,12 +137,18 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
 
     TASK is the beginning of its id. Without it, the latest that waits is meant on a terminal; where nobody can be
     asked only the one that waits alone is. On a terminal you are asked once more. What left the machine does not
-    come back by this.
+    come back by this. A task that stopped before it changed anything is dismissed: artoo status lists it no more.
 
     Exit codes: 0 discarded, 1 you said no, 2 no such task.
     """
     config = load_config()
     found = all_waiting(config)
+    if task and (stopped := _stopped(config, task, found)):
+        _dismiss(config, stopped)
+        show(
+            "null" if as_json else f"{name_at(config.home, stopped.task_id)} is dismissed; it had changed nothing."
+        )
+        return
     pending = asyncio.run(with_the_task(config, task, None, found, _itself, only=not is_asked(), applying=None))
     if pending.on_board:
         from artoo.team.by_hand import check_droppable
@@ -155,6 +166,28 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
     show(_discarded(config, pending))
     for sent in settled.went_out:
         show(f"{words('Already sent, and not taken back by discarding:')} {one_line(sent)}")
+
+
+def _stopped(config: Config, task: str, found: Sequence[Pending]) -> TaskSummary | None:
+    """Return the task of this name that stopped before its end, if it has no pending changes."""
+    from artoo.runtime.task.resumable_tasks import left_undone
+
+    if any(one.task_id.startswith(task) for one in found):
+        return None
+    stopped = {one.task_id: one for one in left_undone(config.home, MOST_STOPPED)}
+    if not any(one.startswith(task) for one in stopped):
+        return None
+    return stopped[named(task, list(stopped), "no task stopped that begins with", "artoo status lists them")]
+
+
+def _dismiss(config: Config, stopped: TaskSummary) -> None:
+    """Note that the user wants nothing more of a stopped task."""
+    from artoo.workspace.settlement.history import SettledRecord, note_settled
+
+    record = SettledRecord(
+        at=time.time(), task_id=stopped.task_id, what="discarded", by="person", request=stopped.request
+    )
+    note_settled(config.home, record)
 
 
 async def _itself(pending: Pending, _: tuple[str, ...]) -> Pending:

@@ -139,7 +139,7 @@ def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
     lines = ["stopped before their end:"] if stopped else []
     for one in stopped:
         name = name_at(home, one.task_id)
-        lines += [f"  {name}  {asked_line(one.request)}", f"      artoo resume {name}"]
+        lines += [f"  {name}  {asked_line(one.request)}", f"      artoo resume {name}, artoo discard {name}"]
     return lines
 
 

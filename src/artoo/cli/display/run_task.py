@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from artoo.cli.conversation.confirm import Dialogue
+from artoo.cli.conversation.model_download import ask_to_download
 from artoo.cli.conversation.steering import InputLine, Steering
 from artoo.cli.display.display import Progress, display_for
 from artoo.cli.display.interrupts import Interrupts
@@ -26,13 +27,17 @@ if TYPE_CHECKING:  # it loads every role
     from artoo.runtime.app.artoo import Artoo
 
 
-def open_runtime(
-    config: Config, aside: Aside, confirm: Dialogue | None = None
-) -> AbstractAsyncContextManager[Artoo]:
-    """The real runtime, which tells `aside` what is no message, and asks with `confirm`."""
+@asynccontextmanager
+async def open_runtime(config: Config, aside: Aside, confirm: Dialogue | None = None) -> AsyncGenerator[Artoo]:
+    """Open the real runtime, which tells `aside` what is no message, and asks with `confirm`.
+
+    Raises ModelUnreachable when the user does not want the local model, and no server is set up.
+    """
     from artoo.runtime.app.artoo import Artoo
 
-    return Artoo(config, on_fetch=aside.fetch, confirm=confirm, on_output=aside.on_output)
+    await ask_to_download(config)
+    async with Artoo(config, on_fetch=aside.fetch, confirm=confirm, on_output=aside.on_output) as runtime:
+        yield runtime
 
 
 @asynccontextmanager

@@ -56,6 +56,10 @@ async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
         return Finding(name, State.FAIL, f"{where}: the key was refused ({reply.status})", "set the key's variable")
     if reply.status >= 400:
         return Finding(name, State.WARN, f"{where}: answers, but lists no models ({reply.status})")
+    if reply.body is None:
+        kind = reply.headers.get("content-type", "no content type").partition(";")[0]
+        detail = f"{where}: answers with {kind}, which is no model server's answer"
+        return Finding(name, State.FAIL, detail, "correct the address; that of most servers ends in /v1")
     if settings.model not in (served := _served(reply.body)) and served:
         remedy = f"it has: {', '.join(served[:SHOWN])}"
         return Finding(name, State.WARN, f"{where}: answers, but does not list this model", remedy)

@@ -128,7 +128,8 @@ class Endings:
         tried = _tried(standing.failed, " ".join(each.reason for each in unmet))
         moves = await self._moves(standing, request, why, cause)
         detail = detail or _why_impossible(request)
-        stopped = {"stopped_by": why, "detail": detail, "tried": tried, "next_moves": moves}
+        facts = (Unconfirmed(looked=True),) if request.unjudged else ()
+        stopped = {"stopped_by": why, "detail": detail, "tried": tried, "next_moves": moves, "facts": facts}
         return _result(standing, Directive.ABANDON, request, unmet, stopped)
 
     def bare(self, standing: Standing, failure: RoleFailure) -> FinalResult:

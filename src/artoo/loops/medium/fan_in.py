@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.criteria import Criterion
-from artoo.contracts.execution import CriterionVerdict, DecidedBy, SubTaskOutcome
+from artoo.contracts.execution import CriterionVerdict, DecidedBy, ExecutionResult, SubTaskOutcome
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import DispatchManifest, Joined, SharedPath
 from artoo.contracts.roles import Role
@@ -27,11 +27,19 @@ class FanIn:
     outcomes: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     joined: set[str] = field(default_factory=set[str])
     shared: tuple[SharedPath, ...] = ()
+    answers: dict[str, ExecutionResult] = field(default_factory=dict[str, ExecutionResult])
+    """The last answer of each subtask that has no outcome yet."""
+
+    def answered(self, result: ExecutionResult) -> None:
+        """Keep an executor's answer until its subtask has an outcome."""
+        if result.subtask_id in self.manifest.intents:
+            self.answers[result.subtask_id] = result
 
     def add(self, outcome: SubTaskOutcome) -> None:
         """Takes an outcome, if it belongs to a subtask of this round."""
         if outcome.subtask_id in self.manifest.intents:
             self.outcomes[outcome.subtask_id] = outcome
+            self.answers.pop(outcome.subtask_id, None)
 
     def join(self, joined: Joined) -> None:
         """Take note that these subtasks have ended as a group, and of the paths that they share."""
@@ -81,6 +89,19 @@ class FanIn:
         return tuple(outcome for outcome in self.everything if outcome.status == "matched")
 
     @property
+    def unjudged(self) -> dict[str, str]:
+        """Return the answers, by subtask, that were written and that no validator has judged."""
+        written = {key: each.output for key, each in self.answers.items() if each.status == "completed"}
+        return {key: output for key, output in written.items() if output.strip()}
+
+    @property
+    def reached(self) -> str:
+        """Return the merge of what stands and of the answers that no validator has judged."""
+        intents = self.manifest.intents
+        written = [(intents[key], output) for key, output in self.unjudged.items()]
+        return merged_texts([*((each.intent, each.output) for each in self.matched), *written])
+
+    @property
     def hopeless(self) -> tuple[SubTaskOutcome, ...]:
         """All that say why it cannot be done, and were believed."""
         return tuple(outcome for outcome in self.everything if outcome.hopeless)
@@ -102,7 +123,12 @@ class FanIn:
 
 def merged_output(outcomes: Sequence[SubTaskOutcome]) -> str:
     """What was reached, for an ending without an answer: one output as it is, several each under its purpose."""
-    texts = [(outcome.intent.strip(), outcome.output.strip()) for outcome in outcomes]
+    return merged_texts([(outcome.intent, outcome.output) for outcome in outcomes])
+
+
+def merged_texts(parts: Sequence[tuple[str, str]]) -> str:
+    """Merge outputs, each given with its intent: one output as it is, several each under its purpose."""
+    texts = [(intent.strip(), output.strip()) for intent, output in parts]
     if len(texts) == 1:
         return texts[0][1]
     return "\n\n".join(f"{intent}\n{output}" for intent, output in texts if output)

@@ -9,7 +9,7 @@ from functools import partial
 
 from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import CriterionJudged, CriterionVerdict, SubTaskOutcome
+from artoo.contracts.execution import CriterionJudged, CriterionVerdict, ExecutionResult, SubTaskOutcome
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.images import AttachedImage
 from artoo.contracts.plan import DispatchManifest, Joined
@@ -102,6 +102,8 @@ class MetaValidator:
                     self._conclude(group, envelope)
                 elif manifest.question:
                     self._stop(StoppedBy.QUESTION, envelope, manifest.question)
+            case ExecutionResult() as result:
+                self._fan_in.answered(result)
             case SubTaskOutcome() as outcome:
                 self._fan_in.add(outcome)
             case Joined() as joined:
@@ -120,7 +122,11 @@ class MetaValidator:
         verdicts = tuple(self._still_unmet(self._of_the_whole(self._fan_in)).values())
         for verdict in verdicts:
             self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
-        self.port.publish(self._request(self._fan_in, verdicts, why, output), cause=cause)
+        request = self._request(self._fan_in, verdicts, why, output)
+        if output is None and self._fan_in.unjudged:
+            # The answer was written when the task was stopped: it is delivered, and named as not judged.
+            request = request.model_copy(update={"merged_output": self._fan_in.reached, "unjudged": True})
+        self.port.publish(request, cause=cause)
 
     def _still_unmet(self, criteria: Sequence[Criterion]) -> dict[str, CriterionVerdict]:
         """Return the verdicts on criteria that failed when they were judged last, where nothing was tried since.

@@ -48,6 +48,7 @@ from artoo.tasklog.reader import TaskLogReader, find_log
 from artoo.tools.resume.earlier_runs import Consented, Past
 from artoo.workspace.directory import PATIENCE_SECONDS, Workspaces
 from artoo.workspace.settlement.finish import outcomes
+from artoo.workspace.settlement.history import settled_records
 from artoo.workspace.settlement.pending import forget_pending
 
 T = TypeVar("T")
@@ -181,7 +182,10 @@ def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
     """
     if task_id is not None:
         return find_log(home, task_id)
+    dismissed = {one.task_id for one in settled_records(home) if one.what == "discarded"}
     for summary in stopped_tasks(home):
+        if summary.task_id in dismissed:
+            continue
         return TaskLogReader(summary.directory)
     if only_agents_stopped(home):
         raise ConfigurationError("only work of agents has stopped before its end: artoo serve goes on with that")
