@@ -39,11 +39,15 @@ if TYPE_CHECKING:
     from artoo.runtime.config.loader import load_config
     from artoo.runtime.config.model import Config
     from artoo.tools.core.function_tools import tool
+    from artoo.tools.core.middleware import ToolUse
+    from artoo.tools.core.tool import Outcome
 
 _ERRORS = "artoo.contracts.errors"
 _HOMES = {
     "Artoo": "artoo.runtime.app.artoo",
     "tool": "artoo.tools.core.function_tools",
+    "Outcome": "artoo.tools.core.tool",
+    "ToolUse": "artoo.tools.core.middleware",
     "Changes": "artoo.runtime.changes.run_changes",
     "RunResult": "artoo.runtime.changes.run_changes",
     "Config": "artoo.runtime.config.model",
@@ -92,6 +96,7 @@ __all__ = [
     "ModelError",
     "ModelRefused",
     "ModelUnreachable",
+    "Outcome",
     "Pending",
     "ProtocolError",
     "Returned",
@@ -99,6 +104,7 @@ __all__ = [
     "RunResult",
     "SandboxError",
     "ToolError",
+    "ToolUse",
     "Turn",
     "load_config",
     "run_sync",

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.agents.heartbeat.duties import Done
+from artoo.agents.patrol.clock_times import At
 from artoo.agents.patrol.parser import (
     MOST_ITEMS,
     Every,
@@ -239,6 +240,49 @@ async def test_every_is_kept_across_pulses_and_restarts(round_: Round) -> None:
     patrol = round_.patrol()
     ran = [await round_.beat(patrol) for _ in range(31)]
     assert [number for number, done in enumerate(ran) if done] == [0, 15, 30]
+    assert await round_.beat(round_.patrol()) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "cron", "zone"),
+    [
+        ("9:00", "0 9 * * *", None),
+        ("Mon 9:05", "5 9 * * 1", None),
+        ("tue, Thursday 7:15", "15 7 * * 2,4", None),
+        ("Mon-Fri 18:30 Europe/Berlin", "30 18 * * 1-5", "Europe/Berlin"),
+        ('"weekends 10:00 UTC"', "0 10 * * 0,6", "UTC"),
+        ("*/15 8-17 * * 1-5", "*/15 8-17 * * 1-5", None),
+    ],
+)
+def test_clock_times_are_read(written: str, cron: str, zone: str | None) -> None:
+    (item,) = parse_patrol(f"- at: {written} Write it.").items
+    assert (item.request, item.at) == ("Write it.", At(cron, zone))
+
+
+@pytest.mark.parametrize("written", ["25:00", "Mun 9:00", "9:00 Mars/Base", "61 9 * * *", "0 0 30 2 *", "soon"])
+def test_a_clock_time_that_cannot_be_read_is_refused(written: str) -> None:
+    found = parse_patrol(f"- at: {written} Write it.")
+    assert not found.items and found.problems[0].line == 1
+
+
+def test_a_clock_change_neither_repeats_nor_skips_a_day() -> None:
+    """On 29 March 2026 02:30 does not exist in Berlin; on 25 October it comes twice."""
+    at, days = At("30 2 * * *", "Europe/Berlin"), list[str]()
+    moment = datetime(2026, 3, 27, 12, tzinfo=UTC)
+    for _ in range(3):
+        moment = at.next_after(moment)
+        days.append(moment.isoformat())
+    assert [day[:10] for day in days] == ["2026-03-28", "2026-03-29", "2026-03-30"]
+    autumn = at.next_after(datetime(2026, 10, 24, 12, tzinfo=UTC))
+    assert at.next_after(autumn).date().isoformat() == "2026-10-26"
+
+
+async def test_an_item_with_a_clock_time_is_done_once_at_its_time(round_: Round) -> None:
+    """The first look notes the moment; after an absence over several times it is done once."""
+    round_.write("- at: 9:00 UTC Write the report.")
+    patrol = round_.patrol()
+    days = [await round_.beat(patrol, seconds) for seconds in (120, 86_400, 120, 3 * 86_400, 120)]
+    assert [len(day) for day in days] == [0, 1, 0, 1, 0]
     assert await round_.beat(round_.patrol()) == []
 
 

@@ -1,6 +1,7 @@
-"""HEARTBEAT.md: a Markdown list of things to look after, each with `every:` or `when:`.
+"""HEARTBEAT.md: a Markdown list of things to look after, each with `every:`, `at:` or `when:`.
 
     - every: 6h Look through reports/ and summarise what is new.
+    - at: Mon 9:00 Write the report of the week.
     - Sort the requests in inbox.txt.
       when: file_changed inbox.txt
 
@@ -26,6 +27,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from artoo.agents.patrol.clock_times import At, ClockProblem, read_at
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
 
 if TYPE_CHECKING:
@@ -164,11 +166,11 @@ MOST_ITEMS = 100
 LONGEST_REQUEST = 4_000
 """Characters of one item."""
 
-_MARKER = re.compile(r"(?:^|(?<=\s)|(?<=[(\[]))(every|when):(?=\s|$)", re.IGNORECASE)
+_MARKER = re.compile(r"(?:^|(?<=\s)|(?<=[(\[]))(every|at|when):(?=\s|$)", re.IGNORECASE)
 _BOX = re.compile(r"\[([ xX])\]\s+")
 _TEXTS = {"inline", "fence", "code_block"}
 _LISTS = {"bullet_list", "ordered_list"}
-_ADVICE = "add `every: 1d` or `when: file_exists PATH` to it (or make it a comment)"
+_ADVICE = "add `every: 1d`, `at: 9:00` or `when: file_exists PATH` to it (or make it a comment)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +185,13 @@ class PatrolItem:
     every: Every | None = None
     when: When | None = None
     printed: bool = False
+    at: At | None = None
 
     @property
     def key(self) -> str:
         """Names the item by what it says: an item that is edited is a new one, one that is moved is not."""
-        said = f"{self.request}\0{self.every}\0{self.when}"
+        parts = (self.request, self.every, self.when, *(() if self.at is None else (self.at,)))
+        said = "\0".join(map(str, parts))
         digest = hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return f"printed-{digest}" if self.printed else digest
 
@@ -258,12 +262,20 @@ def _read_entry(entry: SyntaxTreeNode, items: list[PatrolItem], problems: list[P
 class _Conditions:
     every: Every | None = None
     when: When | None = None
+    at: At | None = None
 
     def take(self, name: str, value: str) -> str:
         """Reads one condition and returns what follows it. Raises ConditionProblem."""
         if getattr(self, name) is not None:
             raise ConditionProblem(f"it has two `{name}:`: keep one")
-        if name == "every":
+        if name != "when" and (self.every or self.at):
+            raise ConditionProblem("it has `every:` and `at:`: keep one")
+        if name == "at":
+            try:
+                self.at, rest = read_at(value)
+            except ClockProblem as problem:
+                raise ConditionProblem(str(problem)) from problem
+        elif name == "every":
             self.every, rest = read_every(value)
         else:
             self.when, rest = read_when(value)
@@ -280,11 +292,11 @@ def _item(lines: list[str], line: int) -> PatrolItem:
             text = conditions.take(found[1].lower(), text[found.end() :].strip()).lstrip(")] -–—:")
         request.append(text)
     said = " ".join(" ".join(request).split())
-    return PatrolItem(_checked(said, conditions), line, conditions.every, conditions.when)
+    return PatrolItem(_checked(said, conditions), line, conditions.every, conditions.when, at=conditions.at)
 
 
 def _checked(said: str, conditions: _Conditions) -> str:
-    if conditions.every is None and conditions.when is None:
+    if conditions.every is None and conditions.at is None and conditions.when is None:
         raise ConditionProblem(f"an item needs a condition: {_ADVICE}")
     if not said:
         raise ConditionProblem("an item must say what to do, besides when")

@@ -170,12 +170,17 @@ class Patrol:
 
     async def _time_has_come(self, item: PatrolItem, state: ItemState, now: datetime) -> bool:
         """After the clock was set back, an item waits one interval from now, not until the old time comes again."""
-        if item.every is None or state.last_at is None:
+        if item.at is not None and state.last_at is None:  # the first look only notes the moment
+            await self.store.put(item.key, replace(state, last_at=now))
+            return False
+        if (item.every is None and item.at is None) or state.last_at is None:
             return True
         if state.last_at > now:
             await self.store.put(item.key, replace(state, last_at=now))
             return False
-        return now - state.last_at >= item.every.interval
+        if item.at is not None:
+            return item.at.next_after(state.last_at) <= now
+        return item.every is None or now - state.last_at >= item.every.interval
 
     @property
     def _scripts(self) -> tuple[Path, ...]:

@@ -62,6 +62,7 @@ SECTIONS: Mapping[str, Table] = {
     },
     "Team and servers": {
         "serve": Mounted("serve_command", "serve", "Let the agents work; serve browsers, editors, programs."),
+        "service": Mounted("service_command", "service", "Keep artoo serve running: systemd or launchd."),
         "agent": Mounted("agent_command", "agent", "Standing agents: make, show, trust, pause them."),
         "task": Mounted("task_command", "task", "The board of tasks that agents work on."),
         "mail": Mounted("mail_command", "mail", "Letters between you and the agents."),
@@ -72,6 +73,7 @@ SECTIONS: Mapping[str, Table] = {
         "doctor": Mounted("doctor_command", "doctor", "Check this machine and say what to mend."),
         "model": Mounted("model_command", "model_group", "The local model: list, fetch, choose, remove."),
         "skill": Mounted("skill_command", "skill", "Skills, and what you said to those of projects."),
+        "trust": Mounted("trust_command", "trust", "Hooks and commands of projects, and your answers to them."),
         "mcp": Mounted("mcp_command", "mcp", "MCP servers whose tools artoo may use."),
         "store": Mounted("store_command", "store", "The PostgreSQL that several machines share."),
         "help": Mounted("misc_commands", "help_", "Show what there is, or what a command does."),

@@ -15,6 +15,7 @@ import click
 from artoo.cli.commands.exit_codes import INTERRUPTED
 from artoo.cli.commands.options import HELP, Directory
 from artoo.cli.conversation.confirm import dialogue
+from artoo.cli.conversation.own_commands import as_request
 from artoo.cli.display import run_task as running
 from artoo.cli.display.colors import Paint
 from artoo.cli.display.display import Progress, is_plain
@@ -174,7 +175,7 @@ def run(
             f"which of these is the request: {'; '.join(text)}? --verify takes no value; a command that must "
             'succeed in the end is --check "COMMAND". Put the request between quotes, as one'
         )
-    request = _request(text)
+    request = asyncio.run(as_request(_request(text), load_config().home, project))
     output = Output(as_json_, events, verbose, strict, f"--session {session}" if session else "-c")
     context.exit(asyncio.run(_run(request, options, output, Progress(progress), talk)))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
+from artoo.cli.conversation.own_commands import known_commands
 from artoo.cli.conversation.slash_commands import SLASH_COMMANDS, SlashCommand
 from artoo.cli.results.task_names import tasks_at
 
@@ -33,7 +34,8 @@ class ConversationCompleter(Completer):
         """A slash command at the beginning of the line, a task behind one that takes it, else a path."""
         line, word = document.text_before_cursor, document.get_word_before_cursor(WORD=True)
         if line.startswith("/") and " " not in line:
-            yield from (_of(name, line[1:]) for name in SLASH_COMMANDS if name.startswith(line[1:]))
+            names = dict.fromkeys((*SLASH_COMMANDS, *known_commands(self._home)))
+            yield from (_of(name, line[1:]) for name in names if name.startswith(line[1:]))
             return
         command = SLASH_COMMANDS.get(line[1:].partition(" ")[0]) if line.startswith("/") else None
         if command in _NAMING_TASKS and len(line.split()) + line.endswith(" ") == 2:

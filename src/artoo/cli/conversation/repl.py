@@ -13,6 +13,7 @@ import click
 from artoo.cli.commands.exit_codes import INTERRUPTED
 from artoo.cli.commands.run_command import Output, print_result
 from artoo.cli.conversation.confirm import dialogue
+from artoo.cli.conversation.own_commands import as_request, known_commands
 from artoo.cli.conversation.pasted_images import images_in
 from artoo.cli.conversation.prompt import Prompt
 from artoo.cli.conversation.slash_commands import SLASH_COMMANDS, SlashCommand
@@ -99,10 +100,22 @@ class Conversation:
             words = line.split()
             if not words:
                 continue
-            if not _is_slash(words[0]):
+            own = words[0][1:] in known_commands(self._home) and words[0][1:] not in SLASH_COMMANDS
+            if words[0].startswith("/") and own:
+                await self._own_command(line.strip())
+            elif not _is_slash(words[0]):
                 await self._request(line.strip())
             elif not await self._command(words):
                 return
+
+    async def _own_command(self, line: str) -> None:
+        """Run the request that a slash command of the user stands for."""
+        try:
+            request = await as_request(line, self._home)
+        except ArtooError as error:
+            say(str(error))
+            return
+        await self._request(request)
 
     async def _request(self, request: str) -> None:
         """Runs one request; its errors are shown, and the conversation goes on."""
@@ -144,6 +157,7 @@ class Conversation:
             return False
         if command is SlashCommand.HELP:
             lines = [f"  /{known:<8} {meaning.summary}" for known, meaning in SLASH_COMMANDS.items()]
+            lines += [f"  /{name:<8} {each.description}" for name, each in known_commands(self._home).items()]
             rest = self._text("Anything else is a request. Ctrl-C stops a running task, Ctrl-D leaves.")
             show_lines([*lines, rest])
         elif command is SlashCommand.CLEAR:

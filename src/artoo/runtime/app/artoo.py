@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from artoo.runtime.task.start_task import Begun
     from artoo.runtime.task.task_run import TaskRun
     from artoo.tools.core.function_tools import UserTool
+    from artoo.tools.core.middleware import Middleware
 
 T = TypeVar("T")
 
@@ -70,7 +71,8 @@ class Artoo:
     process's. `model`, `clock` and `ids` replace the real ones (tests, replay). `on_fetch` is told how far
     the download of the embedded model is, the first time. `confirm` asks a person about acts that need consent;
     None: the answer is no, except where a policy says yes. `on_output` is told the last lines of each command that
-    runs, a few times a second, without secrets. Roles and tools are loaded by the first task.
+    runs, a few times a second, without secrets. `middleware` is around every tool call. Roles and tools
+    are loaded by the first task.
 
     Raises ConfigurationError for a configuration that cannot be read, and a function that cannot be a tool.
     """
@@ -89,6 +91,7 @@ class Artoo:
         on_fetch: Report | None = None,
         confirm: Confirm | None = None,
         on_output: OnOutput | None = None,
+        middleware: Sequence[Middleware] = (),
     ) -> None:
         if inspect.iscoroutinefunction(on_output):
             raise ConfigurationError("on_output is called and not awaited: give a plain function")
@@ -103,6 +106,7 @@ class Artoo:
         self._on_fetch = on_fetch
         self._confirm = confirm
         self._on_output = on_output
+        self._middleware: tuple[Middleware, ...] = tuple(middleware)
         self._bus = InProcessBus(self._clock, self._ids)
         self._resources = AsyncExitStack()
         self._loop = OneLoop()
@@ -150,6 +154,11 @@ class Artoo:
         await self._resources.enter_async_context(
             observed(self._bus, self._config, self._environ, given_model=given)
         )
+        if self._config.notify.wanted:
+            from artoo.runtime.extensions.notices import noticed
+
+            telling = noticed(self._bus, self._config.notify, self._config.home, redactor.text)
+            await self._resources.enter_async_context(telling)
         self._shop = Workshop(
             config=self._config,
             environ=self._environ,
@@ -167,6 +176,7 @@ class Artoo:
             busy=lambda: bool(self._running),
             on_output=self._on_output,
             redacted=redactor.text,
+            middleware=self._middleware,
         )
 
     async def __aexit__(
@@ -379,6 +389,8 @@ class Artoo:
         try:
             with stoppable(desk, begun.task.interrupt, begun.task.send):
                 result = await begun.play()
+            if begun.ended is not None:
+                await begun.ended(result)
             return RunResult.of(result, self._config)
         finally:
             del self._running[task_id]

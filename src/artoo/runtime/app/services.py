@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from artoo.ports.settling import Settling
     from artoo.ports.workspace import OpenWorkspace, Workspace
     from artoo.runtime.approvals.consent import Answers
+    from artoo.runtime.extensions.hooks import TaskHooks
     from artoo.runtime.memory.shared_memory import Memories
     from artoo.runtime.task.auditor import Auditing
     from artoo.runtime.task.background_budget import UpkeepModel
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from artoo.tools.approval.policy import Policies
     from artoo.tools.core.function_tools import UserTool
     from artoo.tools.core.live_output import Printing
+    from artoo.tools.core.middleware import Middleware
     from artoo.tools.mcp.servers import McpServer
     from artoo.tools.mcp.tool import McpPool
     from artoo.tools.resume.earlier_runs import Past
@@ -75,6 +77,7 @@ class Workshop:
     busy: Callable[[], bool]
     on_output: OnOutput | None
     redacted: Callable[[str], str]
+    middleware: tuple[Middleware, ...] = ()
     _hyperparameters: dict[bool, Hyperparameters] = field(default_factory=dict[bool, "Hyperparameters"])
     _mcp: McpPool | None = None
     _workspaces: OpenWorkspace | None = None
@@ -168,9 +171,12 @@ class Workshop:
         known = await self.model.known(Tier.TOOL)
         durable = partial(self.log.keep, port.task_id)
 
+        hooks = self._hooks(port.task_id, workspace.roots.project, text)
+
         def settle(went_out: Callable[[], tuple[str, ...]]) -> Settling:
             again = past is not None
-            return settling or Settler(workspace, home, text, mode, keeping, went_out, durable, again)
+            given = (workspace, home, text, mode, keeping, went_out, durable, again)
+            return settling or Settler(*given, before_apply=hooks.before_apply if hooks is not None else None)
 
         outfit = Outfit(
             *(workspace, home, text, self.clock, self.own_tools, self.environ, listed, pool, durable, past, settle),
@@ -179,8 +185,19 @@ class Workshop:
             read_kept=room_for_output(known.window),
             second_ways=verify or known.small,
             permitted=replace(permitted, listed=()) if mode is ApplyMode.ASK else permitted,
+            middleware=self.middleware,
+            hooks=hooks,
         )
         return open_hands(outfit, port)
+
+    def _hooks(self, task_id: str, project: Path, text: str) -> TaskHooks | None:
+        """Return the hooks of a task; None if neither the user nor the project has any."""
+        mine = self.config.hooks
+        if mine == type(mine)() and not os.path.lexists(project / ".artoo" / "hooks.yaml"):
+            return None
+        from artoo.runtime.extensions.hooks import TaskHooks
+
+        return TaskHooks(mine, self.config.home, project, task_id, text)
 
     def _printing(self, task_id: str) -> Printing | None:
         if self.on_output is None:

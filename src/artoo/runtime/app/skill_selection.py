@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -58,6 +58,19 @@ class Said(BaseModel):
         return is_within(Path(self.folder), project) and name == (self.name or Path(self.folder).name)
 
 
+class Approvable(Protocol):
+    """Something of a project that needs approval: its name, where it is, and the hash of all that is in it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def digest(self) -> str: ...
+
+
 class _Answers(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     skills: dict[str, Said] = {}
@@ -69,12 +82,12 @@ class Agreed:
 
     home: Path
 
-    def of(self, skill: Skill) -> bool | None:
+    def of(self, skill: Approvable) -> bool | None:
         """Yes, no, or None: nobody has been asked about exactly this."""
         said = self._read().skills.get(skill.digest)
         return None if said is None else said.answer == "yes"
 
-    def note(self, skills: Iterable[Skill], *, yes: bool) -> None:
+    def note(self, skills: Iterable[Approvable], *, yes: bool) -> None:
         """Keeps an answer. Raises ConfigurationError when the disk refuses it."""
         known = dict(self._read().skills)
         for one in skills:

@@ -95,6 +95,7 @@ def _pending(directory: WorkspaceDirectory, config: Config) -> Pending:
         warned=record.warned_at is not None,
         on_board=bool(board),
         _home=config.home,
+        _hooks=config.hooks,
     )
 
 
@@ -122,6 +123,7 @@ def _without_record(
         on_board=bool(board),
         workspace=directory.task_id,
         _home=config.home,
+        _hooks=config.hooks,
     )
 
 
@@ -144,6 +146,7 @@ def _outdated(config: Config) -> list[Pending]:
                 reason=_OUTDATED,
                 outdated=True,
                 _home=config.home,
+                _hooks=config.hooks,
             )
         )
     return found

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import time
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +24,7 @@ from artoo.contracts.changes import Conflict
 from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ClassCount, Review, Settled
+from artoo.runtime.config.extensions import Hooks
 from artoo.tasklog.reader import TaskSummary
 from artoo.tools.settlement.review import review_of
 from artoo.words.outcome import resumable
@@ -62,6 +65,7 @@ class Pending:
     outdated: bool = False
     workspace: str = ""
     _home: Path = field(default=Path(), repr=False)
+    _hooks: Hooks = field(default_factory=Hooks.model_construct, repr=False)
 
     @property
     def resumable(self) -> bool:
@@ -137,10 +141,23 @@ class Pending:
             language=self.language,
             went_out=self.went_out,
         )
-        with opened(self._directory(), self._home, subject) as settlement:
+        directory = self._directory()
+        subject = replace(subject, before_apply=partial(self._before_apply, directory))
+        with opened(directory, self._home, subject) as settlement:
             if settlement is None:  # another process has settled it while this one waited for the lock
                 raise settled_already(self.task_id)
             yield settlement
+
+    def _before_apply(self, directory: WorkspaceDirectory, paths: Sequence[str]) -> None:
+        """Run the user's hooks, and the project's if they are approved. Raises SandboxError when one refuses."""
+        project = directory.record().roots.project
+        if not self._hooks.before_apply and not os.path.lexists(project / ".artoo" / "hooks.yaml"):
+            return
+        from artoo.runtime.extensions.hooks import TaskHooks
+
+        hooks = TaskHooks(self._hooks, self._home, project, self.task_id, self.request)
+        hooks.adopt()
+        hooks.before_apply(paths)
 
     def _diff(self) -> Review:
         with self._opened() as settlement:

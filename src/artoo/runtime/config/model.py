@@ -18,6 +18,7 @@ from artoo.contracts.settling import ApplyMode
 from artoo.control.hyperparameters import MOST_COST, Hyperparameters
 from artoo.runtime.app.home import default_home
 from artoo.runtime.app.run_options import check_policy_line
+from artoo.runtime.config.extensions import Hooks, Notify
 from artoo.runtime.config.foreign_agents import ForeignAgents
 from artoo.runtime.config.seed_config import AgentRuntime
 from artoo.settings.expanded import HomePath, HomePathText
@@ -259,7 +260,8 @@ class Config(Section):
     `workspace` is where generated output goes; `apply` says what of a task takes effect unasked, `allow` are
     standing permissions, one policy line each; `mcp_servers` maps names to servers. `store` is the PostgreSQL that
     several machines share (`postgresql://…`); None: everything stays in the home. `projects`: directories whose
-    tasks this machine takes from there.
+    tasks this machine takes from there. `hooks`: commands that run at moments of a task; `notify`: how the user
+    hears that a task needs them or has ended.
     """
 
     models: Models = Field(default_factory=Models.model_construct)
@@ -276,6 +278,8 @@ class Config(Section):
     undo: Undo = Field(default_factory=Undo.model_construct)
     log: Log = Field(default_factory=Log.model_construct)
     runtime: AgentRuntime = Field(default_factory=AgentRuntime.model_construct)
+    hooks: Hooks = Field(default_factory=Hooks.model_construct)
+    notify: Notify = Field(default_factory=Notify.model_construct)
     a2a: ForeignAgents = Field(default_factory=ForeignAgents.model_construct)
     store: str | None = None
     projects: Annotated[tuple[HomePath, ...], BeforeValidator(_lines)] = ()

@@ -132,10 +132,18 @@ async def _taken_up(
     mode = options.mode(shop.config.apply)
     servers = caller.servers if caller is not None else ()
 
+    made: list[Hands] = []
+
     async def hands(gate: Port) -> Hands:
         text = recording.request.text
         given = (gate, workspace, text, mode, past, behalf.settling, servers)
-        return behalf.hands(await shop.hands(*given, permitted=answers.policies))
+        made.append(await shop.hands(*given, permitted=answers.policies))
+        return behalf.hands(made[-1])
+
+    async def ended(result: FinalResult) -> None:
+        for each in made[-1:]:
+            if each.ended is not None:
+                await each.ended(result)
 
     beyond = Beyond(
         bus=shop.bus,
@@ -152,7 +160,12 @@ async def _taken_up(
     settings = replace(settings, standing=standing)
     task = TaskRun(task_id, stage, settings, budget.cost, answers, raise_limits=budget.raise_limits)
     return Begun(
-        task, lambda: alone(resumed(task.follow(conductor), resumption)), lock, workspace, tuple(recording.stream)
+        task,
+        lambda: alone(resumed(task.follow(conductor), resumption)),
+        lock,
+        workspace,
+        tuple(recording.stream),
+        ended,
     )
 
 

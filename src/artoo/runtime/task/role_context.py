@@ -16,6 +16,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted
 from artoo.contracts.recording import Observed, Source
 from artoo.contracts.roles import Role
+from artoo.contracts.solution import FinalResult
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
@@ -53,6 +54,7 @@ class Hands:
     `whole` looks at the task's workspace, `sight` at what one subtask did in it, by its id. `questions` are the
     gate's, when it asks on the stream. `prepare` runs before the request is read: what it needs to ask about can be
     asked then. It does not raise. `processes`: the commands that go on; they are told how much time is left.
+    `ended` is told the result. It does not raise.
     """
 
     tools: Tools
@@ -61,6 +63,7 @@ class Hands:
     processes: Processes | None = None
     questions: AskOnStream | None = None
     prepare: Callable[[], Awaitable[None]] | None = None
+    ended: Callable[[FinalResult], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -36,7 +36,8 @@ from artoo.tasklog.lock import TaskLock
 class Begun:
     """A task that is ready to run. `lock` is taken when it plays, at the latest, and released by whoever played it.
 
-    `workspace` is closed by the same. `earlier` is what it said in another process.
+    `workspace` is closed by the same. `earlier` is what it said in another process. `ended`
+    is told the result.
     """
 
     task: TaskRun
@@ -44,6 +45,7 @@ class Begun:
     lock: TaskLock
     workspace: Workspace
     earlier: tuple[Envelope, ...] = ()
+    ended: Callable[[FinalResult], Awaitable[None]] | None = None
 
 
 def require_request(given: object) -> None:
@@ -137,4 +139,4 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
         lock.take()
         album.keep(home, task_id)
 
-    return Begun(task, lambda: alone(task.run(opened, request, claim)), lock, workspace)
+    return Begun(task, lambda: alone(task.run(opened, request, claim)), lock, workspace, ended=made.ended)

@@ -31,6 +31,7 @@ from artoo.tools.context.project_snapshot import ProjectLook
 from artoo.tools.core.default_tools import Machine, Shared, builtin_tools, gated, reaching_tools
 from artoo.tools.core.function_tools import UserTool
 from artoo.tools.core.live_output import Printing
+from artoo.tools.core.middleware import Middleware
 from artoo.tools.core.registry import Registry
 from artoo.tools.core.turn_news import TurnNews
 from artoo.tools.mcp.servers import McpServer
@@ -41,6 +42,7 @@ from artoo.tools.resume.resume_calls import Resumed
 from artoo.workspace.changes.path_class import Places
 
 if TYPE_CHECKING:
+    from artoo.runtime.extensions.hooks import TaskHooks
     from artoo.tools.mcp.tool import McpPool
 
 SettleBy = Callable[[Callable[[], tuple[str, ...]]], Settling]
@@ -89,6 +91,7 @@ class Outfit:
     the workspace at the end. `printing` shows what commands print while they run. `whole_files`: listings show
     small files whole. `read_kept` bounds the characters of an output that a record keeps. `second_ways`: results
     may need one, so the state before each subtask is kept. `permitted`: changes that wait for no one.
+    `middleware` is around every call; `hooks` are those of the task.
     """
 
     workspace: Workspace
@@ -107,6 +110,8 @@ class Outfit:
     read_kept: int = OUTPUT_KEPT
     second_ways: bool = False
     permitted: Policies = field(default_factory=Policies)
+    middleware: tuple[Middleware, ...] = ()
+    hooks: TaskHooks | None = None
 
 
 def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
@@ -137,6 +142,10 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
         news.listing = sights.listing
     registry = _registry(outfit, shared)
     skills = _skills(outfit, places, gate, registry)
+    hooks = outfit.hooks
+    registry.middleware = outfit.middleware
+    if hooks is not None and hooks.around_tools:
+        registry.middleware = (*outfit.middleware, hooks.around)
     project, pool = workspace.roots.project, outfit.pool
     servers = None if pool is None else preparation(project, outfit.servers, gate, pool, registry)
     return Hands(
@@ -145,7 +154,8 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
         sight=sights.of,
         processes=shared.processes,
         questions=questions,
-        prepare=_in_turn(skills, servers),
+        prepare=_in_turn(partial(hooks.equip, gate) if hooks is not None else None, skills, servers),
+        ended=hooks.ended if hooks is not None else None,
     )
 
 

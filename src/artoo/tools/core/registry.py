@@ -19,6 +19,7 @@ from artoo.ports.clock import Clock
 from artoo.ports.tools import Ticket, ToolSpec, own_names
 from artoo.ports.waiting import under_limit
 from artoo.tools.approval.gate import Cautions, Gate
+from artoo.tools.core.middleware import Middleware, ToolUse, around, refused
 from artoo.tools.core.tool import Arguments, Outcome, Tool
 from artoo.tools.core.truncate import head_tail, without_terminal_codes
 from artoo.tools.resume.in_flight import (
@@ -73,6 +74,7 @@ class Registry:
         self.resumed = resumed
         self.kept = kept
         self.forbidden = frozenset[str]()
+        self.middleware: tuple[Middleware, ...] = ()
         self._specs: tuple[ToolSpec, ...] = ()
         self._gate = gate if gate is not None else Gate()
         self.add(tools)
@@ -107,7 +109,7 @@ class Registry:
         blocked = frozenset(map(self.named, must_not.tools))
         targets = tuple((self.named(identity), target) for identity, target in must_not.targets)
         specs = tuple(spec for spec in self._specs if spec.name not in blocked)
-        return SubTaskToolbox(self, specs, blocked, targets, Cautions(cautions, self._gate))
+        return SubTaskToolbox(self, specs, blocked, targets, Cautions(cautions, self._gate), subtask_id)
 
     def identities(self, name: str, arguments: Arguments) -> tuple[str, ...]:
         """Return the identities that a call would have: what blocking and memory speak about."""
@@ -130,6 +132,7 @@ class SubTaskToolbox:
     blocked: frozenset[str]
     targets: tuple[tuple[str, str], ...]
     cautions: Cautions
+    subtask_id: str = ""
     _interrupted: list[ToolCall] = field(default_factory=list[ToolCall])
     _changed: bool = False
 
@@ -153,7 +156,7 @@ class SubTaskToolbox:
         call = None if ticket is None else self._under_way(ticket, tool, arguments)
         with under_way(call):
             try:
-                outcome = await self._instead(tool, arguments, call) or await _run(tool, arguments)
+                outcome = await self._instead(tool, arguments, call) or await self._made(tool, arguments)
             except asyncio.CancelledError:
                 cut = Outcome(status=CallStatus.INTERRUPTED, reason=CUT_OFF)
                 self._interrupted.append(self._record(tool, arguments, cut, started))
@@ -162,6 +165,23 @@ class SubTaskToolbox:
         self._changed = self._changed or record.changed_something
         self.registry.observe(record)
         return record
+
+    async def _made(self, tool: Tool, arguments: Arguments) -> Outcome:
+        """Run a tool within the task's middleware, which may change the arguments; an exception is the outcome."""
+        if not self.registry.middleware:
+            return await _run(tool, arguments)
+
+        async def run(use: ToolUse) -> Outcome:
+            read, problem = read_arguments(tool.spec, use.arguments)
+            return refused(problem) if problem else await _run(tool, read)
+
+        whole = around(self.registry.middleware, run)
+        try:
+            return await whole(ToolUse(tool.spec.name, arguments, self.subtask_id))
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001  # middleware is foreign code, as a tool is
+            return Outcome(status=CallStatus.ERROR, reason=f"middleware: {type(error).__name__}: {error}")
 
     async def _instead(self, tool: Tool, arguments: Arguments, call: UnderWay | None) -> Outcome | None:
         """Return how a call ends that is not made: a crash interrupted it before, or memory is in doubt."""

@@ -49,7 +49,7 @@ class Settler:
     `request` is what the user asked for. `mode`: what may take effect without approval. `went_out` returns what
     left the machine. `durable` waits for the task log, so that whatever led to an effect is logged before it.
     `again`: the task was resumed. `logged`: the task has a log; without one a line of the history reports what was
-    asked and applied.
+    asked and applied. `before_apply` may refuse an apply by a SandboxError.
     """
 
     workspace: Workspace
@@ -61,6 +61,7 @@ class Settler:
     durable: Durable = nothing_to_keep
     again: bool = False
     logged: bool = True
+    before_apply: Callable[[Sequence[str]], None] | None = None
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
         """See Settling."""
@@ -91,7 +92,8 @@ class Settler:
         directory = Workspaces(self.artoo_home).find(self.workspace.task_id)
         if directory is None:
             return ()
-        settlement = Settlement(directory, self.artoo_home, live=self.workspace.files)
+        subject = Subject(before_apply=self.before_apply)
+        settlement = Settlement(directory, self.artoo_home, subject, live=self.workspace.files)
         try:
             await self.durable()
             return await asyncio.to_thread(lambda: settlement.apply_live(settlement.review()))
@@ -150,6 +152,7 @@ class Settler:
             went_out=self.went_out(),
             moment="end",
             recorded=not self.logged,
+            before_apply=self.before_apply,
         )
 
     async def _reports(self, task_id: str, *, live: bool) -> tuple[Settled, ...]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -52,7 +52,8 @@ _NOTED = 50
 class Subject:
     """The task whose change set is settled, as records and reports name it.
 
-    `task_id`: if it is another than its workspace's. `since`, `expires_at`: when it began to be pending and when it
+    `before_apply` is called with the paths before they are applied, and raises SandboxError to refuse. `task_id`:
+    if it is another than its workspace's. `since`, `expires_at`: when it began to be pending and when it
     may be dropped (seconds since the epoch). `moment`: when it is applied. `recorded`: the history gets a line of
     what is applied; at the end of a task its log has it already.
     """
@@ -65,6 +66,7 @@ class Subject:
     went_out: tuple[str, ...] = ()
     moment: Moment = "later"
     recorded: bool = True
+    before_apply: Callable[[Sequence[str]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +204,8 @@ class Settlement:
         told: SettledRecord | None = None,
     ) -> ApplyReport:
         """Apply a part of the change set, all or nothing, and do what follows. Raises SandboxError."""
+        if self.subject.before_apply is not None:
+            self.subject.before_apply(part.paths)
         note = ActNote(
             moment=moment,
             digest=found.digest,

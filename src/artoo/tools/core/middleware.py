@@ -1,0 +1,42 @@
+"""Functions around every tool call of a task: they may look at a call, change it, answer it or refuse it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from artoo.contracts.execution import CallStatus
+from artoo.tools.core.tool import Arguments, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """One call as middleware sees it: the tool's name, its checked arguments, and the subtask that makes it."""
+
+    tool: str
+    arguments: Arguments
+    subtask_id: str = ""
+
+
+Run = Callable[[ToolUse], Awaitable[Outcome]]
+Middleware = Callable[[ToolUse, Run], Awaitable[Outcome]]
+"""Is given a call and what runs it, and returns how the call ended. What it raises is the call's error."""
+
+
+def refused(reason: str) -> Outcome:
+    """Return the outcome of a call that middleware does not let happen; the model reads the reason."""
+    return Outcome(status=CallStatus.REFUSED, reason=reason)
+
+
+def around(middleware: Sequence[Middleware], run: Run) -> Run:
+    """Return what runs a call through all middleware; the first is the outermost."""
+    for each in reversed(middleware):
+        run = _wrapped(each, run)
+    return run
+
+
+def _wrapped(middleware: Middleware, run: Run) -> Run:
+    async def wrapped(use: ToolUse) -> Outcome:
+        return await middleware(use, run)
+
+    return wrapped
