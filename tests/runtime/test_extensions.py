@@ -6,18 +6,19 @@ import asyncio
 import json
 import shlex
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 from click.testing import CliRunner
 
-from artoo import Artoo, Config, Outcome, RunOptions, ToolUse
+from artoo import Artoo, Config, Outcome, RunOptions, RunResult, ToolUse
 from artoo.cli.commands.trust_command import trust
 from artoo.cli.main import main
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import SandboxError
-from artoo.testing import ScriptedServer, with_body
+from artoo.testing import Asked, ScriptedServer, with_body
 from artoo.testing.replies import Scripted
 
 WRITE = with_body({"tool": "shell", "is_final": False}, "sed -i s/old/new/ a.txt")
@@ -46,9 +47,8 @@ def script() -> dict[str, Scripted | list[Scripted]]:
 
 def python(code: str) -> str:
     """A shell command that runs Python code, which has the hook's JSON as `given`."""
-    return (
-        f"{shlex.quote(sys.executable)} -c {shlex.quote('import json, sys; given = json.load(sys.stdin); ' + code)}"
-    )
+    whole = f"import json, sys; given = json.load(sys.stdin); {code}"
+    return f"{shlex.quote(sys.executable)} -c {shlex.quote(whole)}"
 
 
 def config(place: Path, **more: object) -> Config:
@@ -58,7 +58,7 @@ def config(place: Path, **more: object) -> Config:
     )
 
 
-async def play(place: Path, settings: Config, **more: object):
+async def play(place: Path, settings: Config, **more: object) -> tuple[RunResult, list[Asked]]:
     """Run the task; its result, and what the model was asked."""
     async with ScriptedServer(script()) as server:
         environ = {"OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "scripted"}
@@ -201,7 +201,7 @@ async def test_middleware_is_around_every_call(place: Path) -> None:
     """It may change arguments and outcomes; the changed call is what runs."""
     seen: list[tuple[str, str]] = []
 
-    async def middleware(use: ToolUse, run) -> Outcome:  # pyright: ignore
+    async def middleware(use: ToolUse, run: Callable[[ToolUse], Awaitable[Outcome]]) -> Outcome:
         outcome = await run(ToolUse(use.tool, {**use.arguments, "command": "sed -i s/old/other/ a.txt"}))
         seen.append((use.tool, outcome.status.value))
         return outcome
