@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shlex
 import sys
 from collections.abc import Awaitable, Callable
@@ -37,12 +38,21 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
-def script() -> dict[str, Scripted | list[Scripted]]:
-    """A plan of one step: change a.txt, then say so."""
-    check = {"check": "output_matches", "regex": "done"}
-    criterion = {"text": "it says done", "mode": "verifiable", "check": check}
-    plan = {"subtasks": [{"intent": "change a.txt", "tool": "shell"}], "task_criteria": [criterion]}
-    return {"Plan": plan, "ExecutorStep": [WRITE, SAY]}
+class Script:
+    """A plan of one step; the first turn changes a.txt, and the next ones say so."""
+
+    def __init__(self) -> None:
+        self._turns = 0
+
+    def __call__(self, asked: Asked) -> Scripted:
+        if asked.contract == "Plan":
+            check = {"check": "output_matches", "regex": "done"}
+            criterion = {"text": "it says done", "mode": "verifiable", "check": check}
+            return {"subtasks": [{"intent": "change a.txt", "tool": "shell"}], "task_criteria": [criterion]}
+        if asked.contract == "FailureReport":
+            return {"next_moves": []}
+        self._turns += 1
+        return WRITE if self._turns == 1 else SAY
 
 
 def python(code: str) -> str:
@@ -60,7 +70,7 @@ def config(place: Path, **more: object) -> Config:
 
 async def play(place: Path, settings: Config, **more: object) -> tuple[RunResult, list[Asked]]:
     """Run the task; its result, and what the model was asked."""
-    async with ScriptedServer(script()) as server:
+    async with ScriptedServer(Script()) as server:
         environ = {"OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "scripted"}
         async with Artoo(settings, environ=environ, **more) as artoo:  # pyright: ignore[reportArgumentType]
             result = await artoo.run("Change a.txt.", options=RunOptions(project=place))
@@ -85,9 +95,9 @@ async def test_hooks_are_told_of_every_moment(place: Path) -> None:
 async def test_a_hook_refuses_a_call_with_its_message(place: Path) -> None:
     """Exit code 2: the call does not happen, and the model reads why."""
     hook = {"command": "echo not here >&2; exit 2", "tools": ["sh*"]}
-    _, asked = await play(place, config(place, hooks={"before_tool": [hook]}))
+    _, asked = await play(place, config(place, hooks={"before_tool": [hook]}, control={"max_replans": 1}))
     assert (place / "a.txt").read_text() == "old\n"
-    assert "a hook refused it: not here" in asked[-1].user
+    assert any("a hook refused it: not here" in each.user for each in asked)
 
 
 async def test_a_hook_keeps_changes_pending_also_for_a_later_apply(place: Path) -> None:
@@ -139,31 +149,35 @@ async def test_a_mistake_in_hooks_is_named_by_its_line(place: Path, capsys: pyte
     assert "config.yaml:2:3: hooks.before_tol" in capsys.readouterr().err
 
 
-def test_a_slash_command_is_a_request_with_arguments(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_a_slash_command_is_a_request_with_arguments(place: Path) -> None:
     """The user's own works at once; a project's only after `artoo trust accept`, and again after a change."""
 
-    async def ask(text: str, code: int) -> str:
-        plan = {"reply": "fine"}
-        async with ScriptedServer({"Plan": plan} if code == 0 else {}) as server:
-            environ = {"OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "scripted"}
-            with pytest.MonkeyPatch.context() as patch:
-                for name, value in environ.items():
-                    patch.setenv(name, value)
-                assert await asyncio.to_thread(main, ["run", "--no-memory", text]) == code
-            return server.player.requests[0].user if server.player.requests else ""
+    async def ask(*arguments: str, code: int = 0) -> str:
+        script = {"Plan": {"reply": "fine"}} if arguments[0] == "run" and code == 0 else {}
+        async with ScriptedServer(script) as server:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "artoo", *arguments),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                env={**os.environ, "OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "scripted"},
+            )
+            out, _ = await process.communicate()
+        assert process.returncode == code, out.decode()
+        return "".join(each.user for each in server.player.requests) or out.decode()
 
     own, theirs = place.parent / ".artoo" / "commands", place / ".artoo" / "commands"
     own.mkdir(parents=True)
     theirs.mkdir(parents=True)
     (own / "greet.md").write_text("---\ndescription: Greet somebody\n---\nGreet $1 and $2. All: $ARGUMENTS\n")
     (theirs / "look.md").write_text("Look at this:\n")
-    assert "Greet Ada L and Bob. All: 'Ada L' Bob" in asyncio.run(ask("/greet 'Ada L' Bob", 0))
-    asyncio.run(ask("/look a.txt", 2))
-    assert "artoo trust accept" in capfd.readouterr().err
-    assert main(["trust", "accept", "/look"]) == 0
-    assert "Look at this:\n\na.txt" in asyncio.run(ask("/look a.txt", 0))
+    assert "Greet Ada L and Bob. All: 'Ada L' Bob" in await ask("run", "--no-memory", "/greet 'Ada L' Bob")
+    assert "artoo trust accept" in await ask("run", "/look a.txt", code=2)
+    await ask("trust", "accept", "/look")
+    assert "Look at this:\n\na.txt" in await ask("run", "--no-memory", "/look a.txt")
     (theirs / "look.md").write_text("Delete this:\n")
-    asyncio.run(ask("/look a.txt", 2))
+    assert "not approved yet: /look" in await ask("trust")
+    await ask("run", "/look a.txt", code=2)
 
 
 async def test_a_webhook_and_a_command_are_told_of_the_end(place: Path) -> None:

@@ -43,10 +43,11 @@ SECTIONS: Mapping[str, Table] = {
     "Tasks": {
         "run": Mounted("run_command", "run", "Do what TEXT asks (also: artoo TEXT; artoo alone: a conversation)."),
         "resume": Mounted("run_command", "resume", "Go on with a task that stopped before its end."),
+        "attach": Mounted("attach_command", "attach", "Follow a running task, and answer its questions."),
         "say": Mounted("running_commands", "say", "Write to a task that runs."),
         "status": Mounted("status_command", "status", "What waits for you, and the team at a glance."),
-        "ps": Mounted("running_commands", "ps", "Show what tasks left running."),
-        "stop": Mounted("running_commands", "stop", "Stop what a task left running."),
+        "ps": Mounted("running_commands", "ps", "Show running tasks, and what tasks left running."),
+        "stop": Mounted("running_commands", "stop", "Stop a running task, or what a task left running."),
     },
     "Changes": {
         "diff": Mounted("changes_commands", "diff", "Show what a task would change, that waits for you."),

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import click
 
@@ -38,6 +39,8 @@ from artoo.runtime.config.loader import load_config
 from artoo.runtime.task.conversations import Session, open_session, tell_resumed
 
 EFFORTS: tuple[Effort, ...] = ("quick", "normal", "long")
+_OF_THE_TERMINAL = ("text", "background", "detached", "progress", "as_json_", "events", "verbose")
+"""Parameters of a run that its process in the background is not given."""
 LONGEST_REQUEST = 256 * 1024
 """Bytes of a request that are read from standard input."""
 
@@ -47,7 +50,8 @@ class Output:
     """What goes to standard output: text for a person, or one JSON object, or every message and then the object.
 
     `verbose`: the rounds' numbers are told too, while it runs. `strict`: only a complete result is a success.
-    `talk`: the option that goes on with this conversation; empty inside of it.
+    `talk`: the option that goes on with this conversation; empty inside of it. `detached`: where the id of a task
+    in the background is noted.
     """
 
     json: bool = False
@@ -55,6 +59,7 @@ class Output:
     verbose: bool = False
     strict: bool = False
     talk: str = "-c"
+    detached: Path | None = None
 
 
 _json_option = click.option("--json", "as_json_", is_flag=True, help="Print one JSON object as the last line.")
@@ -111,6 +116,8 @@ _progress_option = click.option(
 @click.option("--session", metavar="NAME", help="Begin or go on with the conversation of this name.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the control law's numbers of each round.")
 @click.option("--no-memory", is_flag=True, help="Neither recall nor learn.")
+@click.option("--background", is_flag=True, help="Run in a process of its own; artoo attach shows it.")
+@click.option("--detached", type=click.Path(path_type=Path), hidden=True)
 @_progress_option
 @click.pass_context
 def run(
@@ -135,6 +142,8 @@ def run(
     session: str | None,
     verbose: bool,
     no_memory: bool,
+    background: bool,
+    detached: Path | None,
     progress: str,
 ) -> None:
     """Do what TEXT asks. TEXT may be - to read the request from standard input.
@@ -175,9 +184,31 @@ def run(
             f"which of these is the request: {'; '.join(text)}? --verify takes no value; a command that must "
             'succeed in the end is --check "COMMAND". Put the request between quotes, as one'
         )
-    request = asyncio.run(as_request(_request(text), load_config().home, project))
-    output = Output(as_json_, events, verbose, strict, f"--session {session}" if session else "-c")
+    home = load_config().home
+    request = asyncio.run(as_request(_request(text), home, project))
+    if background:
+        _start_in_background(home, context, request)
+        return
+    output = Output(as_json_, events, verbose, strict, f"--session {session}" if session else "-c", detached)
     context.exit(asyncio.run(_run(request, options, output, Progress(progress), talk)))
+
+
+def _start_in_background(home: Path, context: click.Context, request: str) -> None:
+    """Start the same run in a process of its own, and say how to see it again."""
+    from artoo.runtime.extensions.background import start
+
+    arguments: list[str] = []
+    for option in context.command.params:
+        name, value = option.name or "", context.params.get(option.name or "")
+        typed = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if not isinstance(option, click.Option) or not typed or name in _OF_THE_TERMINAL:
+            continue
+        values = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+        arguments += [option.opts[-1]] if option.is_flag else [f"{option.opts[-1]}={one}" for one in values]
+    name = name_at(home, start(home, [*arguments, "--", request]))
+    show(
+        f"started as {name}\n  watch it, answer it: artoo attach {name}\n  its result later: artoo log show {name}"
+    )
 
 
 def _request(words: tuple[str, ...]) -> str:
@@ -254,10 +285,14 @@ async def on_terminal(
 ) -> int:
     """Plays a task on a runtime of its own and prints its result. Returns the exit code."""
     config, aside, asking = load_config(), Aside(), dialogue()
-    on_message = _print_message if output.events else None
+    on_message, confirm = _print_message if output.events else None, asking
+    if output.detached is not None:
+        from artoo.runtime.extensions.background import noting_begin, wait_for_others
+
+        on_message, confirm = noting_begin(output.detached), wait_for_others
     try:
         with Interrupts() as interrupts:
-            async with running.open_runtime(config, aside, asking) as runtime:
+            async with running.open_runtime(config, aside, confirm) as runtime:
                 result, view = await play(running.Terminal(runtime, interrupts, aside, asking, on_message))
                 print_result(result, view, config.home, output)
                 sys.stdout.flush()

@@ -8,19 +8,20 @@ import click
 
 from artoo.cli.commands.exit_codes import FAILED
 from artoo.cli.commands.options import HELP, as_json_option
-from artoo.cli.display.sanitize import one_line, print_json, show
-from artoo.cli.results.task_names import local_time
+from artoo.cli.display.sanitize import asked_line, one_line, print_json, show
+from artoo.cli.results.task_names import local_time, name_at
 from artoo.runtime.config.loader import load_config
 
 
 @click.command(context_settings=HELP)
 @as_json_option
 def ps(as_json: bool) -> None:
-    """Show what tasks left running, and how those that have ended ended.
+    """Show the tasks that run, then the processes that tasks left running and how those that have ended ended.
 
     ID and state of each, since when it runs, the task that started it, and the command. Its output is in
     running/ID/output in artoo's home.
     """
+    from artoo.runtime.extensions.background import running
     from artoo.runtime.task.kept_processes import LeftProcess, left_processes
 
     def state(one: LeftProcess) -> str:
@@ -28,12 +29,22 @@ def ps(as_json: bool) -> None:
             return "running"
         return "stopped" if one.exit_code is None else f"ended ({one.exit_code})"
 
-    found = [(one, state(one)) for one in left_processes(load_config().home)]
+    home = load_config().home
+    found, tasks = [(one, state(one)) for one in left_processes(home)], running(home)
     if as_json:
-        print_json([{**one.started.model_dump(), "state": how, "output": str(one.output)} for one, how in found])
+        listed = [{"task_id": one.task_id, "request": one.request, "state": "task"} for one in tasks]
+        print_json(
+            [
+                *listed,
+                *({**one.started.model_dump(), "state": how, "output": str(one.output)} for one, how in found),
+            ]
+        )
         return
-    if not found:
-        show("No task has left anything running.")
+    for one in tasks:
+        name = name_at(home, one.task_id)
+        show(f"{name}  task  {asked_line(one.request)} (artoo attach {name})")
+    if not found and not tasks:
+        show("No task runs, and none has left anything running.")
     for one, how in found:
         started = one.started
         begun, command = local_time(started.since), one_line(started.command)
@@ -68,12 +79,21 @@ def say(context: click.Context, task_id: str, text: tuple[str, ...]) -> None:
 @click.option("--forget", is_flag=True, help="Remove its output and its line in `artoo ps`, too.")
 @click.pass_context
 def stop(context: click.Context, process_id: str, forget: bool) -> None:
-    """Stop what a task left running. ID is as `artoo ps` shows it, or a beginning of it.
+    """Stop what a task left running, or a task that runs. ID is as `artoo ps` shows it, or a beginning of it.
+
+    A task ends with what it has reached; artoo resume goes on with it.
 
     Exit codes: 0 stopped or ended already, 1 it could not be stopped, 2 there is no such process.
     """
+    from artoo.runtime.approvals.prompt_store import ask_to_stop
+    from artoo.runtime.extensions.background import running
     from artoo.runtime.task.kept_processes import find_left
 
+    home = load_config().home
+    tasks = [one.task_id for one in running(home) if one.task_id.startswith(process_id)]
+    if len(tasks) == 1 and ask_to_stop(home, tasks[0]):
+        show(f"{name_at(home, tasks[0])} is asked to stop")
+        return
     found = find_left(load_config().home, process_id)
     ran = found.runs
     found.stop()

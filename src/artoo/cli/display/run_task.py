@@ -20,6 +20,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ProtocolError
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import FinalResult
+from artoo.ports.confirm import Confirm
 from artoo.ports.printing import Printed
 from artoo.runtime.config.model import Config
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:  # it loads every role
 
 
 @asynccontextmanager
-async def open_runtime(config: Config, aside: Aside, confirm: Dialogue | None = None) -> AsyncGenerator[Artoo]:
+async def open_runtime(config: Config, aside: Aside, confirm: Confirm | None = None) -> AsyncGenerator[Artoo]:
     """Open the real runtime, which tells `aside` what is no message, and asks with `confirm`.
 
     Raises ModelUnreachable when the user does not want the local model, and no server is set up.

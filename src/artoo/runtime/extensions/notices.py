@@ -70,7 +70,8 @@ class Notices:
                 started, _ = self._begun.get(envelope.task_id, (0.0, None))
                 if time.monotonic() - started >= self.settings.after_seconds:
                     text = result.output or result.summary
-                    group.create_task(self._tell("ended", envelope.task_id, text, result.directive.value))
+                    said = self._said("ended", envelope.task_id, text, result.directive.value)
+                    group.create_task(self._tell(said))
                 self._begun.pop(envelope.task_id, None)
             case _:
                 return
@@ -79,7 +80,7 @@ class Notices:
         async def when_open() -> None:
             await asyncio.sleep(_GRACE)
             self._open.pop(envelope.id, None)
-            await self._tell("needs_you", envelope.task_id, text)
+            await self._tell(self._said("needs_you", envelope.task_id, text))
 
         self._open[envelope.id] = group.create_task(when_open())
 
@@ -88,14 +89,11 @@ class Notices:
         for each in self._open.values():
             each.cancel()
 
-    async def _tell(self, event: str, task_id: str, text: str, directive: str = "") -> None:
-        """Tell one event in every way that is set up. A way that fails is logged."""
-        settings = self.settings
-        if event not in settings.events:
-            return
+    def _said(self, event: str, task_id: str, text: str, directive: str = "") -> dict[str, str]:
+        """Return what is told of one event, without secrets."""
         _, request = self._begun.get(task_id, (0.0, None))
         asked = "" if request is None else request.text
-        said = {
+        return {
             "event": event,
             "task_id": task_id,
             "project": "" if request is None else request.project,
@@ -103,6 +101,12 @@ class Notices:
             "text": self.redacted(shortened(text, _TEXT)),
             "directive": directive,
         }
+
+    async def _tell(self, said: dict[str, str]) -> None:
+        """Tell one event in every way that is set up. A way that fails is logged."""
+        settings, event = self.settings, said["event"]
+        if event not in settings.events:
+            return
         self._on_terminal("artoo needs you" if event == "needs_you" else "artoo has ended a task", said["text"])
         if settings.command is not None:
             command = settings.command

@@ -1,0 +1,112 @@
+"""Tasks that run in a process of their own, without a terminal, and how another process follows them.
+
+<home>/background/KEY.task     the task's id, once it has begun
+                  KEY.output   the result as JSON, and messages of the process
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import subprocess
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Never
+
+from artoo.contracts.confirmation import ConfirmationRequest
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.request import UserRequest
+from artoo.disk.whole import write_whole
+from artoo.sandbox.reading.programs import own_environment, own_python
+from artoo.tasklog.lock import is_running
+from artoo.tasklog.reader import TaskLogReader, TaskSummary, list_tasks
+
+_BEGINS_WITHIN = 60.0
+"""Seconds in which a task must have begun: a loaded machine needs some for the imports."""
+_LOOK_SECONDS = 0.3
+_KEPT_SECONDS = 30 * 86_400.0
+_LATEST = 60
+
+
+def start(home: Path, arguments: Sequence[str]) -> str:
+    """Run `artoo run` with these arguments in a process of its own, and return the id of its task. Blocking.
+
+    Raises ConfigurationError with the words of the process if it ends before a task has begun.
+    """
+    folder = home / "background"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _forget_old(folder)
+    note = folder / f"{secrets.token_hex(8)}.task"
+    output = note.with_suffix(".output")
+    with output.open("xb") as stream:
+        output.chmod(0o600)
+        process = subprocess.Popen(
+            own_python("-m", "artoo", "run", "--detached", str(note), "--json", "--progress", "none", *arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            env=own_environment(),
+            start_new_session=True,  # the terminal's Ctrl-C and its end are not the task's
+        )
+    until = time.monotonic() + _BEGINS_WITHIN
+    while time.monotonic() < until:
+        if note.exists():
+            return note.read_text(encoding="utf-8")
+        if process.poll() is not None and not note.exists():
+            break
+        time.sleep(0.05)
+    said = output.read_text(encoding="utf-8", errors="replace").strip() or "it did not begin in time"
+    raise ConfigurationError(said.removeprefix("artoo: "))
+
+
+def noting_begin(note: Path) -> Callable[[Envelope], None]:
+    """Return what writes the id of a task to `note` when its request is on the stream."""
+
+    def hear(envelope: Envelope) -> None:
+        if isinstance(envelope.payload, UserRequest):
+            write_whole(note, envelope.task_id.encode(), sync=False)
+
+    return hear
+
+
+async def wait_for_others(request: ConfirmationRequest) -> Never:
+    """Leave a question to other windows (`artoo attach`, the web UI). Implements Confirm."""
+    del request
+    await asyncio.Event().wait()
+    raise AssertionError("nothing sets the event")
+
+
+def running(home: Path) -> list[TaskSummary]:
+    """Return the tasks that run now, in whatever process, latest first. Blocking."""
+    return [one for one in list_tasks(home, _LATEST) if one.running]
+
+
+async def follow(directory: Path) -> AsyncGenerator[Envelope]:
+    """Yield the messages of a task from its log: those of before, and those to come, until it runs no more."""
+    seen, pause = 0, _LOOK_SECONDS
+    while True:
+        runs = is_running(directory)  # before the log is read: what a task said at its end is there then
+        started = time.monotonic()
+        for envelope in await asyncio.to_thread(_after, directory, seen):
+            seen += 1
+            yield envelope
+        if not runs:
+            return
+        # A long log takes long to read: most of the time is spent waiting all the same.
+        pause = max(_LOOK_SECONDS, 4 * (time.monotonic() - started))
+        await asyncio.sleep(pause)
+
+
+def _after(directory: Path, seen: int) -> list[Envelope]:
+    return list(islice(TaskLogReader(directory).envelopes(), seen, None))
+
+
+def _forget_old(folder: Path) -> None:
+    for path in folder.iterdir():
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
+                path.unlink()
