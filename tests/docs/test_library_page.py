@@ -30,7 +30,7 @@ COMMANDS = {
 
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 PRINTED = ["3", "checked", "the request is empty; say what is wanted", "3", "name='Alan' age=41 judged", "checked",
-           "notes.txt", "applied", "discarded", "too slow", "17.0"]  # fmt: skip
+           "notes.txt", "applied", "discarded", "too slow", "17.0", "shell ok"]  # fmt: skip
 
 
 def plan(asked: Asked) -> dict[str, object]:

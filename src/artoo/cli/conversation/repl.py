@@ -16,6 +16,7 @@ from artoo.cli.conversation.confirm import dialogue
 from artoo.cli.conversation.own_commands import as_request, known_commands
 from artoo.cli.conversation.pasted_images import images_in
 from artoo.cli.conversation.prompt import Prompt
+from artoo.cli.conversation.rewinding import fork, rewind, run_artoo
 from artoo.cli.conversation.slash_commands import SLASH_COMMANDS, SlashCommand
 from artoo.cli.conversation.typed_lines import TypedLines
 from artoo.cli.display import run_task as running
@@ -29,7 +30,6 @@ from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.config.endpoints import takes_images
 from artoo.runtime.config.loader import load_config
 from artoo.runtime.task.conversations import Session, open_session
-from artoo.sandbox.reading.programs import own_environment, own_python
 from artoo.words.catalogue import Catalogue, in_language
 
 
@@ -149,6 +149,17 @@ class Conversation:
 
         show_lines(report_lines(await self._terminal.runtime.audit()))
 
+    async def _go_back(self, command: SlashCommand, arguments: Sequence[str]) -> None:
+        """Take back the last exchanges with their changes, or continue under another name."""
+        config = load_config()
+        try:
+            if command is SlashCommand.FORK:
+                self._session = fork(self._session, config, arguments)
+            else:
+                await rewind(self._session, config, arguments)
+        except ArtooError as error:
+            say(str(error))
+
     async def _command(self, words: Sequence[str]) -> bool:
         """Runs a slash command. False when the person wants to leave."""
         name, arguments = words[0][1:], list(words[1:])
@@ -164,10 +175,12 @@ class Conversation:
             self._session.clear()
         elif command is SlashCommand.AUDIT:
             await self._audit()
+        elif command in (SlashCommand.REWIND, SlashCommand.FORK):
+            await self._go_back(command, arguments)
         elif command is None:
             show(self._text("There is no {name}; /help lists what there is.", name=f"/{name}"))
         else:
-            await _run_artoo([name, *(arguments or command.defaults)])
+            await run_artoo([name, *(arguments or command.defaults)])
         return True
 
 
@@ -176,9 +189,3 @@ def _is_slash(word: str) -> bool:
     if not word.startswith("/") or "/" in word[1:]:
         return False
     return word[1:] in SLASH_COMMANDS or not Path(word).exists()
-
-
-async def _run_artoo(arguments: Sequence[str]) -> None:
-    """Runs another artoo on this terminal: stores that are open here may be opened once per process only."""
-    process = await asyncio.create_subprocess_exec(*own_python("-m", "artoo", *arguments), env=own_environment())
-    await process.wait()

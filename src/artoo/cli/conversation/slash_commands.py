@@ -19,6 +19,8 @@ class SlashCommand(Enum):
     RESUME = ("go on with a task that stopped (artoo resume)", ())
     STATUS = ("what waits for you (artoo status)", ())
     MODEL = ("the local model (artoo model)", ("list",))
+    REWIND = ("take back the last exchange, or the last N, with the changes (/rewind N)", ())
+    FORK = ("continue under another name, the other conversation stays (/fork NAME)", ())
     CLEAR = ("forget what was said in this conversation", ())
     QUIT = ("leave", ())
 

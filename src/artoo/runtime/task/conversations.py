@@ -117,9 +117,20 @@ class Session:
     def clear(self) -> None:
         """Forgets what was said."""
         self._read_again()
-        self._forgotten = tuple(self._exchanges)  # not read again, though it may have to stay on disk for now
-        self._exchanges.clear()
+        self._forget(tuple(self._exchanges))
         self._unwritten.clear()
+
+    def forget_last(self) -> None:
+        """Forget the last exchange that has an answer, and requests after it."""
+        self._read_again()
+        known = tuple(self._exchanges)
+        last = max((place for place, turn in enumerate(known) if turn.summary), default=0)
+        self._forget(known[last:])
+
+    def _forget(self, turns: tuple[Turn, ...]) -> None:
+        self._forgotten += turns  # not read again, though it may have to stay on disk for now
+        for turn in turns:
+            self._exchanges.remove(turn)
         self._empty()
 
     def _empty(self) -> None:

@@ -1,0 +1,91 @@
+"""`/rewind` and `/fork`: go back in a conversation with its files, or continue it under another name."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from artoo.cli.conversation.yes_no import agreed
+from artoo.cli.display.sanitize import asked_line, show
+from artoo.cli.display.screen import show_lines
+from artoo.contracts.errors import ArtooError, ConfigurationError
+from artoo.contracts.request import Turn
+from artoo.runtime.config.model import Config
+from artoo.runtime.task.conversations import Session, open_session
+from artoo.sandbox.reading.programs import own_environment, own_python
+
+
+async def rewind(session: Session, config: Config, arguments: Sequence[str]) -> None:
+    """Take back the last exchanges (1, or the number given): their changes, then the words.
+
+    What of a task is pending is discarded, and what was applied is undone, the latest task first. When something
+    cannot be taken back, the exchange stays and so do all before it. Raises ConfigurationError for a number that is
+    none.
+    """
+    turns = session.exchanges
+    dropped = turns[len(turns) - _count(arguments, len(turns)) :]
+    states = await asyncio.to_thread(_states, config, dropped)
+    lines = [f"  {asked_line(turn.input)} {states[turn.task_id or '']}".rstrip() for turn in dropped]
+    show_lines(["Takes back, the latest last:", *lines], sys.stderr)
+    if not await agreed("Rewind? [y]es, [N]o: "):
+        return
+    for turn in reversed(dropped):
+        for verb in _verbs(states[turn.task_id or ""]):
+            if await run_artoo([verb, turn.task_id or "", "--yes"]):
+                raise ConfigurationError(f"the conversation stays at: {asked_line(turn.input)}")
+        session.forget_last()
+    left = session.exchanges
+    show(f"The conversation ends with: {asked_line(left[-1].input)}" if left else "The conversation is empty.")
+
+
+def fork(session: Session, config: Config, arguments: Sequence[str]) -> Session:
+    """Return a new conversation that begins with what was said in this one; NAME and a number may be given.
+
+    The number takes so many last exchanges off. Files stay as they are, and pending changes stay those of their
+    tasks. Raises ConfigurationError for a name that is taken.
+    """
+    turns = session.exchanges
+    numbers = [each for each in arguments if each.isdecimal()]
+    names = [each for each in arguments if not each.isdecimal()]
+    kept = turns[: len(turns) - _count(numbers, len(turns))] if numbers else turns
+    forked = open_session(config.home, name=names[0] if names else None)
+    if forked.exchanges:
+        raise ConfigurationError(f"there is a conversation {forked.name!r} already; /fork another name")
+    for turn in kept:
+        forked.add(turn.input, turn.summary, turn.task_id or "", turn.project)
+    show(f"This is the conversation {forked.name} now; the other one: artoo --session {session.name}")
+    return forked
+
+
+def _count(arguments: Sequence[str], most: int) -> int:
+    """Return how many exchanges are meant. Raises ConfigurationError."""
+    said = arguments[0] if arguments else "1"
+    if not said.isdecimal() or not 1 <= int(said) <= most:
+        raise ConfigurationError(f"{said!r} is no number of exchanges; this conversation has {most}")
+    return int(said)
+
+
+def _states(config: Config, turns: Sequence[Turn]) -> dict[str, str]:
+    """Return what is there to take back of each task. Blocking."""
+    from artoo.runtime.changes.find_pending import pendings
+    from artoo.runtime.changes.undo import can_be_undone
+
+    try:
+        undoable = {one.task_id for one in can_be_undone(config)}
+        pending = {one.task_id for one in pendings(config)}
+    except ArtooError as error:
+        raise ConfigurationError(f"changes cannot be taken back: {error}") from error
+    named = {(True, True): "(applied, and pending)", (True, False): "(applied)", (False, True): "(pending)"}
+    ids = [turn.task_id or "" for turn in turns]
+    return {one: named.get((one in undoable, one in pending), "") for one in ids}
+
+
+def _verbs(state: str) -> list[str]:
+    return [verb for verb, word in (("discard", "pending"), ("undo", "applied")) if word in state]
+
+
+async def run_artoo(arguments: Sequence[str]) -> int:
+    """Run another artoo on this terminal: stores that are open here may be opened once per process only."""
+    process = await asyncio.create_subprocess_exec(*own_python("-m", "artoo", *arguments), env=own_environment())
+    return await process.wait()
