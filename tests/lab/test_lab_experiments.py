@@ -33,10 +33,10 @@ def test_every_claim_says_what_would_refute_it() -> None:
         assert each.claims and all(claim.text and claim.refuted_by for claim in each.claims)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["structure", "stop", "flight", *(pytest.param(n, marks=pytest.mark.torture) for n in ("control", "terms"))],
-)
+LONG = ("structure", "stop", "control", "terms")
+
+
+@pytest.mark.parametrize("name", ["flight", *(pytest.param(name, marks=pytest.mark.torture) for name in LONG)])
 def test_an_experiment_judges_every_claim(name: str, tmp_path: Path) -> None:
     """From a handful of jobs: one finding a claim, a page that links tables and pictures, and the table."""
     ran = conduct(Order(name, tasks=2, seeds=SHORT), told=quiet)
@@ -51,11 +51,9 @@ def test_an_experiment_judges_every_claim(name: str, tmp_path: Path) -> None:
 
 
 def test_a_life_is_lived_with_a_real_store() -> None:
-    """A hundred jobs with memory: what worked is preferred, and the same seed lives the same life again."""
+    """A life of a hundred jobs goes through a store on disk, job by job."""
     piece = Piece("memory", "memory", 0, 1, 5)
-    life = run_piece(piece)
-    assert len(life) == 100
-    assert life == run_piece(piece)
+    assert len(run_piece(piece)) == 100
 
 
 def test_a_team_learns_a_trap_once() -> None:
@@ -68,7 +66,8 @@ def test_a_team_learns_a_trap_once() -> None:
 def test_what_was_run_is_kept_when_another_is_run(tmp_path: Path) -> None:
     """The table has both; the second run does not need the first one's rows."""
     for name in ("structure", "stop"):
-        keep(tmp_path, conduct(Order(name, tasks=2, seeds=SHORT[:1]), told=quiet))
+        found = tuple(Finding(each, True, "x") for each in experiment(name).claims)
+        keep(tmp_path, Ran(name, 2, SHORT[:1], 0.0, 0.0, Outcome(found, ())))
     assert [each["name"] for each in json.loads((tmp_path / RESULTS).read_text())] == ["structure", "stop"]
     assert run_lab(["results", "--out", str(tmp_path)]) == 0
     assert run_lab(["results", "--out", str(tmp_path / "nothing")]) == 2
@@ -76,7 +75,7 @@ def test_what_was_run_is_kept_when_another_is_run(tmp_path: Path) -> None:
 
 def test_a_run_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     """Finished pieces are read back and not run again; two processes find the same as one."""
-    order = Order("stop", tasks=2, seeds=SHORT[:1], kept=tmp_path)
+    order = Order("flight", tasks=1, seeds=SHORT[:1], kept=tmp_path)
     ran = conduct(order, told=quiet)
     pieces = sorted(tmp_path.iterdir())
     pieces[0].unlink()
@@ -98,8 +97,8 @@ def test_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_lab(["list"]) == 0
     listed = capsys.readouterr().out
     assert all(f"{each.name}: {each.title}" in listed for each in experiments())
-    assert run_lab(["run", "structure", "--tasks", "2", "--seed", "3", "--jobs", "1"]) == 0
-    assert capsys.readouterr().out.startswith("# What more agents cost\n")
+    assert run_lab(["run", "flight", "--tasks", "2", "--seed", "3", "--jobs", "1"]) == 0
+    assert capsys.readouterr().out.startswith(f"# {experiment('flight').title}\n")
     assert run_lab(["run", "nothing"]) == 2
     assert run_lab(["run", PUBLIC[0]]) == 2
 
