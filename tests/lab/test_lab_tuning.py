@@ -74,6 +74,7 @@ def test_logs_of_one_setting_do_not_tell_of_another() -> None:
     assert "epsilon" in found.silent
 
 
+@pytest.mark.torture
 def test_what_makes_no_difference_is_not_proposed() -> None:
     """Where R2 is deaf to directives ε decides nothing: at most one person in twenty is told otherwise."""
     deaf = World(parts=1, hopeless=0.0, heed=0.0, broken=0.3)
