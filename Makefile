@@ -6,16 +6,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo browser postgres pictures test check test-quick docs torture bench lock clean model
+.PHONY: demo browser postgres pictures test suite check test-quick docs torture bench lock clean model
 
 demo: $(READY)
 	$(BIN)/artoo run "How many Python files (name ending in .py) are in the directory src and its subdirectories? Print the number, and in one line how it was found."
 
-# Three at a time: a third of their time the tests wait for programs, which two processors can use.
-# What fails beside other tests is run once more, alone: what fails twice, fails. Both are in the output.
-test: check model browser postgres
-	$(BIN)/pytest -n 3 --dist loadfile || { test $$? -eq 1 && \
-	$(BIN)/pytest --last-failed --last-failed-no-failures none; }
+# Byte code is kept, also where the environment says otherwise: without it each of the many processes that the
+# tests start compiles all modules anew.
+export PYTHONDONTWRITEBYTECODE :=
+
+# The checks use one processor, and the tests wait for other programs a third of their time: both run at once.
+test: model browser postgres
+	$(MAKE) -j 2 check suite
+
+# What `check` has run is left out.
+suite: $(READY)
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/control --ignore tests/contracts
 
 check: $(READY)
 	$(BIN)/ruff check src lab tests benchmarks bench checks
@@ -28,7 +34,7 @@ check: $(READY)
 	$(BIN)/coverage report
 
 test-quick: $(READY) browser postgres
-	$(BIN)/pytest -n 3 --dist loadfile -m "not torture and not embedded"
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not torture and not embedded"
 
 # The site, in build/site; a dead link, or a page that no other one names, is an error.
 docs: $(READY) $(VENV)/.docs-ready

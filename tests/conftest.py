@@ -20,11 +20,16 @@ settings.register_profile("search", derandomize=False)
 settings.load_profile("gate")
 
 
+_SLOW = ("test_browser", "test_embedded_model", "test_chinese", "test_mcp_client")
+"""The files that take longest. They begin first, so that no worker is alone with one at the end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Soaks and matrices take as long as they take."""
+    """Lift the time limit of soaks and matrices, and put the slowest files first."""
     for item in items:
         if item.get_closest_marker("torture") is not None:
             item.add_marker(pytest.mark.timeout(0))
+    items.sort(key=lambda item: not item.path.stem.startswith(_SLOW))
 
 
 @pytest.fixture(autouse=True)

@@ -20,25 +20,24 @@ def bare(kind: str) -> Contract:
     return payload_classes()[kind].model_construct()
 
 
-@pytest.mark.parametrize("role", list(Role))
 @pytest.mark.parametrize("kind", list(ROUTES))
-def test_a_port_speaks_only_as_the_table_of_routes_allows(kind: str, role: Role) -> None:
-    """For every kind and role: published when the table names the role as sender, refused otherwise."""
+def test_a_port_speaks_only_as_the_table_of_routes_allows(kind: str) -> None:
+    """For every role: published when the table names the role as sender, else refused and on the stream."""
     bus = new_bus()
     seen: list[Envelope] = []
     bus.attach(seen.append)
-    port = bus.port(role, TASK)
-    if role in ROUTES[kind].senders:
-        envelope = port.publish(bare(kind))
-        assert seen == [envelope]
-        assert (envelope.kind, envelope.sender) == (kind, role)
-        return
-    with pytest.raises(RouteRefused, match=f"{role.value} may not publish {kind}"):
-        port.publish(bare(kind))
-    [violation] = seen
-    assert violation.sender is Role.BUS
-    assert isinstance(violation.payload, RouteViolation)
-    assert (violation.payload.offender, violation.payload.refused_kind) == (role, kind)
+    for role in Role:
+        port = bus.port(role, TASK)
+        if role in ROUTES[kind].senders:
+            envelope = port.publish(bare(kind))
+            assert envelope is seen[-1]
+            assert (envelope.kind, envelope.sender) == (kind, role)
+            continue
+        with pytest.raises(RouteRefused, match=f"{role.value} may not publish {kind}"):
+            port.publish(bare(kind))
+        violation = seen[-1].payload
+        assert isinstance(violation, RouteViolation) and seen[-1].sender is Role.BUS
+        assert (violation.offender, violation.refused_kind) == (role, kind)
 
 
 @pytest.mark.parametrize("kind", list(ROUTES))
