@@ -57,7 +57,7 @@ class MessageQueue:
                 return
 
     def ready(self) -> bool:
-        """True when a message can be taken without waiting."""
+        """Check whether a message can be taken without waiting."""
         return bool(self.queued)
 
     def wake(self) -> None:
@@ -117,7 +117,7 @@ class Inbox(MessageQueue):
                 self._leave(self)
 
     def ready(self) -> bool:
-        """True when a message can be taken without waiting. Raises InboxOverflow."""
+        """Check whether a message can be taken without waiting. Raises InboxOverflow."""
         if self.overflowed:
             raise InboxOverflow(
                 f"{self.name} overflowed: {self.capacity} messages were waiting and the next could not be kept. "
@@ -214,7 +214,7 @@ class WatchQueue(MessageQueue):
             self.end()
 
     def ready(self) -> bool:
-        """True when a message can be taken without waiting."""
+        """Check whether a message can be taken without waiting."""
         if not self.queued and self.source is not None and self.source.pending:
             self.source.hand_out()
         return bool(self.queued)

@@ -35,14 +35,14 @@ _BLANK = frozenset("\u2800\U0001d159")
 
 
 def is_visible(character: str) -> bool:
-    """True if a character is visible: no control, no blank but the space, nothing ignorable."""
+    """Check whether a character is visible: no control, no blank but the space, nothing ignorable."""
     if character.isascii():
         return character.isprintable()
     return character.isprintable() and character not in _BLANK and not is_ignorable(character)
 
 
 def is_ignorable(character: str) -> bool:
-    """True if a font shows nothing for the character."""
+    """Check whether a font shows nothing for the character."""
     return any(first <= ord(character) <= last for first, last in _DEFAULT_IGNORABLE)
 
 
@@ -151,7 +151,7 @@ class Change(BaseModel):
 
     @property
     def sensitive(self) -> bool:
-        """True if the path itself is dangerous to write: secrets, start-up files, artoo's own files."""
+        """Check whether the path itself is dangerous to write: secrets, start-up files, artoo's own files."""
         return self.path_class in _SENSITIVE
 
     def has(self, trait: Trait) -> bool:

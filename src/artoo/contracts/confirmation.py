@@ -67,7 +67,7 @@ class Consent(StrEnum):
 
     @property
     def is_yes(self) -> bool:
-        """True if the operation may happen."""
+        """Check whether the operation may happen."""
         return self in (Consent.ONCE, Consent.TASK)
 
 

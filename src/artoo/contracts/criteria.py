@@ -154,7 +154,7 @@ class Criterion(Contract):
 
     @property
     def check_decides(self) -> bool:
-        """True if its check alone can let it pass."""
+        """Check whether its check alone can let it pass."""
         return self.check is not None and self.amended is None
 
 

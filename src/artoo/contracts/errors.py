@@ -79,7 +79,7 @@ class ModelRefused(ModelError):
 
     @property
     def of_this_prompt(self) -> bool:
-        """True if this prompt alone is refused (too long, filtered, declined), and others may be answered."""
+        """Check whether this prompt alone is refused (too long, filtered, declined), and others may be answered."""
         return self.status in (200, 400, 413, 422)
 
 

@@ -70,7 +70,7 @@ class CallStatus(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """True if the call ran and ended badly."""
+        """Check whether the call ran and ended badly."""
         return self in (CallStatus.ERROR, CallStatus.TIMEOUT, CallStatus.INTERRUPTED)
 
 
@@ -114,25 +114,25 @@ class ToolCall(Contract):
 
     @property
     def never_ran(self) -> bool:
-        """True if the call was refused before it could do anything, and not for want of consent: by a block,
+        """Check whether the call was refused before it could do anything, and not for want of consent: by a block,
         because it was made before, for its arguments. Such a call says nothing about the tools and targets that it
         names."""
         return self.status is CallStatus.REFUSED and self.withheld_by is None and not self.dropped
 
     @property
     def went_wrong(self) -> bool:
-        """True if it did not end well. A command that still runs has not ended."""
+        """Check whether it did not end well. A command that still runs has not ended."""
         return self.status not in (CallStatus.OK, CallStatus.RUNNING)
 
     @property
     def changed_something(self) -> bool:
-        """True if it changed files, or git's own notes."""
+        """Check whether it changed files, or git's own notes."""
         return bool(self.changes) or self.bookkeeping
 
     @property
     def says_no(self) -> bool:
-        """True if it may be a search, a test or a comparison that says no: exit code 1, and nothing that the system
-        or Python reports as an error.
+        """Check whether it may be a search, a test or a comparison that says no: exit code 1, and nothing that the
+        system or Python reports as an error.
         """
         if self.status is not CallStatus.ERROR or self.exit_code != 1:
             return False  # asked of every call that is shown; the search below is long
@@ -142,7 +142,7 @@ class ToolCall(Contract):
 
     @property
     def only_looked(self) -> bool:
-        """True if it is a reading tool, or consists of programs of the shell that only show or print."""
+        """Check whether it is a reading tool, or consists of programs of the shell that only show or print."""
         words = self.target.split()
         if self.changed_something or not _WRITES.isdisjoint(words):
             return False
@@ -153,8 +153,8 @@ class ToolCall(Contract):
 
     @property
     def looked_in_vain(self) -> bool:
-        """True if it only looked, did not end well, and has its exit code from a look: one that a command gives
-        itself (`exit 1`) may stand for anything.
+        """Check whether it only looked, did not end well, and has its exit code from a look: one that a command
+        gives itself (`exit 1`) may stand for anything.
         """
         words = {word.strip(_BRACKETS) for word in self.target.split()}
         return self.went_wrong and self.only_looked and _ENDS_ITSELF.isdisjoint(words)
@@ -195,7 +195,7 @@ class ToolCall(Contract):
 
     @property
     def met_the_world(self) -> bool:
-        """True if the world refused it: it did not succeed, and was not made wrongly."""
+        """Check whether the world refused it: it did not succeed, and was not made wrongly."""
         return self.went_wrong and self.failure_class is FailureClass.ENVIRONMENTAL
 
     @property
@@ -238,7 +238,7 @@ def printed_words(call: ToolCall) -> frozenset[str]:
 
 
 def falls_short(call: ToolCall) -> bool:
-    """True if what a call was to do did not come about, or not all of it, as its own record says."""
+    """Check whether what a call was to do did not come about, or not all of it, as its own record says."""
     ended_badly = call.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING)
     withheld = call.withheld_by is not None or bool(call.dropped)
     error = call.status is CallStatus.ERROR and not call.says_no
@@ -289,7 +289,7 @@ def _words_behind(words: Sequence[str]) -> dict[str, set[str]]:
 
 
 def only_shows(program: str, *behind: str) -> bool:
-    """True if a program of the shell only shows something; `behind` are the words that follow it."""
+    """Check whether a program of the shell only shows something; `behind` are the words that follow it."""
     return program in _SHOWING_PROGRAMS or (program == "git" and _GIT_SHOWS.issuperset(behind or ("",)))
 
 
@@ -436,7 +436,7 @@ class CriterionVerdict(Contract):
 
     @property
     def of_world(self) -> bool:
-        """True if it failed because of the world."""
+        """Check whether it failed because of the world."""
         return self.failure_class is FailureClass.ENVIRONMENTAL
 
 
@@ -512,17 +512,17 @@ class SubTaskOutcome(Contract):
 
     @property
     def confirmed(self) -> bool:
-        """True if a criterion of its own has passed."""
+        """Check whether a criterion of its own has passed."""
         return any(verdict.verdict == "pass" for verdict in self.criteria_verdicts)
 
     @property
     def done(self) -> bool:
-        """True if its work is done: not where nothing confirms it, and a call fell short."""
+        """Check whether its work is done: not where nothing confirms it, and a call fell short."""
         return self.status == "matched" and (self.confirmed or not standing_failure(self.tool_calls))
 
     @property
     def refused(self) -> bool:
-        """True if consent was missing: a user said no, or no user could approve the last operation."""
+        """Check whether consent was missing: a user said no, or no user could approve the last operation."""
         said_no = any(call.withheld_by == "person" for call in self.tool_calls)
         unanswered = bool(self.tool_calls) and self.tool_calls[-1].withheld_by is not None
         return self.status == "failed" and (said_no or unanswered)

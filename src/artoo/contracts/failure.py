@@ -47,6 +47,6 @@ def failure_class(text: str, *, absence: FailureClass = FailureClass.ENVIRONMENT
 
 
 def says_absent(text: str) -> bool:
-    """True if the system says that a file is not there."""
+    """Check whether the system says that a file is not there."""
     said = text.casefold()
     return any(each in said for each in _ABSENT)

@@ -128,13 +128,13 @@ TRANSIENT = frozenset({"TextDelta"})
 
 
 def may_publish(sender: Role, kind: str) -> bool:
-    """True when the table lets `sender` publish `kind`."""
+    """Check whether the table lets `sender` publish `kind`."""
     route = ROUTES.get(kind)
     return route is not None and sender in route.senders
 
 
 def may_follow(kind: str, cause_kind: str | None) -> bool:
-    """True when `kind` may answer a message of `cause_kind` (None: it names no cause)."""
+    """Check whether `kind` may answer a message of `cause_kind` (None: it names no cause)."""
     route = ROUTES.get(kind)
     if route is None:
         return False

@@ -210,12 +210,12 @@ class Settled(Contract):
 
     @property
     def waits(self) -> bool:
-        """True if changes of the task are still pending (exit code 4)."""
+        """Check whether changes of the task are still pending (exit code 4)."""
         return self.state in ("pending", "partly")
 
     @property
     def only_conflicts(self) -> bool:
-        """True if no pending change could be applied, because the user has changed all these files meanwhile."""
+        """Check whether no pending change could be applied, because the user has changed all these files since."""
         return self.waits and bool(self.conflicts) and not self.counts
 
     @property
@@ -252,7 +252,7 @@ def with_arrivals(paths: Iterable[str], changes: Iterable[ClassifiedChange]) -> 
 
 
 def is_gits(path: str) -> bool:
-    """True if a path is one of git's own, in a repository."""
+    """Check whether a path is one of git's own, in a repository."""
     return "/.git/" in f"{path}/"
 
 
@@ -277,7 +277,7 @@ def crowds(changes: Iterable[ClassifiedChange]) -> dict[str, int]:
 
 
 def _is_new(change: ClassifiedChange) -> bool:
-    """True if a user would call it new, or it is a directory that holds such."""
+    """Check whether a user would call it new, or it is a directory that holds such."""
     return change.kind in _MADE and change.change_class is ChangeClass.SILENT and not is_gits(change.path)
 
 

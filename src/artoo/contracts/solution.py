@@ -46,7 +46,7 @@ class StoppedBy(StrEnum):
 
     @property
     def is_infrastructure(self) -> bool:
-        """True when the ending says nothing of the task: it can go on later."""
+        """Check whether the ending says nothing of the task: it can go on later."""
         return self in (StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL)
 
     @property

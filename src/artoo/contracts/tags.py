@@ -170,12 +170,12 @@ def tool_of(pair: Pair) -> str | None:
 
 
 def is_wide(pair: Pair) -> bool:
-    """True if a pair is about a tool as such: on any target, for any kind of request."""
+    """Check whether a pair is about a tool as such: on any target, for any kind of request."""
     return pair.space.startswith("tool:") and pair.entity == LOCAL
 
 
 def is_kind(pair: Pair) -> bool:
-    """True if a pair is about a tool for one kind of request."""
+    """Check whether a pair is about a tool for one kind of request."""
     return pair.space.startswith("tool:") and pair.entity.startswith("intent:")
 
 

@@ -44,7 +44,7 @@ class Evidence:
 
     @property
     def allows_success(self) -> bool:
-        """True if at least one subtask matched, no task criterion is unmet, and evidence contradicts nothing."""
+        """Check whether a subtask matched, no task criterion is unmet, and evidence contradicts nothing."""
         return self.matched_subtasks > 0 and self.unmet_task_criteria == 0 and not self.contradicted
 
 

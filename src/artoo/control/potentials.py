@@ -126,18 +126,18 @@ def classify(sums: Sums) -> Advice:
 
 
 def contradicts(rule_sigma: float, decision: float) -> bool:
-    """True when live evidence points against a rule: below zero for a practice, above for a constraint."""
+    """Check whether live evidence points against a rule: below zero for a practice, above for a constraint."""
     return decision < 0 if rule_sigma > 0 else decision > 0
 
 
 def promotable(attention: float, decision: float, scale: float = 1.0) -> bool:
-    """True when a cluster is strong and one-sided enough to become a rule. `scale`: of both thresholds."""
+    """Check whether a cluster is strong and one-sided enough to become a rule. `scale`: of both thresholds."""
     return attention >= PROMOTION_ATTENTION * scale and abs(decision) >= PROMOTION_DECISION * scale
 
 
 def holds_as_such(kinds: int, exceptions: int) -> bool:
-    """True when what is so for `kinds` kinds of request, and not so for `exceptions` of them, may be held for those
-    that were not seen yet.
+    """Check whether what is so for `kinds` kinds of request, and not so for `exceptions` of them, may be held for
+    those that were not seen yet.
 
     By Laplace's rule of succession the next kind is an exception with a chance of (exceptions + 1) / (kinds + 2),
     which may be one in twenty: 18 kinds without an exception, 38 with one.

@@ -165,7 +165,7 @@ def _remove(fresh: Path, descriptor: int) -> None:
 
 
 def _is(path: Path, descriptor: int) -> bool:
-    """True if the path is this very file."""
+    """Check whether the path is this very file."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:

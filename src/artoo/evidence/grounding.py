@@ -192,8 +192,8 @@ def _number_stands(number: Number, seen: Seen) -> bool:
 
 
 def _is_counted(token: Token, answer: str, seen: Seen) -> bool:
-    """True if a number is that of a line of an output of which its own line has a word, or of all lines that have
-    such a word, or how many things that were seen its line lists.
+    """Check whether a number is that of a line of an output of which its own line has a word, or of all lines that
+    have such a word, or how many things that were seen its line lists.
     """
     if token.number is None or not token.text.isdecimal() or len(token.text) > _ROWS:
         return False
@@ -228,7 +228,9 @@ def _listed(line: str, seen: Seen) -> Iterator[int]:
 
 
 def takes_up(answer: str, calls: Sequence[ToolCall], request: Iterable[str]) -> bool:
-    """True if the answer has an exact token that these calls put out, and that neither inputs nor request have."""
+    """Check whether the answer has an exact token that these calls put out, and that neither inputs nor request
+    have.
+    """
     put_out = Seen(tuple(text for call in calls for text in (call.output, call.error_output, call.reason) if text))
     given = Seen((*(text for call in calls for text in (call.input, call.target)), *request))
     names = (Token("path", name, 0) for name in paths_in(answer))

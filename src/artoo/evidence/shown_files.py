@@ -44,7 +44,7 @@ def named_and_others(heads: str, texts: Iterable[str], calls: Sequence[ToolCall]
 
 
 def names_file(text: str, path: str) -> bool:
-    """True if a file's name stands in a text as a token of its own, behind directories or not.
+    """Check whether a file's name stands in a text as a token of its own, behind directories or not.
 
     Letters of scripts that are written without spaces may stand beside it.
     """

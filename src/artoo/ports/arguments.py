@@ -83,7 +83,7 @@ def _gathered(spec: ToolSpec, arguments: dict[str, JsonValue]) -> dict[str, Json
 
 
 def _is_left_out(parameter: Parameter, value: JsonValue) -> bool:
-    """True if an optional argument was given as blank text, and is no free text."""
+    """Check whether an optional argument was given as blank text, and is no free text."""
     blank = isinstance(value, str) and not value.strip()
     free = "string" in json_types(parameter.schema) and "enum" not in parameter.schema
     return blank and not parameter.required and not free

@@ -1,4 +1,4 @@
-"""The stream as its users see it (SPEC section 1)."""
+"""Define the stream as its users see it (SPEC section 1)."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ class Port(Protocol):
 
     @property
     def role(self) -> Role:
-        """The role that this port speaks as."""
+        """Return the role that this port speaks as."""
         ...
 
     @property
     def task_id(self) -> str:
-        """The task that this port belongs to."""
+        """Return the task that this port belongs to."""
         ...
 
     def publish(
         self, payload: Contract, *, cause: Envelope | None = None, subtask_id: str | None = None
     ) -> Envelope:
-        """Puts a message on the stream and returns its envelope at once; never waits for a subscriber.
+        """Put a message on the stream and return its envelope at once; never wait for a subscriber.
 
         `subtask_id` defaults to the port's own. Raises RouteRefused when the table of routes forbids it.
         """
         ...
 
     async def receive(self) -> Envelope:
-        """The next message of the inbox. Raises InboxOverflow when one could not be kept."""
+        """Return the next message of the inbox. Raises InboxOverflow if a message could not be kept."""
         ...
 
     def __aiter__(self) -> AsyncIterator[Envelope]:
-        """The inbox as an iterator."""
+        """Iterate over the inbox."""
         ...
 
     def close(self) -> None:
-        """Leaves the stream; iteration ends. Idempotent."""
+        """Close the inbox and leave the stream; iteration ends. Idempotent."""
         ...
 
 
@@ -53,27 +53,27 @@ class Subscription(Protocol):
 
     @property
     def dropped(self) -> int:
-        """Messages that this subscriber missed so far."""
+        """Count the messages that this subscriber missed so far."""
         ...
 
     async def receive(self) -> Envelope:
-        """The next message."""
+        """Return the next message."""
         ...
 
     def __aiter__(self) -> AsyncIterator[Envelope]:
-        """Messages in order; ends when closed and drained."""
+        """Iterate over the messages in order, until the queue is closed and drained."""
         ...
 
     def close(self) -> None:
-        """Stops watching. What is queued can still be read. Idempotent."""
+        """Stop to watch the stream. Queued messages can still be read. Idempotent."""
         ...
 
 
 class Bus(Protocol):
-    """One stream, many taps."""
+    """The stream, with ports for roles, subscriptions for watchers, and taps."""
 
     def port(self, role: Role, task_id: str, *, subtask_id: str | None = None, capacity: int = 256) -> Port:
-        """Opens a role's port. With `subtask_id`, the inbox holds that subtask's messages only."""
+        """Open a port for a role. With `subtask_id`, the inbox holds that subtask's messages only."""
         ...
 
     def subscribe(
@@ -84,13 +84,13 @@ class Bus(Protocol):
         task_id: str | None = None,
         capacity: int = 1_024,
     ) -> Subscription:
-        """Watches the stream, losing messages rather than slowing it down."""
+        """Watch the stream, losing messages rather than slowing it down."""
         ...
 
     def attach(self, tap: Callable[[Envelope], None]) -> Callable[[], None]:
-        """Calls `tap` synchronously for every message, before any queue. For taps that must lose nothing.
+        """Call `tap` synchronously for every message, before any queue. For taps that must lose nothing.
 
         `tap` must be quick and must not raise; one that raises is detached and reported once.
-        Returns a function that detaches it.
+        Return a function that detaches it.
         """
         ...

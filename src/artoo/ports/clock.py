@@ -1,4 +1,4 @@
-"""Time as a port: replay, resume and tests bring their own."""
+"""Define time as a port, because replay, resume and tests use their own."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ class Clock(Protocol):
     """The only source of time for everything that decides."""
 
     def now(self) -> datetime:
-        """Wall-clock time, aware, UTC. May jump."""
+        """Return the wall-clock time, aware, in UTC. It may jump."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary start; never goes back."""
+        """Return the seconds since an arbitrary start, which never go back."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Returns after `seconds` of this clock's time."""
+        """Wait for `seconds` of this clock's time."""
         ...

@@ -1,4 +1,4 @@
-"""How Law 1's questions reach whoever may answer them."""
+"""Define the way of Law 1's questions to the user who may answer them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from artoo.contracts.confirmation import Choice, ConfirmationAnswer, Confirmatio
 logger = logging.getLogger(__name__)
 
 Said = Consent | Choice | Words | bool | Iterable[str]
-"""What may be said: a consent; True for once, False for no; some paths of a review as a Choice or by themselves;
-words, where words are wanted."""
+"""The possible answers: a consent; True for once, False for no; some paths of a review as a Choice or by
+themselves; words, if the question asks for words.
+"""
 
 Confirm = Callable[[ConfirmationRequest], Awaitable[Said]]
 """Asks a person: a dialogue of the terminal, a page, a test. Cancelled when the answer is no longer wanted.
@@ -23,7 +24,7 @@ A choice of paths is a yes to a part of a review; to any other question it is no
 
 
 def consent_of(said: Said) -> Consent | Choice | Words:
-    """Return what was said, in one of its three forms. Anything else is no."""
+    """Return an answer in one of its three forms. Anything else is no."""
     if isinstance(said, (Consent, Choice, Words)):
         return said
     if isinstance(said, bool):
@@ -35,7 +36,7 @@ def consent_of(said: Said) -> Consent | Choice | Words:
 
 
 def answer_of(request: ConfirmationRequest, answered: Said, by: str) -> ConfirmationAnswer:
-    """What was said, bound to the question. A choice where none was offered has agreed to nothing."""
+    """Return the answer, bound to its question. A choice where none was offered agrees to nothing."""
     said = consent_of(answered)
     if isinstance(said, Words):  # words agree to nothing
         said = Consent.NO
@@ -47,8 +48,8 @@ def answer_of(request: ConfirmationRequest, answered: Said, by: str) -> Confirma
 
 
 class Questions(Protocol):
-    """Where a gate puts its questions."""
+    """The receiver of a gate's questions."""
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """The answer to exactly this request. Where nobody can be asked it is no, at once."""
+        """Return the answer to exactly this request; no, at once, where no user can be asked."""
         ...

@@ -1,4 +1,4 @@
-"""Memory's maintenance side: bounded scans and atomic changes for the Dreamer, and nobody else.
+"""Define the maintenance of memory for the Dreamer alone: bounded scans and atomic changes.
 
 A scan returns a slice and where to go on (`after`, opaque; None: the end was reached). Slices are small, so
 that neither a snapshot nor a lock is ever held for long. Every method raises MemoryStoreError.
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Slice(Generic[T]):
-    """A part of a scan: what was selected, how much was looked at, where the next slice begins."""
+    """A part of a scan: the selected entries, the number of examined ones, and the start of the next slice."""
 
     found: tuple[T, ...]
     examined: int
@@ -40,7 +40,7 @@ class Fading:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A rule and what the live M/K evidence of its pair says."""
+    """A rule, and the sums of the live M/K evidence of its pair."""
 
     rule: Megram
     attention: float
@@ -62,69 +62,69 @@ class DreamingElsewhere(MemoryStoreError):
 
 
 class DreamStore(Protocol):
-    """What the Dreamer may do with the store."""
+    """The operations of the Dreamer on the store."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """The right to dream, one at a time over all that share the store, held for a pass.
+        """Hold the right to dream for a pass. Of all processes that share the store, one has it at a time.
 
         Raises DreamingElsewhere on entering when somebody else has it. A holder that dies loses it.
         """
         ...
 
     async def fading(self, after: str | None, limit: int, select: Callable[[Fading], bool]) -> Slice[Fading]:
-        """Looks at up to `limit` M and K entries and returns those that `select` picks."""
+        """Return the entries that `select` picks of up to `limit` M and K entries."""
         ...
 
     async def forget(self, megram_ids: Sequence[str], select: Callable[[Fading], bool]) -> tuple[Megram, ...]:
-        """Deletes those that `select` still picks, and returns them."""
+        """Delete the entries that `select` still picks, and return them."""
         ...
 
     async def strong(self, after: str | None, limit: int, select: Callable[[float, float], bool]) -> Slice[Pair]:
-        """Looks at up to `limit` pairs; returns those whose direct (attention, decision) `select` picks."""
+        """Return the pairs, of up to `limit`, whose direct (attention, decision) `select` picks."""
         ...
 
     async def cluster(self, pair: Pair, newest: int) -> Cluster:
-        """The direct evidence of a pair, with its `newest` megrams."""
+        """Return the direct evidence of a pair, with its `newest` megrams."""
         ...
 
     async def about(self, space: str, limit: int, newest: int) -> tuple[Cluster, ...]:
-        """Up to `limit` pairs of one space, each with its direct evidence."""
+        """List up to `limit` pairs of one space, each with its direct evidence."""
         ...
 
     async def kinds(self, tool: Pair, limit: int) -> tuple[Potentials, ...]:
-        """What is known of a tool (its wide pair) for up to `limit` kinds of request. A kind whose slug is so long
-        that its key is a digest is left out.
+        """Return the potentials of a tool (its wide pair) for up to `limit` kinds of request. A kind whose slug is
+        so long that its key is a digest is left out.
         """
         ...
 
     async def standing(self, after: str | None, limit: int) -> Slice[Standing]:
-        """Up to `limit` rules with their live evidence."""
+        """List up to `limit` rules with their live evidence."""
         ...
 
     async def demote(self, rule_id: str, k: float, at: datetime) -> bool:
-        """Moves a rule to level K with decay `k` and its clock restarted. False when it is no rule any more."""
+        """Move a rule to level K with decay `k` and its clock restarted. Return False if it is no rule any more."""
         ...
 
     async def store(self, megram: Megram, mark: str, value: str) -> None:
-        """Stores a megram of the Dreamer's making and a mark, both or neither."""
+        """Store a megram of the Dreamer and a mark, both or neither."""
         ...
 
     async def intents(self, limit: int) -> dict[str, frozenset[str]]:
-        """Intent slugs and the tools (identities) that worked for each, for up to `limit` intents."""
+        """Return the tools (identities) that worked for each intent slug, for up to `limit` intents."""
         ...
 
     async def mark(self, name: str) -> str | None:
-        """A value that the Dreamer left: a cursor, or a note not to repeat something."""
+        """Return a value that the Dreamer left: a cursor, or a note not to repeat something."""
         ...
 
     async def set_mark(self, name: str, value: str | None) -> None:
-        """Leaves or (None) removes a mark."""
+        """Set a mark, or (None) remove it."""
         ...
 
     async def propose(self, proposal: TLayerProposal, mark: str) -> None:
-        """Keeps a proposal for the operator, and a mark, both or neither."""
+        """Store a proposal for the operator and a mark, both or neither."""
         ...
 
     async def keep_report(self, report: DreamReport) -> None:
-        """Keeps a pass's report (the last 100) and lets go of readers that died."""
+        """Store a pass's report (the last 100 are retained), and forget readers that died."""
         ...

@@ -1,4 +1,4 @@
-"""What the validators may look at besides the records: the task's files as they are now, and throw-away runs.
+"""Define the validators' view of a task's files as they are now, and of throw-away runs.
 
 Everything here looks into the task's workspace (`ports.workspace`): R4a's source tells the changes of its subtask,
 R4b's those of the task. Nothing of it changes the workspace, and no method raises.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 Language = Literal["bash", "python"]
-"""What a whole program can be written in."""
+"""The languages of whole programs."""
 
 DIFFERENCE_CHARACTERS = 20_000
 """How much of a difference is shown when the caller has no better bound."""
@@ -44,8 +44,8 @@ class FileView:
 
 @dataclass(frozen=True, slots=True)
 class CommandView:
-    """How a read-only command ended. `exit_code` None: it did not end by itself (`problem` says why). `output` is
-    all that it printed, and ends with `errors`, what it printed as errors.
+    """The end of a read-only command. `exit_code` None: it did not end by itself (`problem` says why). `output` is
+    all that it printed, and ends with `errors`, its error output.
 
     `written`: printable paths that it left otherwise than they are, all of which is dropped; directories end with a
     slash. Caches, and files that it wrote again with the same bytes, are left out.
@@ -60,7 +60,7 @@ class CommandView:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a program ended that ran in a throw-away copy of the workspace.
+    """The end of a program that ran in a throw-away copy of the workspace.
 
     `files`: every regular file that it made or changed, as its printable path (the form of `ToolCall.changes`),
     with the sha256 (hex) of what it left there; a file that it deleted has the empty digest. Caches are left out.
@@ -77,7 +77,7 @@ class EvidenceSource(Protocol):
     """Read-only access to the files as one subtask (R4b: the task) sees them at this moment."""
 
     async def file(self, path: str) -> FileView:
-        """Looks at a file; relative paths start at the project root, then the workspace. Never raises."""
+        """Look at a file; relative paths start at the project root, then the workspace. Never raises."""
         ...
 
     async def command(self, command: str) -> CommandView:
@@ -92,9 +92,10 @@ class EvidenceSource(Protocol):
         ...
 
     async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
-        """What this subtask (R4b: the task) changed so far, as unified diffs, cut at `limit` characters.
+        """Return the changes of this subtask (R4b: of the task) so far, as unified diffs, cut at `limit`
+        characters.
 
         A binary file, a deletion, a link or a change of mode has one line that says so. Empty when nothing changed.
-        Never raises: what cannot be read is said in the text.
+        Never raises: the text names files that cannot be read.
         """
         ...

@@ -1,4 +1,4 @@
-"""Identifiers as a port: replay and tests bring their own."""
+"""Define identifiers as a port, because replay and tests use their own."""
 
 from __future__ import annotations
 

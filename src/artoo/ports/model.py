@@ -1,4 +1,4 @@
-"""A language model as a role sees it: ask with a contract, get a valid value or a clear error."""
+"""Define a language model as a role sees it: a question with a contract has a valid value or a clear error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Tier(StrEnum):
-    """brain: R1, R2, R4b, R7, Dreamer. tool: R3, R4a. R4b is never weaker than R2."""
+    """The two tiers. brain: R1, R2, R4b, R7, Dreamer. tool: R3, R4a. R4b is never weaker than R2."""
 
     BRAIN = "brain"
     TOOL = "tool"
@@ -26,7 +26,7 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a tier's model before it is asked. `window`: tokens of prompt and answer together.
+    """The facts known of a tier's model before it is asked. `window`: tokens of prompt and answer together.
 
     `small`: its weights are small (`artoo.llm.request.SMALL_BYTES`), which changes how it is best asked. `images`:
     the operator says that it takes images. `native`: it is asked with function calling; False: with the text
@@ -76,7 +76,7 @@ class Answer(Spent, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Everything that one turn of a conversation is asked with. `messages` only grow between compactions.
+    """The request for one turn of a conversation. `messages` only grow between compactions.
 
     `system` is the system prompt for function calling, `text_system` the one of the text dialect, which describes
     the tools and the fenced form. A line `contract: NAME` is in them, or in the first message. `tools` are
@@ -127,5 +127,5 @@ class Model(Converses, Protocol):
     """Answers questions and takes turns in conversations. One per task: it knows the task's budget."""
 
     async def ask(self, question: Question[T]) -> Answer[T]:
-        """Raises ModelUnreachable, ModelRefused, ModelAnswerInvalid or BudgetExhausted."""
+        """Return the answer. Raises ModelUnreachable, ModelRefused, ModelAnswerInvalid or BudgetExhausted."""
         ...

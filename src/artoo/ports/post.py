@@ -1,4 +1,4 @@
-"""Writing to another agent, as a tool of the agent that writes sees it."""
+"""Define the mailbox as a tool of the writing agent sees it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ class Post(Protocol):
 
     @property
     def known(self) -> tuple[str, ...]:
-        """Whom one can write to."""
+        """List the agents that can be written to."""
         ...
 
     @property
     def seconds(self) -> float:
-        """How long `ask` waits."""
+        """Return the seconds that `ask` waits."""
         ...
 
     async def send(self, recipient: str, text: str) -> str:
-        """Sends and does not wait; what to say about it. The same letter again is still one letter.
+        """Send a letter without waiting, and return a sentence about it. The same letter again is still one letter.
 
         Raises MailRefused.
         """
         ...
 
     async def ask(self, recipient: str, text: str) -> str:
-        """Sends and waits; the answer, or that there is none and why. Raises MailRefused."""
+        """Send a letter, and wait for the answer; return it, or a sentence that says why there is none. Raises
+        MailRefused.
+        """
         ...

@@ -1,4 +1,7 @@
-"""What a command has printed so far, while it runs. No message: nothing logs it, and losing it never matters."""
+"""Define the output of a running command as displays see it.
+
+It is no message: no log has it, and it may be lost.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Heard = Callable[[bytes], None]
-"""Hears what a command writes on either stream, in pieces as they come. Quick, never raises."""
+"""Receives the output of a command on either stream, in pieces as they come. Quick, never raises."""
 
 
 def unheard(written: bytes) -> None:
-    """Nobody looks."""
+    """Ignore the output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,4 +26,4 @@ class Printed:
 
 
 OnOutput = Callable[[Printed], None]
-"""Is told a few times a second at most, in the event loop. Quick, never raises."""
+"""Is called a few times a second at most, in the event loop. Quick, never raises."""

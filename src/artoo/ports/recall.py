@@ -1,4 +1,4 @@
-"""Memory's read side: what the planner, the solver and people may ask (SPEC section 5)."""
+"""Define the read side of memory for planner, solver and people (SPEC section 5)."""
 
 from __future__ import annotations
 
@@ -13,34 +13,36 @@ KNOWN_REQUESTS = 200
 
 
 class Recall(Protocol):
-    """Every method raises MemoryStoreError when the store is unusable; the task then goes on without memory."""
+    """The read side of memory. Every method raises MemoryStoreError if the store is unusable; the task then goes on
+    without memory.
+    """
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
-        """The live potentials of many pairs in one snapshot, in the order asked for."""
+        """Return the live potentials of many pairs in one snapshot, in the given order."""
         ...
 
     async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
-        """The newest requests whose kind is known, newest first; after them each kind of which only the label is
-        left, with its words.
+        """Return the newest requests whose kind is known, newest first; after them each kind of which only the
+        label is left, with its words.
         """
         ...
 
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
-        """Advice for planning a request of `kind`: its macro pair, and `pairs` (tools on offer, pairs that a draft
-        names).
+        """Return the advice for planning a request of `kind`: its macro pair, and `pairs` (offered tools, pairs
+        that a draft names).
 
         At most 10 entries, no LLM call.
         """
         ...
 
     async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
-        """Exploit pairs that worked for tasks of the same kind, strongest first."""
+        """Return the Exploit pairs that worked for tasks of the same kind, strongest first."""
         ...
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
-        """The wide pairs (`tool:<identity>` / `env:local`) of every identity that memory has met."""
+        """Return the wide pairs (`tool:<identity>` / `env:local`) of all identities that memory has met."""
         ...
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
-        """The megrams that a task has left, oldest first, at most 1,000."""
+        """Return the megrams that a task has left, oldest first, at most 1,000."""
         ...

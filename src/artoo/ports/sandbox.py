@@ -1,4 +1,4 @@
-"""What a sandbox and everything above it share: the user's directories, and a command's output (SPEC section 8)."""
+"""Define the user's directories and a command's output, for the sandbox and its callers (SPEC section 8)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What the user's policy lines open to a task: real paths with all below them, names of variables."""
+    """The places that the user's policy lines open to a task: real paths and all below, names of variables."""
 
     paths: tuple[Path, ...] = ()
     variables: frozenset[str] = frozenset()
@@ -20,7 +20,7 @@ class Opened:
 class Roots:
     """The directories of which a command sees a copy-on-write view. Real paths; everything else is read-only.
 
-    `opened`: what else commands and tools may read.
+    `opened`: the other places that commands and tools may read.
     """
 
     home: Path

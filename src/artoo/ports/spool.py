@@ -1,4 +1,4 @@
-"""A tap that loses nothing, as its consumer sees it (SPEC section 1)."""
+"""Define a lossless tap as its consumer sees it (SPEC section 1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from artoo.contracts.envelope import Envelope
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Messages that could be kept neither in memory nor on disk, at their place among the others.
+    """A number of messages that could be kept neither in memory nor on disk, at their place among the others.
 
     `count` is exact. `by_task` says how many of each task were lost (pairs of task id and count); the
     tasks beyond the first thousand share the entry with an empty id.
@@ -34,28 +34,28 @@ class Lull(NamedTuple):
 
 
 class Spool(Protocol):
-    """Messages in the order in which they were published, for one consumer that may be slow."""
+    """The messages in the order in which they were published, for one consumer that may be slow."""
 
     @property
     def accepted(self) -> int:
-        """Messages that were published so far, those in gaps included."""
+        """Count the messages that were published so far, messages in gaps included."""
         ...
 
     async def wait(self, lull: Lull | None = None) -> None:
-        """Returns when there is something to take, with `lull` when the burst is over too.
+        """Wait until there is a message to take; with `lull`, until the burst is over too.
 
-        Raises StreamClosed when finished and empty. A burst costs who publishes one timer.
+        Raises StreamClosed when finished and empty. A burst costs the publisher one timer.
         """
         ...
 
     def hurry(self) -> None:
-        """Ends a wait for the end of a burst."""
+        """Stop a wait for the end of a burst."""
         ...
 
     def take(self, limit: int) -> list[Envelope | Gap]:
-        """What is there, at most `limit` items; none when there is nothing."""
+        """Take the present items, at most `limit`."""
         ...
 
     async def receive_batch(self, limit: int = 512) -> list[Envelope | Gap]:
-        """At least one and at most `limit` items. Raises StreamClosed when finished and empty."""
+        """Wait for an item, and take at most `limit`. Raises StreamClosed when finished and empty."""
         ...

@@ -1,4 +1,4 @@
-"""Time that counts: it stands still while a person is being asked (SPEC section 4)."""
+"""Measure the time of a task, which stands still while a user is asked (SPEC section 4)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from artoo.ports.clock import Clock
 
 
 class Stopwatch:
-    """Milliseconds since `start`, without the pauses. Pauses nest: several questions may be open at once."""
+    """A count of milliseconds since `start`, without the pauses.
+
+    Pauses nest, because several questions may be open.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -16,17 +19,17 @@ class Stopwatch:
         self._open_questions = 0
 
     def start(self) -> None:
-        """Starts counting from now."""
+        """Start to count from now."""
         self._started = self._clock.monotonic()
 
     def pause(self) -> None:
-        """A question was asked."""
+        """Pause the count, because a question was asked."""
         if self._open_questions == 0:
             self._paused_since = self._clock.monotonic()
         self._open_questions += 1
 
     def resume(self) -> None:
-        """A question was answered. More answers than questions change nothing."""
+        """Resume the count when all questions are answered. More answers than questions change nothing."""
         if self._open_questions == 0:
             return
         self._open_questions -= 1
@@ -35,7 +38,7 @@ class Stopwatch:
             self._paused_since = None
 
     def elapsed_ms(self) -> float:
-        """Milliseconds that count; 0 before `start`."""
+        """Return the counted milliseconds; 0 before `start`."""
         if self._started is None:
             return 0.0
         until = self._paused_since if self._paused_since is not None else self._clock.monotonic()

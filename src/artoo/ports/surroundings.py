@@ -1,4 +1,4 @@
-"""What is around a request, in a few lines that a small model can read."""
+"""Define the surroundings of a request, in a few lines that a small model can read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from artoo.contracts.steering import Heard
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`listing`: the project as it is now, with heads of the files that are named. `heads`: these alone.
+    """The surroundings of a request.
+
+    `listing`: the project as it is now, with heads of the files that are named. `heads`: these alone.
     `named`: the same, with what is to be said of them; empty where the request names none, or one that cannot
     be read. `whole`: the paths of files that are shown whole, as their heads have them. `guide`: standing
     instructions of the person and of the project, each with whose they are. `missing`: what has the form of a
@@ -33,15 +35,15 @@ class Surroundings:
 
 
 class SurroundingsSource(Protocol):
-    """Looks at the project root. Read-only, bounded in time and size."""
+    """A read-only view of the project root, bounded in time and size."""
 
     async def look(self, request: str) -> Surroundings:
-        """What is there that matters for `request`. Never raises."""
+        """Return the surroundings that matter for `request`. Never raises."""
         ...
 
 
 class TurnSource(SurroundingsSource, Protocol):
-    """Surroundings of one subtask, before each of its turns."""
+    """The surroundings of one subtask, before each of its turns."""
 
     async def news(self) -> tuple[str, ...]:
         """Show the user's files as they are now; return what happened outside the subtask's calls. Never raises."""
@@ -49,7 +51,7 @@ class TurnSource(SurroundingsSource, Protocol):
 
 
 class ExecutorsView(TurnSource, Protocol):
-    """The same for an executor, which is also told what reached it between two turns."""
+    """The surroundings of an executor, with the messages that reached it between two turns."""
 
     async def heard(self, arrived: Callable[[], Awaitable[tuple[Heard, ...]]]) -> tuple[Heard, ...]:
         """Put what arrived on the stream and return it; a replay returns what arrived then."""

@@ -1,4 +1,4 @@
-"""Tools as the executor, the planner and the model servers see them."""
+"""Define tools as the executor, the planner and the model servers see them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artoo.contracts.execution import CallEffects, ToolCall
 from artoo.contracts.plan import Caution, MustNot
 
 Named = tuple[str, tuple[str, ...]]
-"""A name of ours, and its aliases."""
+"""One of our names, and its aliases."""
 
 
 Arguments = Mapping[str, JsonValue]
@@ -128,7 +128,7 @@ def own_names(named: Iterable[Named]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A call goes out: its input as records show it, how far it reaches, and (`outside` only) its digest."""
+    """An outgoing call: its input as records show it, its effects, and (`outside` only) its digest."""
 
     input: str
     effects: CallEffects
@@ -137,7 +137,7 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """Under which act a call is recorded (`ToolStarted.act`), and who is told when it goes out.
+    """The id under which a call is recorded (`ToolStarted.act`), and the function that hears when it goes out.
 
     `announce` is quick and does not raise. It hears nothing of a call that is refused.
     """
@@ -151,12 +151,12 @@ class Toolbox(Protocol):
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Tools that work on this platform and are not blocked, by priority."""
+        """Return the tools that work on this platform and are not blocked, by priority."""
         ...
 
     @property
     def interrupted(self) -> tuple[ToolCall, ...]:
-        """Records of the calls that a cancellation cut off, oldest first: `call` could not return them."""
+        """Return the records of interrupted calls, oldest first, which `call` could not return."""
         ...
 
     async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
@@ -170,21 +170,21 @@ class Toolbox(Protocol):
 
 
 Offered = Callable[[], Sequence[ToolSpec]]
-"""What a task's tools are, now: for roles that plan and judge with them, and cannot run any."""
+"""Returns a task's tools as they are now, for roles that plan and judge with them and cannot run any."""
 
 
 class Tools(Protocol):
-    """All tools of a task."""
+    """The tools of a task."""
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Tools that work on this platform, by priority."""
+        """Return the tools that work on this platform, by priority."""
         ...
 
     def toolbox(self, subtask_id: str, must_not: MustNot, cautions: tuple[Caution, ...] = ()) -> Toolbox:
-        """The tools of one subtask under its prohibitions; a call that a caution is about asks a person first."""
+        """Return the tools of one subtask under its prohibitions; a call that a caution names asks a user first."""
         ...
 
     def identities(self, name: str, arguments: Arguments) -> tuple[str, ...]:
-        """The identities that a call would have: what blocking and memory speak about."""
+        """Return the identities that a call would have, by which blocking and memory know it."""
         ...

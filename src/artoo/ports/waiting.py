@@ -1,4 +1,4 @@
-"""Time limits stand still while a person is asked: people may take their time, tools and attempts may not."""
+"""Stop time limits while a user is asked: people may take their time, tools and attempts may not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _limits: ContextVar[tuple[asyncio.Timeout, ...]] = ContextVar("artoo_limits", de
 
 @contextmanager
 def under_limit(limit: asyncio.Timeout) -> Generator[None]:
-    """Makes `limit`, already entered, one of those that `waiting_for_a_person` stops in this task."""
+    """Add `limit`, already entered, to the limits that `waiting_for_a_person` stops in this task."""
     token = _limits.set((*_limits.get(), limit))
     try:
         yield
@@ -21,13 +21,13 @@ def under_limit(limit: asyncio.Timeout) -> Generator[None]:
 
 
 def limits_here() -> tuple[asyncio.Timeout, ...]:
-    """The time limits around this point, outermost first."""
+    """Return the time limits around this point, outermost first."""
     return _limits.get()
 
 
 @contextmanager
 def waiting_for_a_person() -> Generator[None]:
-    """Stops all limits around this point, and gives each the rest of its time afterwards."""
+    """Stop all limits around this point, and give each the rest of its time afterwards."""
     loop = asyncio.get_running_loop()
     stopped = [
         (limit, until - loop.time())

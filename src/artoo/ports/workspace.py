@@ -1,4 +1,4 @@
-"""The port through which a task works on the user's files: one copy-on-write workspace with one living sandbox.
+"""Define the port to the user's files of a task: one copy-on-write workspace with one living sandbox.
 
     user's files ◄── settled once ── Workspace (upper directory on disk) ◄── commands, processes, file tools
 
@@ -19,7 +19,7 @@ from artoo.ports import printing
 from artoo.ports.sandbox import Captured, Roots
 
 BackendName = Literal["bubblewrap", "landlock", "seatbelt", "none"]
-"""How commands are confined. `bubblewrap` has an overlay; the others work in a plain copy of the project."""
+"""The ways to confine commands. `bubblewrap` has an overlay; the others work in a plain copy of the project."""
 
 EndStatus = Literal["ok", "error", "stopped", "killed", "disk_limit", "process_limit", "memory_limit", "refused"]
 """How a command ended: `ok` is exit code 0, `error` any other. `stopped`: artoo ended it on request or at the end
@@ -89,9 +89,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended. `exit_code` is None where a limit or artoo ended it. `notes` are facts for the reader.
+    """The end of a command. `exit_code` is None where a limit or artoo ended it. `notes` are facts for the reader.
 
-    `denied_hosts`: what it tried to reach and may not.
+    `denied_hosts`: the hosts that it tried to reach and may not.
     """
 
     status: EndStatus
@@ -104,11 +104,14 @@ class Ended:
 
 
 class Process(Protocol):
-    """A command that was started in a workspace. It goes on until it ends or is stopped, whoever waits for it."""
+    """A command that was started in a workspace.
+
+    It goes on until it ends or is stopped, also if no caller waits.
+    """
 
     @property
     def id(self) -> str:
-        """Its id in this task, such as `p3`."""
+        """Return the id of the process in this task, such as `p3`."""
         ...
 
     @property
@@ -116,17 +119,17 @@ class Process(Protocol):
 
     @property
     def ended(self) -> Ended | None:
-        """How it ended; None while it runs."""
+        """Return the end of the command; None while it runs."""
         ...
 
     @property
     def waits_for_input(self) -> bool:
-        """True if all its processes that could read its terminal or input are asleep in a read of it."""
+        """Check whether all its processes that could read its terminal or input are asleep in a read of it."""
         ...
 
     @property
     def printed(self) -> tuple[Captured, Captured]:
-        """What it printed so far: stdout, stderr."""
+        """Return the output so far: stdout, stderr."""
         ...
 
     def read(self, offset: int, limit: int) -> tuple[bytes, int]:
@@ -185,7 +188,7 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """What is at a path. `size` in bytes; times in nanoseconds since the epoch; `mode` as `stat.st_mode`."""
+    """The file at a path. `size` in bytes; times in nanoseconds since the epoch; `mode` as `stat.st_mode`."""
 
     mode: int
     size: int
@@ -197,7 +200,7 @@ class FileStat:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How a command ended in a throw-away layer, and what it would have changed."""
+    """The end of a command in a throw-away layer, and the changes that it would have made."""
 
     ended: Ended
     changes: tuple[Change, ...] = ()
@@ -214,22 +217,25 @@ class Workspace(Protocol):
 
     @property
     def roots(self) -> Roots:
-        """The user's directories, as they are named outside and inside."""
+        """Return the user's directories, as they are named outside and inside."""
         ...
 
     @property
     def files(self) -> Files:
-        """The files as they are now. Ask again after a call: when the sandbox starts, they are others."""
+        """Return the files as they are now.
+
+        Ask again after a call, because another object has them once the sandbox runs.
+        """
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Facts about the workspace for model and user: what commands cannot see, what a copy does not hold."""
+        """Return facts for model and user: files that commands cannot see, and files that a copy does not hold."""
         ...
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """All processes that were started in this life of the task, oldest first, ended ones included."""
+        """List all processes of this run of the task, oldest first, ended ones included."""
         ...
 
     async def start(self, command: Command) -> Process:

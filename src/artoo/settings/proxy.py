@@ -12,7 +12,7 @@ from artoo.contracts.errors import ConfigurationError
 
 
 def is_loopback(url: str) -> bool:
-    """True when the URL's host is this machine by name (localhost) or number."""
+    """Check whether the URL's host is this machine by name (localhost) or number."""
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True

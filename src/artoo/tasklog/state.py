@@ -73,7 +73,7 @@ class Stage(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """True if the subtask has left the fast loop."""
+        """Check whether the subtask has left the fast loop."""
         return self in (Stage.MATCHED, Stage.FAILED)
 
 
@@ -194,7 +194,7 @@ class Round:
 
     @property
     def settled(self) -> bool:
-        """True if nothing runs and nothing more will start: later groups do not start after a failure."""
+        """Check whether nothing runs and nothing more will start: later groups do not start after a failure."""
         stages = {each.stage for each in self.subtasks.values()}
         return not any(each.at_work for each in self.subtasks.values()) and (
             Stage.WAITING not in stages or Stage.FAILED in stages

@@ -113,5 +113,5 @@ def _pieces(text: str) -> list[str]:
 
 
 def is_streamed(reply: Reply, body: Mapping[str, Json]) -> bool:
-    """True if the client asked for a stream and the reply is one that can be streamed."""
+    """Check whether the client asked for a stream and the reply is one that can be streamed."""
     return body.get("stream") is True and reply.status == 200 and reply.ending is not Ending.STALL

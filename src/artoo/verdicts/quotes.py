@@ -88,7 +88,7 @@ def _usable(criterion: Criterion, judged: JudgedCriterion | None, evidence: str)
 
 
 def is_quoted(quote: str, evidence: str) -> bool:
-    """True if the evidence contains the quote; one character has to be a whole line of it."""
+    """Check whether the evidence contains the quote; one character has to be a whole line of it."""
     folded = _folded(quote)
     if len(folded) >= _SHORTEST_QUOTE:
         return folded in _folded(evidence)
