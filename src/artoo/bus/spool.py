@@ -211,7 +211,7 @@ class SpoolingTap:
         return self._receive_overflow(limit) if self._overflow else []
 
     async def wait(self, lull: Lull | None = None) -> None:
-        """See Spool."""
+        """Implement `Spool`."""
         while not self._memory and not self._overflow:
             self._file.empty()
             await self._arrival(lull)

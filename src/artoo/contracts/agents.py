@@ -39,7 +39,7 @@ RESERVED_NAMES = frozenset({OPERATOR, POLICY, RUNTIME, WHOEVER_MAY})
 
 
 class TrustLevel(StrEnum):
-    """How far an agent's own work goes without a second pair of eyes. Only the operator changes it."""
+    """The reach of an agent's own work without a review. Only the operator changes it."""
 
     PROBATION = "probation"
     STANDARD = "standard"
@@ -48,7 +48,10 @@ class TrustLevel(StrEnum):
 
 
 class Complexity(StrEnum):
-    """What a task may cost if it goes wrong. Set by the operator or a rule, never by the agent concerned."""
+    """The possible damage of a task that goes wrong.
+
+    Set by the operator or a rule, never by the agent concerned.
+    """
 
     SIMPLE = "simple"
     COMPLEX = "complex"
@@ -56,7 +59,7 @@ class Complexity(StrEnum):
 
 
 class Priority(StrEnum):
-    """What comes first, for mail and tasks alike."""
+    """The order of mail and tasks."""
 
     CRITICAL = "critical"
     STANDARD = "standard"

@@ -74,7 +74,7 @@ def path_bytes(printable: str) -> bytes:
 
 
 class ChangeKind(StrEnum):
-    """What happens to a path."""
+    """The kinds of change of a path."""
 
     CREATED = "created"
     OVERWRITTEN = "overwritten"
@@ -86,7 +86,7 @@ class ChangeKind(StrEnum):
 
 
 class Node(StrEnum):
-    """What kind of thing is at a path (after the change; before it, for a deletion)."""
+    """The type of the file at a path (after the change; before it, for a deletion)."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -97,7 +97,7 @@ class Node(StrEnum):
 
 
 class PathClass(StrEnum):
-    """Where a path lies, most sensitive first."""
+    """The places of a path, most sensitive first."""
 
     ARTOO = "artoo"
     SECRET = "secret"

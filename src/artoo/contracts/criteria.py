@@ -14,7 +14,7 @@ from artoo.contracts.base import Contract
 
 
 class Assurance(StrEnum):
-    """How far a result can be relied on, strongest first: by a check or a fact, by two ways that agree, by a
+    """The reliability of a result, strongest first: by a check or a fact, by two ways that agree, by a
     judge's reading, by nothing (SPEC section 3). Compared by `strength`, for the words sort otherwise.
     """
 
@@ -38,7 +38,7 @@ def weakest(assurances: Iterable[Assurance]) -> Assurance:
 
 
 class Mode(StrEnum):
-    """How a failed criterion counts in D: fully, or by how consistently it failed (k of N attempts)."""
+    """The weight of a failed criterion in D: fully, or by how consistently it failed (k of N attempts)."""
 
     VERIFIABLE = "verifiable"
     PLAUSIBLE = "plausible"

@@ -56,7 +56,7 @@ WithheldBy = Literal["person", "nobody"]
 
 
 class CallStatus(StrEnum):
-    """How a tool call ended. Only `ok` can support a claim that something was done.
+    """The possible ends of a tool call. Only `ok` can support a claim that something was done.
 
     `running`: the call's time was over and its command goes on as a process; nothing is known of its end yet.
     """
@@ -299,7 +299,7 @@ def identities_of(calls: Iterable[ToolCall]) -> KeysView[str]:
 
 
 class CallEffects(StrEnum):
-    """How far a call reaches, which decides what a resumed task may do about one that a crash cut off.
+    """The reach of a call, which decides what a resumed task may do about one that a crash cut off.
 
     `none`: it only reads, and may be run again. `staged`: it works in the task's workspace alone: what it left
     there stays, and artoo does not repeat it. `outside`: other programs, services, foreign code, commands without a
@@ -385,7 +385,7 @@ class ExecutionResult(Contract):
 
 
 class DecidedBy(StrEnum):
-    """What decided a verdict, strongest first (SPEC section 3). `nobody`: it is open."""
+    """The decider of a verdict, strongest first (SPEC section 3). `nobody`: it is open."""
 
     CHECK = "check"
     FACT = "fact"

@@ -16,7 +16,7 @@ from artoo.contracts.criteria import CheckAmended
 
 
 class Found(StrEnum):
-    """What stands against a criterion. Each has a sentence with `subject` and `said` in it."""
+    """The kinds of finding against a criterion. Each has a sentence with `subject` and `said` in it."""
 
     NOT_CALLED = "not_called"
     CALL_ENDED = "call_ended"

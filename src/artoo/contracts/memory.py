@@ -33,7 +33,7 @@ StoredLevel = Literal[Level.MEGRAM, Level.KNOWLEDGE, Level.COMMON_SENSE]
 
 
 class MemoryAction(StrEnum):
-    """What memory advises about a pair (paper, section 6.4)."""
+    """The advice of memory about a pair (paper, section 6.4)."""
 
     EXPLOIT = "exploit"
     AVOID = "avoid"
@@ -42,7 +42,7 @@ class MemoryAction(StrEnum):
 
 
 class MegramState(StrEnum):
-    """What made a megram: one of R7's macro-states, or one of memory's own events."""
+    """The origin of a megram: one of R7's macro-states, or one of memory's own events."""
 
     ABANDON = "abandon"
     ACCEPT = "accept"

@@ -91,7 +91,7 @@ class TaskOpened(Contract):
 
 
 class Source(StrEnum):
-    """Where a role may look besides the stream."""
+    """The sources that a role may read besides the stream."""
 
     TOOLS = "tools"
     SURROUNDINGS = "surroundings"

@@ -19,7 +19,7 @@ from artoo.contracts.changes import CROWD, ChangeKind, Conflict, outermost
 
 
 class ChangeClass(StrEnum):
-    """What a change means for the person, most dangerous first. All but `silent` need consent."""
+    """The meaning of a change for the user, most dangerous first. All but `silent` need consent."""
 
     DELETION = "deletion"
     PERSISTENCE = "persistence"
@@ -47,7 +47,7 @@ _MADE = frozenset({ChangeKind.CREATED, ChangeKind.LINK})
 
 
 class ApplyMode(StrEnum):
-    """What may take effect without approval.
+    """The changes that may take effect without approval.
 
     `new`: silent changes. `edits`: edits of ordinary project files too. `ask`: nothing. `live`: as `edits`, and at
     the end of every turn instead of at the end of the task. `all`: everything in project and output folder; for

@@ -27,7 +27,7 @@ class Loss(Contract):
 
 
 class StoppedBy(StrEnum):
-    """Why a task ended before its criteria were met."""
+    """The reasons for which a task ends before its criteria are met."""
 
     COST = "cost"  # Ω ≥ θ
     DIVERGENCE = "divergence"  # the Law 2 kill switch

@@ -1,4 +1,4 @@
-"""Facts against a result, exact and few: what its calls' records say, and tokens that stand nowhere (Law 0)."""
+"""Find exact facts against a result: the records of its calls, and tokens that are in no evidence (Law 0)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OWN_WORDS = "What a call printed of its own input shows nothing."
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that stands against a result. `asked_once`: one correction is worth its call. `advice`: what may
+    """One fact against a result. `asked_once`: one correction is worth its call. `advice`: what may
     mend it, for the model. `doubts`: the tokens that stand nowhere, or the call that fell short. `of_look`: this
     call only looked, so that an answer may rest on its failure (what it says is not there).
     """
@@ -48,12 +48,12 @@ class Fact:
 
     @property
     def text(self) -> str:
-        """What it says, for a model."""
+        """Return the fact in words, for a model."""
         return self.message.text if isinstance(self.message, Reason) else self.message
 
 
 def rests_on_nothing(calls: Iterable[ToolCall]) -> bool:
-    """Whether no call shows anything: none was made, or they printed what was written into them."""
+    """Check whether no call shows anything: none was made, or each printed its own input."""
     return all(map(own_words, calls))
 
 
@@ -99,13 +99,13 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
 
 
 def _is_work(call: ToolCall) -> bool:
-    """Whether a call did something that may be what was left to do."""
+    """Check whether a call may have done what was left to do."""
     done = call.status is CallStatus.OK and not falls_short(call)
     return done and (call.changed_something or not call.only_looked)
 
 
 def _how_it_ended(number: int, call: ToolCall) -> Reason:
-    """How a call fell short."""
+    """Return the fact that a call fell short, and in which way."""
     match call.status:
         case _ if call.dropped or call.withheld_by is not None:
             found, said = Found.WITHHELD, ", ".join(call.dropped[:3]) or shortened(call.target, 80) or call.tool
@@ -157,8 +157,9 @@ async def floating_tokens(
     source: EvidenceSource,
     unnamed: str = "",
 ) -> Fact | None:
-    """Tokens of the answer that stand nowhere; what costs a look (at the difference, the listing that `around`
-    makes, the paths) is looked at only when something is missing. `unnamed`: see Seen."""
+    """Return the tokens of the answer that are in no evidence; what costs a look (at the difference, the listing
+    that `around` makes, the paths) is looked at only when something is missing. `unnamed`: see Seen.
+    """
     calls = result.tool_calls
     if result.put_out_by is not None and not own_words(calls[result.put_out_by - 1]):
         return None

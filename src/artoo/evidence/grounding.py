@@ -1,4 +1,4 @@
-"""Grounding: every exact token of an answer stands in a call, in a change or in the request, or is named.
+"""Ground an answer: find its exact tokens in a call, a change or the request, and name the other ones.
 
 tokens of the answer ──► by value in what was seen? ──► worked out from that? ──► the rest"""
 
@@ -30,7 +30,7 @@ _LINE = 120  # characters of the nearest line
 
 
 def own_words(call: ToolCall) -> bool:
-    """Whether a call's output is nothing but what was written into its input."""
+    """Check whether a call's output has nothing but text of its input."""
     said, written = words_of(call.output), words_of(call.input)
     if call.status is not CallStatus.OK or call.changed_something or not said or not set(said) <= set(written):
         return False
@@ -39,7 +39,7 @@ def own_words(call: ToolCall) -> bool:
 
 @dataclass(frozen=True)
 class Seen:
-    """What an answer may rest on: texts that were seen, and counts that follow from them."""
+    """The evidence of an answer: texts that were seen, and counts that follow from them."""
 
     texts: tuple[str, ...] = ()
     counts: frozenset[int] = frozenset()
@@ -50,55 +50,55 @@ class Seen:
     unnamed: str = ""  # what is shown of files that nobody names: its numbers ground nothing
 
     def wider(self, changed: str, listing: str) -> Seen:
-        """With more to rest on: what was made can be counted like what was put out."""
+        """Return the evidence with more texts: made files can be counted like output."""
         counts = self.counts.union(_like_lines(changed))
         return replace(self, texts=(*self.texts, changed), listing=listing, counts=counts)
 
     @cached_property
     def whole(self) -> str:
-        """Everything, with plain digits and folded case."""
+        """Return all texts, with plain digits and folded case."""
         return plain_digits("\n".join((*self.texts, self.listing, self.unnamed))).casefold()
 
     @cached_property
     def folded(self) -> str:
-        """Everything as words in one line."""
+        """Return all texts as words in one line."""
         return folded("\n".join((*self.texts, self.listing, self.unnamed)))
 
     @cached_property
     def lines(self) -> list[list[str]]:
-        """The outputs, line by line."""
+        """Return the outputs, line by line."""
         return [text.splitlines() for text in self.texts[: self.outputs]]
 
     @cached_property
     def lines_with(self) -> Counter[str]:
-        """How many lines of outputs have a word."""
+        """Count the lines of outputs that have a word."""
         return Counter(chain(*(set(words_of(line)) for lines in self.lines for line in lines[:_MOST_LINES])))
 
     @cached_property
     def sizes(self) -> Shown:
-        """The sizes in the listing."""
+        """Return the sizes in the listing."""
         return Shown(number for number in numbers_in(self.listing) if number.units)
 
     @cached_property
     def numbers(self) -> Shown:
-        """Every number in it."""
+        """Return every number in the texts."""
         texts = (text for text in self.texts if text not in self.measured)
         return Shown((*(number for text in texts for number in read_in(text)), *self.columns))
 
     @cached_property
     def digits(self) -> frozenset[str]:
-        """Every run of digits in it, without zeros ahead: parts of dates, times, versions and ids."""
+        """Return every run of digits in the texts without leading zeros: parts of dates, versions and ids."""
         return frozenset(run.lstrip("0") for text in self.texts for run in _DIGITS.findall(plain_digits(text)))
 
     @cached_property
     def days(self) -> frozenset[str]:
-        """Day and month of every ISO date in it, with a point between them."""
+        """Return day and month of every ISO date in the texts, with a point between them."""
         found = (each.parts for text in self.texts for each in days_in(text))
         return frozenset(f"{int(day)}.{int(month)}" for _, month, day in found)
 
 
 def seen_in(calls: Sequence[ToolCall], request: Iterable[str], unnamed: str = "") -> Seen:
-    """What these calls and the request show. `unnamed`: see Seen."""
+    """Collect the evidence of these calls and the request. `unnamed`: see Seen."""
     telling = [(call, shown(call)) for call in calls if not own_words(call)]
     outputs = [part for call, seen in telling for part in (seen, call.error_output, call.reason) if part]
     inputs = [part for call, _ in telling for part in (call.input, call.target, *call.changes, *call.dropped)]
@@ -116,14 +116,14 @@ def seen_in(calls: Sequence[ToolCall], request: Iterable[str], unnamed: str = ""
 
 
 def shown(call: ToolCall) -> str:
-    """What a call put out, without the lines that stand in its input as they are."""
+    """Return the output of a call, without the lines that are in its input as they are."""
     written = f" {folded(call.input)} "
     lines = ((line, folded(line)) for line in call.output.splitlines())
     return "\n".join(line for line, words in lines if " " not in words or f" {words} " not in written)
 
 
 def _counts(call: ToolCall) -> Iterable[int]:
-    """How many lines there are (with or without a heading), lines of one form, elements, results, and files."""
+    """Count the lines (with or without a heading), lines of one form, elements, results, and files."""
     lines = sum(bool(line.strip()) for line in call.output.splitlines())
     yield from (lines, *filter(None, (lines - 1, len(call.changes))))  # that there is none, nobody has counted
     yield from (*_like_lines(call.output), *call.list_lengths)
@@ -132,14 +132,16 @@ def _counts(call: ToolCall) -> Iterable[int]:
 
 
 def _like_lines(text: str) -> Iterable[int]:
-    """How many lines have one form, whatever words and numbers fill it: the rows of a table, the entries of a list.
+    """Count the lines of one form, whatever words and numbers fill it: rows of a table, entries of a list.
     A form without any sign beside its fillings is plain text, and no row of anything."""
     forms = Counter(_FILLING.sub("w", line.strip()) for line in text.splitlines()[:_MOST_LINES])
     return (count for form, count in forms.items() if count > 1 and form.replace("w", "").strip())
 
 
 def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
-    """The tokens of the answer that stand nowhere, each once, in order; the length of its own lists stands."""
+    """Return the tokens of the answer that are in no evidence, each once, in order, but for lengths of its own
+    lists.
+    """
     seen = replace(seen, counts=seen.counts.union(_entries(answer)))
     first = {token.text: token for token in reversed(tokens_of(answer))}
     missing = [token for token in first.values() if not (_stands(token, seen) or _is_counted(token, answer, seen))]
@@ -155,7 +157,7 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
 
 
 def _entries(answer: str) -> Iterator[int]:
-    """How many entries the lists of an answer have, in all and one by one, and how many rows its tables."""
+    """Count the entries of an answer's lists, in all and one by one, and the rows of its tables."""
     yield from (count for count in (len(LIST_MARK.findall(answer)),) if count > 1)
     kinds = ("|" if line.startswith("|") else bool(LIST_MARK.match(line)) for line in answer.splitlines())
     for kind, lines in groupby(kinds):
@@ -180,7 +182,9 @@ def _stands(token: Token, seen: Seen) -> bool:
 
 
 def _number_stands(number: Number, seen: Seen) -> bool:
-    """By its runs of digits, if it is whole or a row (a date), which is quick; by its value, or as a count."""
+    """Look up a number by its runs of digits, if it is whole or a row (a date), which is quick; by its value, or as
+    a count.
+    """
     runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
     return (
         _LEADING_ZERO.sub("", number.text) in seen.days
@@ -210,7 +214,7 @@ def _is_counted(token: Token, answer: str, seen: Seen) -> bool:
 
 
 def _listed(line: str, seen: Seen) -> Iterator[int]:
-    """How many things stand between commas behind the line's colon, if all of them were seen. The last two may have
+    """Count the items between commas behind the line's colon, if all of them were seen. The last two may have
     a word between them (a, b and c)."""
     before, _, listed = line.rpartition(":")
     *first, last = (words_of(part) for part in _COMMAS.split(listed))
@@ -247,6 +251,6 @@ def nearest(missing: Token, answer: str, seen: Seen) -> list[str]:
 
 
 def named(missing: Sequence[Token]) -> str:
-    """The first of them, and how many more there are, for a correction in any language."""
+    """Return the first of them, and the number of the others, for a correction in any language."""
     more = len(missing) - _NAMED
     return "; ".join((*(token.text for token in missing[:_NAMED]), *([f"… (+{more})"] if more > 0 else [])))

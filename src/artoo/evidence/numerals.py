@@ -1,4 +1,4 @@
-"""Numbers in a text, read by value: any script's digits, any convention of separators, percent, sizes in bytes.
+"""Read numbers in a text by value: digits of any script, any separators, percent, sizes in bytes.
 
     "1.234,5"  "1,234.5"  "1 234.5"  ──► 1234.5        "25 %" ──► 25 or 0.25        "12 KB" ──► 12000 or 12288 bytes
 
@@ -74,12 +74,14 @@ class Number:
 
     @property
     def amounts(self) -> tuple[Decimal, ...]:
-        """Its values in bytes if it is a size, as a fraction if it is in percent."""
+        """Return its values, in bytes if it is a size, as a fraction if it is in percent."""
         return tuple(value * unit for value, unit in product(self.values, self.units or (_ONE,)))
 
     def spans(self, units: Iterable[Decimal] = (_ONE,), *, zeros: bool = False, least: int = 0) -> Iterator[Span]:
-        """What it stands for in these units: a half of its last place to both sides. `zeros`: of its last one that
-        is no zero, if it is whole (1200 for 1234). Nothing is rounded to 0, nor to a whole number below `least`."""
+        """Return the range that it stands for in these units: a half of its last place to both sides. `zeros`: of
+        its last one that is no zero, if it is whole (1200 for 1234). Nothing is rounded to 0, nor to a whole number
+        below `least`.
+        """
         for value, unit in product(self.values, units):
             whole = int(value.as_tuple().exponent) >= 0
             place = int((value.normalize() if zeros and whole else value).as_tuple().exponent)
@@ -88,13 +90,15 @@ class Number:
 
 
 def plain_digits(text: str) -> str:
-    """The text with every script's digits as 0 to 9 and every number separator as ASCII; as long as before."""
+    """Return the text with every script's digits as 0 to 9 and number separators as ASCII, of the same length."""
     return text if text.isascii() else "".join(map(_plain, text))
 
 
 def parted(text: str) -> str:
-    """The text with a bar for every letter of a script without capitals, for such scripts need no space between a
-    word and a number; with a mark of its own for one that is a number, as Han has them. As long as before."""
+    """Return the text with a bar for every letter of a script without capitals, for such scripts need no space
+    between a word and a number; with a mark of its own for one that is a number, as Han has them. As long as
+    before.
+    """
     return text if text.isascii() else "".join(map(_bar, text))
 
 
@@ -114,8 +118,9 @@ def _bar(character: str) -> str:
 
 
 def numbers_in(text: str, *, apart: bool = False) -> Iterator[Number]:
-    """Every numeral of the text, in order. `apart`: a comma or a blank sets numbers apart (1,4.50,2), and marks no
-    thousands; in what was shown nobody can tell."""
+    """Return every numeral of the text, in order. `apart`: a comma or a blank sets numbers apart (1,4.50,2), and
+    marks no thousands; in what was shown nobody can tell.
+    """
     plain = plain_digits(text)
     numbers = (_number(plain, each) for each in (_APART if apart else _NUMBER).finditer(parted(plain)))
     yield from islice(filter(None, numbers), _MOST)
@@ -146,20 +151,21 @@ def columns_in(output: str, command: str, programs: Collection[str]) -> tuple[li
 
 
 def written_in(text: str) -> Iterator[Number]:
-    """Numerals of scripts whose signs are numbers themselves and no digits, such as Han. Only to look others up in:
-    in an answer such a sign may be part of a word."""
+    """Return the numerals of scripts whose signs are numbers themselves and no digits, such as Han. Only to look
+    others up in: in an answer such a sign may be part of a word.
+    """
     for found in _WRITTEN.finditer(parted(text)):
         signs = "".join(sign if ord(sign) < _DIGIT else str(ord(sign) - _DIGIT) for sign in found.group())
         yield Number(*found.span(), found.group(), tuple(_composed(signs)))
 
 
 def read_in(shown: str) -> Iterator[Number]:
-    """Every numeral and time of what was shown, in every way that it may be read."""
+    """Return every numeral and time of a shown text, in every way that it may be read."""
     yield from chain(numbers_in(shown), numbers_in(shown, apart=True), written_in(shown), times_in(shown))
 
 
 def _composed(signs: str) -> Iterator[Decimal]:
-    """The values of literals and signs of powers in turn: a power multiplies what stands before it, from ten
+    """Return the values of literals and signs of powers in turn: a power multiplies what stands before it, from ten
     thousand on all that does."""
     parts = _PART.findall(signs)[:-1]
     for literals in product(*(tuple(_readings(digits, "")) or (None,) for digits, _ in parts)):
@@ -175,7 +181,7 @@ def _composed(signs: str) -> Iterator[Decimal]:
 
 
 def times_in(text: str) -> Iterator[Number]:
-    """Durations of the form 1m30.5s and times of day, on whichever clock (2:30 is 14:30 as well), in seconds."""
+    """Return durations such as 1m30.5s and times of day, on either clock (2:30 is 14:30 as well), in seconds."""
     for found in TIME.finditer(plain_digits(text)):
         parts = tuple(filter(None, found.groups()))
         hours, minutes, seconds = (Decimal(found[part] or found[part + 3] or 0) for part in (1, 2, 3))
@@ -186,7 +192,7 @@ def times_in(text: str) -> Iterator[Number]:
 
 
 def days_in(text: str) -> Iterator[Number]:
-    """ISO dates, as their days since the first."""
+    """Return the ISO dates, as days since the first."""
     for found in DATE.finditer(plain_digits(text)):
         with suppress(ValueError):
             day = Decimal(date.fromisoformat(found.group()).toordinal())
@@ -194,7 +200,7 @@ def days_in(text: str) -> Iterator[Number]:
 
 
 def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
-    """The values that a literal of digits and separators may have; none for a dotted row such as a version."""
+    """Return the possible values of a literal of digits and separators; none for a dotted row such as a version."""
     bare = digits.translate({ord(each): None for each in " '_"})
     mark = max(".,", key=bare.rfind)
     whole, marked, part = bare.rpartition(mark)
@@ -218,7 +224,7 @@ class Shown:
         self._plain, self._sizes, self._all = sorted(plain), sorted(sizes), sorted(plain | sized | sizes)
 
     def has(self, said: Number) -> bool:
-        """Whether it was shown, after formatting, rounding, percent, scale and units of size."""
+        """Check whether it was shown, after formatting, rounding, percent, scale and units of size."""
         spans = said.spans((_ONE, *said.units), zeros=True)
         if said.units:
             return bool(_between(self._plain, spans) or _between(self._sizes, said.spans(said.units, zeros=True)))
@@ -227,10 +233,10 @@ class Shown:
         return bool(_between(self._all, chain(spans, said.spans(scales, least=_PRECISE), down)))
 
     def meant(self, said: Number) -> tuple[Decimal, ...]:
-        """What it says, in bytes where it is a size, and what was shown and is said by it rounded."""
+        """Return its value, in bytes if it is a size, and the shown numbers of which it is the rounded form."""
         return tuple(dict.fromkeys((*said.amounts, *_between(self._all, said.spans(said.units or (_ONE,))))))
 
 
 def _between(shown: Sequence[Decimal], spans: Iterable[Span]) -> list[Decimal]:
-    """Those of a sorted row that lie in one of these spans."""
+    """Return the members of a sorted row that lie in one of these spans."""
     return [value for low, high in spans for value in shown[bisect_left(shown, low) : bisect_right(shown, high)]]

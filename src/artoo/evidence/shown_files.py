@@ -1,4 +1,4 @@
-"""What a model was shown of files before its first call: of which of them its answer may give figures."""
+"""Find the files that a model was shown before its first call, and of which its answer may give figures."""
 
 from __future__ import annotations
 

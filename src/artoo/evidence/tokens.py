@@ -1,4 +1,6 @@
-"""Exact tokens of a text: numbers, paths, URLs, ids, quoted strings. Nothing here knows a word of any language."""
+"""Find the exact tokens of a text: numbers, paths, URLs, ids, quoted strings. No word of any language is known
+here.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ class Token:
 
 
 def tokens_of(text: str) -> tuple[Token, ...]:
-    """The tokens that an answer states, in order; code that it shows and marks of its lists are left out."""
+    """Return the tokens that an answer states, in order, without shown code and the marks of its lists."""
     text = text[:LONGEST]
     left = blanked(_CODE_BLOCK, text)
     found = list(_quotations(left))
@@ -68,8 +70,9 @@ def tokens_of(text: str) -> tuple[Token, ...]:
 
 
 def _quotations(text: str) -> Iterator[Token]:
-    """What stands between quotation marks. Straight ones open and close alike: they are paired from the left, line
-    by line and short pairs too; of a line with an odd number of them nobody can tell."""
+    """Find the texts between quotation marks. Straight ones open and close alike: they are paired from the left,
+    line by line and short pairs too; of a line with an odd number of them nobody can tell.
+    """
     start = 0
     for line in text.split("\n"):
         odd = line.count('"') % 2
@@ -84,17 +87,17 @@ def _quotations(text: str) -> Iterator[Token]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, folded: to be compared or counted, never understood."""
+    """Return the words of a text, folded: to be compared or counted, never understood."""
     return [word.casefold() for word in _WORD.findall(plain_digits(text[:LONGEST]))]
 
 
 def folded(text: str) -> str:
-    """The words of a text in one line, for looking for one text in another."""
+    """Return the words of a text in one line, for a search of one text in another."""
     return " ".join(words_of(text))
 
 
 def paths_in(text: str) -> Iterator[str]:
-    """What could name a file of this task: pieces with a point or a slash in them; only the disk says whether."""
+    """Return the pieces of a text that could name a file: those with a point or a slash. Only the disk decides."""
     for piece in _PIECES.split(text[:LONGEST]):
         name = "" if _MAIL.fullmatch(piece.rstrip(_TRAILING)) else piece.strip(":!?*").rstrip(".")
         if ("." in name or "/" in name) and any(map(str.isalnum, name)) and not _URL.match(name):
@@ -104,7 +107,10 @@ def paths_in(text: str) -> Iterator[str]:
 def blanked(
     pattern: re.Pattern[str], text: str, keep: Callable[[str], bool] | None = None, read_as: str | None = None
 ) -> str:
-    """The text, as long as before, with every match blank. `keep` says which stay; `read_as` is what is matched."""
+    """Return the text, of the same length, with every match blank.
+
+    `keep` says which stay; `read_as` is what is matched.
+    """
     left = list(text)
     for match in pattern.finditer(text if read_as is None else read_as):
         if keep is None or not keep(match.group(1)):

@@ -1,4 +1,4 @@
-"""Figures that follow from what is stated or shown: by a formula before them, from two numbers near, from a run of
+"""Derive figures from stated or shown ones: by a formula before them, from two numbers near, from a run of
 them, from a column that was put out; from these, and so on until nothing more does."""
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Cell:
 def worked_out(
     wanted: Collection[str], answer: str, stated: _Amounts, texts: Sequence[str], outputs: int
 ) -> set[str]:
-    """Those of the wanted numbers that follow from stated ones (with their amounts) or from what was put out (the
+    """Return the wanted numbers that follow from stated ones (with their amounts) or from what was put out (the
     first of the texts that were seen)."""
     cells = list(islice(_cells(answer), _MOST))
     shown = [[*_cells(output, apart=True)] for output in texts[:outputs]]
@@ -97,19 +97,19 @@ def worked_out(
 
 
 def _covers(cell: _Cell, amounts: Iterable[Decimal]) -> bool:
-    """Whether one of these is what it says."""
+    """Check whether one of these values is the stated one."""
     spans = [*cell.number.spans((_ONE, *cell.number.units), least=0 if cell.number.units else _PRECISE)]
     return any(low <= amount <= high for amount in amounts for low, high in spans)
 
 
 def _joint(left: _Cell, right: _Cell, text: str) -> re.Match[str] | None:
-    """What stands between two numbers of one formula."""
+    """The text between two numbers of one formula."""
     between = text[left.number.end : right.number.start].translate(_SIGNS)
     return _JOINT.fullmatch(between) if left.line == right.line and len(between) <= _BETWEEN else None
 
 
 def _unseen(cells: Sequence[_Cell], text: str, times: frozenset[Decimal]) -> tuple[_Amounts, _Amounts]:
-    """Numbers of formulas that no call has to show: constants, and factors that stand nowhere else."""
+    """Return the numbers of formulas that no call has to show: constants, and factors that are nowhere else."""
     joints = [joint and joint[2] for joint in (_joint(*pair, text) for pair in pairwise(cells))]
     constants, factors, others = dict[str, tuple[Decimal, ...]](), dict[str, tuple[Decimal, ...]](), set[str]()
     for cell, before, behind in zip(cells, (None, *joints), (*joints, None), strict=False):
@@ -124,7 +124,7 @@ def _unseen(cells: Sequence[_Cell], text: str, times: frozenset[Decimal]) -> tup
 
 
 def _from_formula(cell: _Cell, cells: Sequence[_Cell], known: _Amounts, text: str) -> Iterator[Decimal]:
-    """What the formula before it comes to, if all its numbers are known and a sign of equality follows."""
+    """Return the value of the formula before it, if all its numbers are known and a sign of equality follows."""
     formula, operands, right = "", list[tuple[Decimal, ...]](), cell
     for left in reversed(cells[: cells.index(cell)]):
         joint = _joint(left, right, text)
@@ -143,7 +143,7 @@ def _from_formula(cell: _Cell, cells: Sequence[_Cell], known: _Amounts, text: st
 
 
 def _arithmetic(cells: Sequence[_Cell], text: str, stated: _Amounts) -> _Amounts:
-    """The numbers of formulas that come to what they say and have no number that was seen: they state nothing of
+    """Return the numbers of right formulas without a number that was seen: they state nothing of
     this machine."""
     every, found = {cell.number.text: cell.amounts for cell in cells}, dict[str, tuple[Decimal, ...]]()
     for place, cell in enumerate(cells):
@@ -161,14 +161,14 @@ def _arithmetic(cells: Sequence[_Cell], text: str, stated: _Amounts) -> _Amounts
 
 
 def _value(of: ast.expr, values: Sequence[Decimal]) -> Decimal:
-    """What a formula comes to, whose numbers are named by their places."""
+    """Return the value of a formula, whose numbers are named by their places."""
     if isinstance(of, ast.BinOp):
         return _OPERATIONS[_OPERATORS.index(type(of.op))](_value(of.left, values), _value(of.right, values))
     return values[int(ast.unparse(of)[1:])]
 
 
 def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Iterator[Decimal]:
-    """What follows from two of those near it (its own line first), from one of these and the largest of that one's
+    """Derive values from two numbers near it (its own line first), from one of these and the largest of that one's
     line, of its column and of all, from one in another unit of time, and from its line or its column summed up."""
     place = cell.number.start
     near = sorted(told, key=lambda each: (each.line != cell.line, abs(each.number.start - place)))[:_NEAR]
@@ -185,7 +185,7 @@ def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Ite
 
 
 def _runs_of(shown: Iterable[Sequence[_Cell]]) -> Iterator[list[_Cell]]:
-    """Numbers of one column, of one line or of one output, where it has few."""
+    """Return the numbers of one column, of one line, or of one output that has few."""
     for cells in shown:
         runs = defaultdict[tuple[object, ...], list[_Cell]](list)
         for cell in cells:
@@ -196,7 +196,7 @@ def _runs_of(shown: Iterable[Sequence[_Cell]]) -> Iterator[list[_Cell]]:
 
 
 def _of_runs(cell: _Cell, runs: Iterable[Sequence[_Cell]]) -> Iterator[Decimal]:
-    """What follows from two numbers that were put out together: their difference and ratio; in per cent a change,
+    """Derive values from two numbers that were put out together: their difference and ratio; in per cent a change,
     and a share of all, which may be one of them.
     """
     for run, reading in product(runs, (0, -1)):
@@ -211,7 +211,7 @@ def _of_runs(cell: _Cell, runs: Iterable[Sequence[_Cell]]) -> Iterator[Decimal]:
 
 
 def _years(texts: Iterable[str]) -> list[Decimal]:
-    """How many years lie between two that were seen, where they are few; one less, where a day is seen of one."""
+    """Count the years between two that were seen, if they are few; one less, if a day is seen of one."""
     days = [day for text in texts for day in days_in(text)]
     seen = {Decimal(year) for text in texts for year in _YEAR.findall(plain_digits(text))}
     apart = {abs(one - other) for one, other in combinations(seen, 2)} if len(seen) <= _SHORT else set[Decimal]()
@@ -219,7 +219,9 @@ def _years(texts: Iterable[str]) -> list[Decimal]:
 
 
 def _in_other_units(cells: Iterable[_Cell]) -> Iterator[Decimal]:
-    """Bare numbers in other units of time, as hours, minutes and seconds, and how often such an interval passes."""
+    """Convert bare numbers to other units of time, as hours, minutes and seconds, and how often such an interval
+    passes.
+    """
     for amount in (amount for each in cells if not each.unit for amount in each.amounts):
         yield from (amount * step for step in _STEPS_UP)
         yield from (amount / step for step in _STEPS_DOWN)
@@ -231,7 +233,7 @@ def _in_other_units(cells: Iterable[_Cell]) -> Iterator[Decimal]:
 
 
 def _since(texts: Sequence[str], outputs: int) -> Iterator[Decimal]:
-    """Days, weeks, months and years from dates that were put out, where they are few, to one that was told."""
+    """Count days, weeks, months and years from dates that were put out, if they are few, to a stated one."""
     put_out = {day.text: day for text in texts[:outputs] for day in days_in(text)}
     told = {day.text: day for text in texts[outputs:] for day in days_in(text)}
     for one, other in product(put_out.values(), told.values()) if len(put_out) + len(told) <= _FEW_DATES else ():
@@ -246,14 +248,14 @@ def _month(day: Number) -> Decimal:
 
 
 def _between(cell: _Cell, dates: Sequence[_Cell], days: Sequence[Number]) -> Iterator[Decimal]:
-    """How many days or weeks lie between a date of its line and another one there, or one that was told."""
+    """Count the days or weeks between a date of its line and another one there, or a stated one."""
     own = [] if cell.unit else [each.amounts[0] for each in dates if each.line == cell.line]
     for one, other in product(own, (*own, *(day.amounts[0] for day in days))):
         yield from (abs(one - other), abs(one - other) / _WEEK)
 
 
 def _runs(cell: _Cell, told: Sequence[_Cell]) -> tuple[list[_Cell], list[_Cell]]:
-    """Its line and its column, without itself."""
+    """Return its line and its column, without itself."""
     line = [each for each in told if each.line == cell.line and each.number.start != cell.number.start]
     return line, [each for each in told if each.column == cell.column and each.line != cell.line]
 
@@ -267,8 +269,9 @@ def _sums(run: Sequence[_Cell]) -> Iterator[list[Decimal]]:
 
 
 def _totals(shown: Iterable[_Cell], output: str) -> Iterator[Decimal]:
-    """The sum and the mean of every column of an output, also without its first number (a heading may be one),
-    and of those in it with one sign before them: another text may follow below a table."""
+    """Return the sum and the mean of every column of an output, also without its first number (a heading may be
+    one), and of those in it with one sign before them: another text may follow below a table.
+    """
     columns = defaultdict[tuple[object, ...], list[_Cell]](list)
     for cell in shown:
         columns[cell.column, cell.unit].append(cell)
@@ -278,8 +281,9 @@ def _totals(shown: Iterable[_Cell], output: str) -> Iterator[Decimal]:
 
 
 def _of_two(a: _Cell, b: _Cell, *, percent: bool) -> Iterator[Decimal]:
-    """What follows from two in this order, as a share or a change in per cent, or as a number. Sums and differences
-    need one unit; a percentage is a factor, a surcharge or a discount."""
+    """Derive values from two numbers in this order, as a share or a change in per cent, or as a number. Sums and
+    differences need one unit; a percentage is a factor, a surcharge or a discount.
+    """
     like, factor = a.unit == b.unit, b.unit in ((), PERCENT)
     if _CLOCK in (a.unit, b.unit):
         yield from _how_long(a.amounts[0], b.amounts[0]) if like else ()
@@ -300,14 +304,16 @@ def _of_two(a: _Cell, b: _Cell, *, percent: bool) -> Iterator[Decimal]:
 
 
 def _how_long(start: Decimal, end: Decimal) -> Iterator[Decimal]:
-    """From one time to another, perhaps over midnight: in all, and as hours, minutes and seconds; both together."""
+    """Return the span from one time to another, perhaps over midnight: in all, and as hours, minutes and seconds;
+    both together.
+    """
     took = (end - start + _DAY) % _DAY
     minutes, seconds = divmod(took, _MINUTE)
     yield from (took, took / _MINUTE, took / _HOUR, minutes, seconds, *divmod(minutes, _MINUTE), start + end)
 
 
 def _cells(text: str, *, apart: bool = False) -> Iterator[_Cell]:
-    """The numbers and times of a text; parts of a date are no quantities, and dates none of what was put out."""
+    """Return the numbers and times of a text; parts of a date are no quantities, nor are dates of an output."""
     plain, before = plain_digits(text), Counter[tuple[int, int]]()
     numbers = [*numbers_in(blanked(TIME, blanked(DATE, plain)), apart=apart), *times_in(plain)]
     numbers += () if apart else days_in(plain)

@@ -1,4 +1,4 @@
-"""Paths as a person writes them, `~` and `~name` included."""
+"""Expand paths as a person writes them, `~` and `~name` included."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _P = TypeVar("_P", str, Path)
 
 
 def expanded(path: str | Path) -> Path:
-    """The path with a home written out. Raises ConfigurationError for that of an unknown person."""
+    """Return the path with its home written out. Raises ConfigurationError for the home of an unknown user."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Where each setting came from: a line of the file, or a variable of the environment."""
+"""Remember the source of each setting: a line of the file, or a variable of the environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Tree = dict[str, Value]
 
 
 def dotted(route: Route) -> str:
-    """`limits.calls`, `allow[2]`: a route as people write it (positions count from 1)."""
+    """Return a route as people write it, such as `limits.calls` or `allow[2]` (positions count from 1)."""
     text = ""
     for key in route:
         text += f"[{key + 1}]" if isinstance(key, int) else f".{key}" if text else key
@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake: where, and what is wrong with it."""
+    """One mistake in the settings, with its place."""
 
     where: str
     what: str
@@ -52,7 +52,7 @@ class Places:
     problems: list[Problem] = field(default_factory=list[Problem])
 
     def problem(self, route: Route, what: str, *, at_key: bool = False) -> Problem:
-        """A mistake at `route`, or at the nearest thing around it that has a place."""
+        """Return a mistake at `route`, or at the nearest section around it that has a place."""
         first, second = (self.keys, self.values) if at_key else (self.values, self.keys)
         for length in range(len(route), -1, -1):
             place = first.get(route[:length]) or second.get(route[:length])
@@ -61,7 +61,7 @@ class Places:
         return self.problem_at(Place(line=1, column=1), what)
 
     def problem_at(self, place: Place, what: str) -> Problem:
-        """A mistake at a place."""
+        """Return a mistake at a place."""
         if place.variable is not None:
             return Problem(f"environment variable {place.variable}", what, (1 << 30, 0, place.variable))
         where = f"{self.path}:{place.line}:{place.column}"

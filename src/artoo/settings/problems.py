@@ -27,7 +27,7 @@ SHOWN = 60
 def problems_of(
     tree: Tree, places: Places, model: type[BaseModel], whole: str = "the configuration"
 ) -> list[Problem]:
-    """Every unknown key and bad value of `tree` as a `model`, each where it stands. `whole`: what the file is."""
+    """List every unknown key and bad value of `tree` as a `model`, each with its place. `whole` names the file."""
     try:
         model.model_validate(tree)
     except ValidationError as error:
@@ -49,7 +49,7 @@ def leave_out_removed(tree: Tree, places: Places) -> list[Problem]:
 
 
 def report(problems: list[Problem], whole: str = "the configuration") -> str:
-    """All problems, one a line, in the order of the file."""
+    """Return all problems, one a line, in the order of the file."""
     ordered = sorted(problems, key=lambda problem: problem.order)
     if len(ordered) == 1:
         return str(ordered[0])
@@ -135,7 +135,7 @@ def _wanted(detail: ErrorDetails) -> str:
 
 
 def _near_choice(detail: ErrorDetails) -> str:
-    """`; did you mean …?` for a misspelt choice."""
+    """Return `; did you mean …?` for a misspelt choice."""
     if detail["type"] != "literal_error":
         return ""
     choices = [choice.strip("' ") for choice in detail.get("ctx", {})["expected"].replace(" or ", ",").split(",")]
@@ -144,7 +144,7 @@ def _near_choice(detail: ErrorDetails) -> str:
 
 
 def _names_at(route: Route, model: type[BaseModel]) -> list[str]:
-    """The names of the settings in the section at `route`."""
+    """Return the names of the settings in the section at `route`."""
     section, keys = model, iter(route)
     for key in keys:
         field = next(

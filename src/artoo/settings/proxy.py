@@ -1,4 +1,4 @@
-"""Which proxy the environment names for an address: for the model's client and the search tool alike."""
+"""Find the proxy that the environment names for an address, for the model's client and the search tool."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def is_loopback(url: str) -> bool:
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for this URL; none for loopback. (`trust_env` would also read netrc.)
+    """Return the proxy that the environment names for this URL; none for loopback. (`trust_env` would read netrc
+    too.)
 
     `HOST:PORT` is one that speaks HTTP, as for curl. Raises ConfigurationError for one that cannot be used: a
     request never goes around it.
@@ -46,7 +47,7 @@ def proxy_for(url: str) -> str | None:
 
 
 def _address_of(proxy: str) -> URL | None:
-    """None when it is no address of an HTTP proxy."""
+    """Return the address of an HTTP proxy; None for any other text."""
     try:
         address = URL(proxy)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What all settings have in common: frozen sections that refuse unknown keys, and careful number types."""
+"""Define the base of all settings: frozen sections that refuse unknown keys, and strict number types."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _empty_is_default(cls, given: object) -> object:
-        """A section of which every line is commented out reads as nothing: all defaults."""
+        """Read a section of which every line is commented out as its defaults."""
         return {} if given is None else given
 
 
 def _not_a_truth_value(given: object) -> object:
-    """YAML reads `yes` and `on` as true, and Python counts true as 1: a number must be written as one."""
+    """Refuse a truth value as a number: YAML reads `yes` and `on` as true, and Python counts true as 1."""
     if isinstance(given, bool):
         raise ValueError("must be a number")  # noqa: TRY004 - Pydantic turns only ValueError into a problem
     return given

@@ -1,4 +1,4 @@
-"""A file of settings as text: small, UTF-8, and told apart from one that is not there."""
+"""Read a file of settings as text: small, UTF-8, and distinct from a missing file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LARGEST_FILE = 256 * 1024
 
 
 def bytes_of(path: Path) -> bytes | None:
-    """The file's content, None when there is none. Raises ConfigurationError: unreadable, too large, no file,
-    a link that leads nowhere.
+    """Return the file's content, None if there is no file. Raises ConfigurationError: unreadable, too large, no
+    file, a link that leads nowhere.
 
     Never waits: a pipe that nobody writes to would hold up whoever looks.
     """
@@ -40,7 +40,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def decoded(raw: bytes, path: Path) -> str:
-    """The text of a file's content. Raises ConfigurationError with the line that is not UTF-8."""
+    """Return the text of a file's content. Raises ConfigurationError with the line that is not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""One value of a YAML file changed in its place: comments, order and all other lines stay as they are."""
+"""Change one value of a YAML file in its place: comments, order and all other lines stay as they are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Writer(yaml.SafeDumper):
 
 
 def with_value(text: str, route: Sequence[str], value: Value) -> str:
-    """The file with `value` at `route` (names of nested settings).
+    """Return the file with `value` at `route` (names of nested settings).
 
     Raises ConfigurationError where the way leads through something that is no section, or to a whole section.
     """
@@ -58,7 +58,10 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
 
 
 def _end(node: Node) -> yaml.Mark:
-    """Where a value ends: what is written in lines reaches, for the parser, to the next setting, over comments."""
+    """Return the end of a value.
+
+    For the parser, a value of several lines reaches to the next setting, over comments.
+    """
     if isinstance(node, MappingNode) and node.value and not node.flow_style:
         return _end(node.value[-1][1])
     if isinstance(node, SequenceNode) and node.value and not node.flow_style:
@@ -67,7 +70,7 @@ def _end(node: Node) -> yaml.Mark:
 
 
 def _inserted(text: str, section: MappingNode, route: Sequence[str], value: Value) -> str:
-    """Before the first setting of the section that is there."""
+    """Insert a setting before the first present setting of its section."""
     if section.flow_style:
         raise ConfigurationError("a section in braces cannot be added to; write it in lines, or edit the file")
     first = section.value[0][0].start_mark
@@ -82,13 +85,13 @@ def _lines(route: Sequence[str], value: Value, indent: int) -> str:
 
 
 def _written(value: Value) -> str:
-    """On one line, however long: a section's next line would stand under its column."""
+    """Write a value on one line, however long, because a section's next line would be under its column."""
     text = yaml.dump(value, Dumper=_Writer, default_flow_style=True, allow_unicode=True, width=float("inf"))
     return text.removesuffix("...\n").strip()
 
 
 def _is_empty(node: Node) -> bool:
-    """A section of which nothing is lost when a value takes its place."""
+    """Check whether a section has nothing that is lost when a value replaces it."""
     return isinstance(node, MappingNode) and not node.value
 
 

@@ -1,4 +1,4 @@
-"""YAML into plain values, keeping the line and column of every key and value."""
+"""Read YAML into plain values, with the line and column of every key and value."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _Reader.add_constructor(_INT, _integer)
 
 
 def parse(text: str, path: Path) -> tuple[Tree, Places]:
-    """Values and places of a file's text. Raises ConfigurationError with line and column on bad syntax."""
+    """Return values and places of a file's text. Raises ConfigurationError with line and column on bad syntax."""
     try:
         reader = _Reader(text)
         return _Walk(reader, path).tree(reader.get_single_node())
@@ -123,7 +123,7 @@ class _Walk:
         return values
 
     def _scalar(self, node: Node, route: Route) -> Value:
-        """A number, truth value, nothing, or text; anything else that YAML knows (dates, tags) stays text."""
+        """Return a number, truth value, nothing, or text; any other type of YAML (dates, tags) stays text."""
         try:
             value: object = self._reader.construct_object(node)  # pyright: ignore[reportUnknownMemberType]
         except (yaml.constructor.ConstructorError, ValueError):

@@ -1,4 +1,4 @@
-"""Long strings of a payload, kept beside the log by their hash, so that its lines stay short."""
+"""Store long strings of a payload next to the log, by their hash, so that its lines stay short."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class BlobStore:
         self._directory = directory / "blobs"
 
     def externalise(self, value: object, longest: int) -> tuple[object, int]:
-        """`value` (parsed JSON) with strings of more than `longest` characters replaced by references.
+        """Replace strings of more than `longest` characters in `value` (parsed JSON) by references.
 
-        Returns it with the bytes that were newly written. Raises OSError.
+        Return the value with the number of newly written bytes. Raises OSError.
         """
         if isinstance(value, str):
             return self._put(value) if len(value) > longest else (value, 0)
@@ -36,7 +36,7 @@ class BlobStore:
         return value, 0
 
     def internalise(self, value: object) -> object:
-        """The inverse. A blob that is missing or damaged leaves a note in its place."""
+        """Replace the references in a value by their strings. A missing or damaged blob is replaced by a note."""
         if isinstance(value, list):
             return [self.internalise(item) for item in cast("list[object]", value)]
         if isinstance(value, dict):
@@ -48,7 +48,7 @@ class BlobStore:
         return value
 
     def size(self) -> int:
-        """Bytes of all blobs."""
+        """Sum the bytes of all blobs."""
         if not self._directory.is_dir():
             return 0
         return sum(entry.stat().st_size for entry in os.scandir(self._directory))

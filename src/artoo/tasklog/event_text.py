@@ -35,7 +35,7 @@ def _objects(value: object) -> list[Json]:
 
 
 def _number(value: object) -> float:
-    """Return 0 where a log has something else: rows are made of lines that no contract was held against."""
+    """Return a number; 0 where a log has something else, because rows are made from lines without validation."""
     try:
         return float(value) if isinstance(value, int | float) else 0.0
     except OverflowError:  # an integer of hundreds of digits

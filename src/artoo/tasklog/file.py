@@ -1,4 +1,4 @@
-"""One task's log on disk: appended to in whole lines, rotated, bounded, honest about what is missing."""
+"""Append whole lines to one task's log on disk, which is rotated, bounded, and counts missing messages."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ logger = logging.getLogger(__name__)
 LAST_KIND = "FinalResult"
 _TAIL = 64 * 1024
 _BALLAST, _BALLAST_BYTES = Path("cache", "ballast"), 256 * 1024
-"""Once for all tasks: what gives way on a full disk, so that how a task ended is still written down."""
+"""A file that is deleted on a full disk, so that the end of a task can still be written. One for all tasks."""
 
 Grown = Callable[[str, str, int, str], None]
-"""Hears of a log that has grown: name of its directory, of the file in it, its size, the sha256 (hex) of all of it.
-Quick, never raises."""
+"""Receives the state of a log after a write: name of its directory and file, its size, the sha256 (hex) of all of
+it. Quick, never raises.
+"""
 
 
 class _Block:
-    """Lines that go to the disk together, and what they stand for."""
+    """Lines that are written to disk together, with the number of messages in them."""
 
     __slots__ = ("lines", "messages", "noted", "size")
 
@@ -59,7 +60,7 @@ class TaskFile:
     def __init__(
         self, directory: Path, task_id: str, limits: LogLimits, redactor: Redactor, grown: Grown | None = None
     ) -> None:
-        """`grown` None: nobody wants to know, and nothing is hashed."""
+        """Hash nothing if `grown` is None."""
         self._grown = grown
         self._digest = hashlib.sha256()
         self._directory = directory
@@ -80,7 +81,7 @@ class TaskFile:
         """Whether the task's last word has come; it may have been lost."""
 
     def append(self, envelopes: list[Envelope]) -> None:
-        """Writes the envelopes, and before them how many are missing, if any are."""
+        """Write the envelopes, and before them the number of missing messages, if there are any."""
         problem = self._opened()
         if problem and LAST_KIND in [envelope.kind for envelope in envelopes] and self._made_room(problem):
             problem = self._opened(ballast=False)
@@ -94,7 +95,7 @@ class TaskFile:
         self._flush()
 
     def note_lost(self, count: int, reason: str) -> None:
-        """Counts messages as lost; the log says so before its next line, or when it is closed."""
+        """Count messages as lost; the log says so before its next line, or when it is closed."""
         if not self.unnoted:
             logger.error("task %s: messages are missing in its log: %s", self._task_id, reason)
         self.lost += count
@@ -102,7 +103,7 @@ class TaskFile:
         self.reason = reason
 
     def sync(self) -> None:
-        """Asks the disk to keep the whole log (fsync): once a task, at its end.
+        """Sync the whole log to disk (fsync), once a task, at its end.
 
         Earlier parts and what the lines point to as well: of a log with a hole nothing can be said.
         """
@@ -116,7 +117,7 @@ class TaskFile:
                 logger.warning("task %s: its log may not survive a power cut: %s", self._task_id, error)
 
     def close(self) -> None:
-        """Notes what is lost and closes the file. Idempotent."""
+        """Write the number of lost messages and close the file. Idempotent."""
         if self.unnoted:
             self.append([])
             self._note_gap()
@@ -148,7 +149,7 @@ class TaskFile:
             self.unnoted = 0
 
     def _kept(self, line: bytes | Exception) -> bytes:
-        """The line as it goes into the file: long strings beside it. Raises what kept it from being encoded."""
+        """Return the line for the file, with references to long strings. Raises the error of its encoding."""
         if isinstance(line, Exception):
             raise line
         if len(line) > self._limits.inline and _longest_string(line) > self._limits.inline:
@@ -195,7 +196,7 @@ class TaskFile:
             self._digest.update(block)
 
     def _made_room(self, error: Exception) -> bool:
-        """For the last word: whether the disk was full, and something gave way."""
+        """Check whether the disk was full and the ballast made room, for the last message of a task."""
         if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
             return False
         try:
@@ -205,7 +206,7 @@ class TaskFile:
         return True
 
     def _take_ballast(self) -> None:
-        """While there is room; another process may do so at the same time."""
+        """Write the ballast file, while there is room. Another process may do so at the same time."""
         place = self._directory.parent.parent / _BALLAST
         if not place.exists():
             try:
@@ -216,7 +217,7 @@ class TaskFile:
                     place.unlink()
 
     def _opened(self, *, ballast: bool = True) -> OSError | None:
-        """What keeps the file from being open, if anything does."""
+        """Open the file; return the error, if it cannot be opened."""
         try:
             self._open(ballast=ballast)
         except OSError as error:
@@ -235,7 +236,7 @@ class TaskFile:
         self._open_part()
 
     def _rotate(self) -> None:
-        """Goes on in the next part. When that cannot be opened, what follows is counted as lost."""
+        """Open the next part. If it cannot be opened, later messages are counted as lost."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -263,7 +264,7 @@ class TaskFile:
             raise
 
     def _hash_anew(self, descriptor: int) -> None:
-        """What is in the part already, written by another process or before the file was closed."""
+        """Hash the present content of the part, from another process or from before the file was closed."""
         self._digest = hashlib.sha256()
         for start in range(0, self._size, _TAIL):
             self._digest.update(os.pread(descriptor, min(_TAIL, self._size - start), start))
@@ -277,7 +278,7 @@ def _encoded(envelope: Envelope) -> bytes | Exception:
 
 
 def _longest_string(line: bytes) -> int:
-    """In a line of JSON: at least as many bytes as it has characters. A hundredth of taking the line apart."""
+    """Return a bound of the longest string in a line of JSON, in a hundredth of the time of parsing it."""
     return max(map(len, line.replace(b'\\"', b"__").split(b'"')))
 
 
@@ -286,7 +287,7 @@ def _because(error: Exception) -> str:
 
 
 def _cut_torn_line(descriptor: int) -> int:
-    """Removes a last line that a crash left unfinished; returns the size of the file."""
+    """Remove a last line that a crash left unfinished, and return the size of the file."""
     size = os.fstat(descriptor).st_size
     end = size
     while end > 0:

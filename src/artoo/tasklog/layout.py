@@ -1,4 +1,4 @@
-"""Where a task's log is and what its lines are.
+"""Define the files of a task's log and the form of its lines.
 
     <home>/tasks/<task id>/log.jsonl         header line, then one envelope a line
                            log.0001.jsonl    the next part, once the one before is full
@@ -41,32 +41,32 @@ TASKS = "tasks"
 
 
 def tasks_directory(home: Path) -> Path:
-    """Where all tasks' logs are."""
+    """Return the directory of all tasks' logs."""
     return home / TASKS
 
 
 def directory_name(task_id: str) -> str:
-    """What a task's own files go by. An id that is no plain file name is replaced by its hash."""
+    """Return the name of a task's directory: its id, or the hash of an id that is no plain file name."""
     return task_id if _SAFE.fullmatch(task_id) else hashlib.sha256(task_id.encode("utf-8", "replace")).hexdigest()
 
 
 def task_directory(home: Path, task_id: str) -> Path:
-    """One task's own directory."""
+    """Return the directory of one task."""
     return home.joinpath(TASKS, directory_name(task_id))
 
 
 def images_directory(home: Path, task_id: str) -> Path:
-    """Where the images of a task's request are; it need not exist."""
+    """Return the directory of the images of a task's request; it need not exist."""
     return task_directory(home, task_id) / "images"
 
 
 def part_path(directory: Path, part: int) -> Path:
-    """The file of a part; parts count from 0."""
+    """Return the file of a part; parts count from 0."""
     return directory / ("log.jsonl" if part == 0 else f"log.{part:04d}.jsonl")
 
 
 def parts_of(directory: Path) -> list[Path]:
-    """The parts that exist, first to last."""
+    """List the parts that exist, first to last."""
     parts: list[Path] = []
     while (path := part_path(directory, len(parts))).exists():
         parts.append(path)

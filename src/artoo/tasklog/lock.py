@@ -1,4 +1,4 @@
-"""One process at a time runs a task: a lock beside its log, held while it runs and released by any death."""
+"""Lock a task next to its log while a process runs it. The lock is released however the process dies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 _NAME = "lock"
 _TRIES = 100
-"""Whoever only looks holds the lock for some microseconds; that is no reason to refuse."""
+"""A process that only looks holds the lock for some microseconds, which is no reason to refuse."""
 _APART_SECONDS = 0.001
 
 
@@ -35,7 +35,7 @@ class TaskLock:
         self._descriptor: int | None = None
 
     def take(self) -> None:
-        """Raises TaskRunning when the task runs already, here or elsewhere.
+        """Take the lock. Raises TaskRunning if the task runs already, in this process or another.
 
         Where the home cannot be written there is no lock; there is no log either that could be resumed.
         """
@@ -52,7 +52,7 @@ class TaskLock:
             )
 
     def release(self) -> None:
-        """Idempotent."""
+        """Release the lock. Idempotent."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -68,7 +68,7 @@ class TaskLock:
 
 
 def _opened(directory: Path) -> int:
-    """Made with its directories; most tasks are new, and their parent directory is there."""
+    """Open the lock file, and create it with its directories. Most tasks are new, and their parent exists."""
     with suppress(FileExistsError):
         try:
             os.mkdir(directory, 0o700)  # noqa: PTH102  # a third of what Path.mkdir takes, before every task
@@ -78,7 +78,7 @@ def _opened(directory: Path) -> int:
 
 
 def is_running(directory: Path) -> bool:
-    """Whether the task with this log directory runs now, in whichever process. Never waits, leaves nothing."""
+    """Check whether the task with this log directory runs now, in any process. Never waits, leaves nothing."""
     try:
         descriptor = os.open(directory / _NAME, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -94,7 +94,7 @@ def is_running(directory: Path) -> bool:
 
 @contextmanager
 def not_running(home: Path, task_id: str) -> Generator[None]:
-    """Keeps a task from being run meanwhile. Raises TaskRunning; a task without a log is not kept from anything."""
+    """Hold the lock of a task, if it has a log, so that no process runs it. Raises TaskRunning."""
     lock = TaskLock(home, task_id)
     if not task_directory(home, task_id).is_dir():
         yield
@@ -104,7 +104,7 @@ def not_running(home: Path, task_id: str) -> Generator[None]:
 
 
 def _locked(descriptor: int) -> bool:
-    """Takes the lock; one that somebody only looks at (shared) is tried again a few times."""
+    """Take the lock. A lock that another process only looks at (shared) is tried again a few times."""
     for _ in range(_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -118,7 +118,7 @@ def _locked(descriptor: int) -> bool:
 
 
 def _shared(descriptor: int) -> bool:
-    """Whether those who hold the lock only look."""
+    """Check whether the holders of the lock only look."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""The task log's reading side. Works on a log that is being written: a torn last line is not there yet."""
+"""Read task logs, also while they are written: a torn last line is not there yet."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TaskSummary:
 
 
 class TaskLogReader:
-    """One task's log. Raises ConfigurationError when there is none."""
+    """One task's log. Raises ConfigurationError if there is none."""
 
     def __init__(
         self,
@@ -56,8 +56,10 @@ class TaskLogReader:
         read: Callable[[int], object] = bool,
         damaged: Callable[[str], object] | None = None,
     ) -> None:
-        """`read` hears how many more bytes were read while it is gone through. `damaged` hears of each line that
-        cannot be read, where it is and why, and the lines behind it follow; None: MessageUnreadable is raised.
+        """Open a log for reading.
+
+        `read` is called with the number of bytes that were read since the last call. `damaged` is called with the
+        place of each unreadable line and the reason, and reading goes on; None: MessageUnreadable is raised.
         """
         if not part_path(directory, 0).exists():
             raise ConfigurationError(f"there is no task log in {directory}; `artoo log list` shows those there are")
@@ -68,11 +70,11 @@ class TaskLogReader:
 
     @property
     def bytes(self) -> int:
-        """The size of its parts."""
+        """Sum the sizes of its parts."""
         return sum(path.stat().st_size for path in parts_of(self.directory))
 
     def task_id(self) -> str:
-        """Whose log it is, as its first line says. Raises MessageUnreadable."""
+        """Return the task's id, as the first line of the log says. Raises MessageUnreadable."""
         path = part_path(self.directory, 0)
         for line in _whole_lines(path):
             fields = codec.fields_of(line)
@@ -81,16 +83,19 @@ class TaskLogReader:
         raise MessageUnreadable(f"{path} is empty: the task died before it said anything; run the request again")
 
     def __iter__(self) -> Iterator[Envelope | Gap]:
-        """Every message in order, gaps where some are missing. Raises MessageUnreadable, which names the line."""
+        """Iterate over all messages in order, with gaps where some are missing.
+
+        Raises MessageUnreadable with the line.
+        """
         return self.select(None)
 
     def envelopes(self) -> Iterator[Envelope]:
-        """Every message, in order, gaps left out."""
+        """Iterate over all messages in order, without gaps."""
         return (item for item in self if isinstance(item, Envelope))
 
     def select(self, kinds: Collection[str] | None) -> Iterator[Envelope | Gap]:
-        """Messages of these kinds (None: of all) and gaps, in order; of others nothing is built. Raises
-        MessageUnreadable, which names the line.
+        """Iterate over the messages of these kinds (None: of all) and the gaps, in order. Raises MessageUnreadable
+        with the line.
         """
         for place, fields in self.fields(kinds):
             gap = fields.get(GAP_KEY)
@@ -103,7 +108,7 @@ class TaskLogReader:
                 self._unreadable(place, error)
 
     def fields(self, kinds: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, object]]]:
-        """Every line but the headers as parsed JSON, long strings put back, each with its place in words.
+        """Iterate over the lines but the headers, as parsed JSON with long strings, each with its place in words.
 
         `kinds`: only messages of these, and gaps.
         """
@@ -133,7 +138,7 @@ class TaskLogReader:
 
 
 def find_log(home: Path, task_id: str) -> TaskLogReader:
-    """The log of a task, by its id or the beginning of it when that is unique. Raises ConfigurationError."""
+    """Find the log of a task by its id, or by a unique beginning of it. Raises ConfigurationError."""
     directory = task_directory(home, task_id)
     if part_path(directory, 0).exists():
         return TaskLogReader(directory)
@@ -150,26 +155,26 @@ def find_log(home: Path, task_id: str) -> TaskLogReader:
 
 
 def has_ended(directory: Path) -> bool:
-    """Whether the log in `directory` holds its task's result. Reads its end only."""
+    """Check whether the log in `directory` holds its task's result. Reads its end only."""
     parts = parts_of(directory)
     return bool(parts) and _result(parts[-1], BlobStore(directory)) is not None
 
 
 def list_tasks(home: Path, limit: int | None = None) -> list[TaskSummary]:
-    """Tasks, latest first, read from the two ends of each log. Directories without a readable log are left out."""
+    """List the tasks, latest first, read from the two ends of each log. Unreadable logs are left out."""
     newest_first = sorted(_task_directories(home), key=_last_written, reverse=True)
     summaries = [summary for path in newest_first[:limit] if (summary := summary_in(path)) is not None]
     return sorted(summaries, key=lambda summary: summary.started, reverse=True)
 
 
 def request_of(home: Path, task_id: str) -> str:
-    """What a task was asked, as its log says; empty when it has none that can be read."""
+    """Return the text of a task's request, as its log has it; empty if there is none that can be read."""
     asked = asked_of(home, task_id)
     return "" if asked is None else asked.text
 
 
 def asked_of(home: Path, task_id: str) -> UserRequest | None:
-    """The request of a task, as its log holds it; None when it has none that can be read."""
+    """Return the request of a task, as its log has it; None if there is none that can be read."""
     try:
         parts = parts_of(task_directory(home, task_id))
         head = _readable(_head(parts[0]), BlobStore(parts[0].parent)) if parts else iter(())
@@ -179,7 +184,7 @@ def asked_of(home: Path, task_id: str) -> UserRequest | None:
 
 
 def summary_of(home: Path, task_id: str) -> TaskSummary | None:
-    """One task, read from the two ends of its log; None when it has none that can be read."""
+    """Return the summary of a task, read from the two ends of its log; None if there is no readable log."""
     return summary_in(task_directory(home, task_id))
 
 
@@ -191,7 +196,7 @@ def _task_directories(home: Path) -> list[Path]:
 
 
 def _last_written(directory: Path) -> float:
-    """0 for a log that was forgotten a moment ago (another process may be pruning), or that cannot be read."""
+    """Return the time of the last write; 0 for an unreadable log, or one that has just been deleted."""
     try:
         parts = parts_of(directory)
         return parts[-1].stat().st_mtime if parts else 0.0
@@ -200,7 +205,7 @@ def _last_written(directory: Path) -> float:
 
 
 def summary_in(directory: Path) -> TaskSummary | None:
-    """The task whose log is in a directory, read from its two ends; None when it cannot be read."""
+    """Return the summary of the task whose log is in a directory; None if it cannot be read."""
     try:
         return _summary(directory)
     except OSError:
@@ -245,7 +250,7 @@ def _whole(line: bytes, fields: dict[str, object], blobs: BlobStore) -> dict[str
 
 
 def _readable(lines: Iterable[bytes], blobs: BlobStore) -> Iterator[Envelope]:
-    """The envelopes among the lines; for a list of tasks one bad line is no reason to show nothing."""
+    """Return the envelopes among the lines, without unreadable ones: a list of tasks is shown all the same."""
     for line in lines:
         try:
             yield codec.from_fields(_whole(line, codec.fields_of(line), blobs))
@@ -263,7 +268,7 @@ def _head(path: Path) -> list[bytes]:
 
 
 def _tail(path: Path) -> list[bytes]:
-    """The last whole lines: those that lie in the last `_TAIL` bytes, or begin before them."""
+    """Return the last whole lines, which lie in the last `_TAIL` bytes, or begin before them."""
     with path.open("rb") as file:
         start = file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
         kept, begun = [file.read()], start == 0

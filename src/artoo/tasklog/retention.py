@@ -1,4 +1,4 @@
-"""Old task logs are forgotten: by age, then the oldest while there are too many bytes. For a worker thread.
+"""Delete old task logs: by age, then the oldest while there are too many bytes. For a worker thread.
 
 A log that is still needed stays, whatever its size: of a task that runs, and of one that was cut off lately and
 could be resumed. A log goes whole or not at all: it is renamed first, so no reader meets half of one.
@@ -26,11 +26,11 @@ logger = logging.getLogger(__name__)
 
 DAY_SECONDS = 86_400.0
 RESUMABLE_DAYS = 14.0
-"""How long a task that did not end keeps its log although room is needed."""
+"""The days that a task without an end keeps its log although room is needed."""
 UNTOUCHED_SECONDS = 3_600.0
-"""What was written this lately never goes for room: somebody is about to read it."""
+"""A log that was written this lately is never removed for room, because a user may be about to read it."""
 NOTICE_SECONDS = 3 * DAY_SECONDS
-"""Between the look that first finds a log too old and the one that removes it."""
+"""The time between the look that first finds a log too old and the look that removes it."""
 MOST_SECONDS = 2.0
 """A start that finds a great many old logs leaves the rest to the next one."""
 
@@ -40,7 +40,7 @@ _OLD, _CUT = "old", "cut"
 
 @dataclass(frozen=True, slots=True)
 class KeepLogs:
-    """How long, and how much of all logs together."""
+    """The days that logs are retained, and the bytes of all logs together."""
 
     days: float
     total_bytes: int
@@ -48,7 +48,7 @@ class KeepLogs:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What a pass removed. `finished` False: it stopped at its time limit. `names` are the logs' directories."""
+    """The logs that a pass removed. `finished` False: it stopped at its time limit. `names`: their directories."""
 
     logs: int = 0
     bytes: int = 0
@@ -64,7 +64,10 @@ class _Log:
 
 
 def forget_logs(home: Path, keep: KeepLogs, now: float | None = None) -> Forgotten:
-    """Removes what `keep` does not cover. `now`: seconds of the epoch, the machine's by default. Raises OSError."""
+    """Remove the logs that `keep` does not cover.
+
+    `now`: seconds since the epoch, by default now. Raises OSError.
+    """
     moment = time.time() if now is None else now
     ends = time.monotonic() + MOST_SECONDS
     _finish_earlier(home)
@@ -87,7 +90,7 @@ def forget_logs(home: Path, keep: KeepLogs, now: float | None = None) -> Forgott
 
 
 def _logs(home: Path) -> list[_Log]:
-    """Every task's directory with its age and size; one that goes away meanwhile is left out."""
+    """List all tasks' directories with age and size. A directory that vanishes meanwhile is left out."""
     root = tasks_directory(home)
     if not root.is_dir():
         return []
@@ -115,7 +118,7 @@ def _measured(directory: Path) -> _Log:
 
 
 def _long_over(log: _Log, mark: str, days: float, now: float) -> bool:
-    """Whether so many days are over, and were so at a look that is days ago by the clock, too."""
+    """Check whether so many days are over, and were over at an earlier look that is days ago by the clock."""
     path = log.directory / mark
     try:
         if log.written >= now - days * DAY_SECONDS:
@@ -130,12 +133,12 @@ def _long_over(log: _Log, mark: str, days: float, now: float) -> bool:
 
 
 def _needed(log: _Log, now: float, resumable: bool) -> bool:
-    """Whether a log that is not old may not go for room."""
+    """Check whether a log that is not old has to stay although room is needed."""
     return now - log.written < UNTOUCHED_SECONDS or (resumable and not has_ended(log.directory))
 
 
 def _remove(home: Path, log: _Log) -> bool:
-    """False: the task runs, or its log went away meanwhile or is somebody else's."""
+    """Remove a log. Return False if the task runs, or if its log vanished or belongs to another user."""
     if is_running(log.directory):
         return False
     going = log.directory.with_name(f"{_GOING}{log.directory.name}")
@@ -149,6 +152,6 @@ def _remove(home: Path, log: _Log) -> bool:
 
 
 def _finish_earlier(home: Path) -> None:
-    """Removes what an earlier pass had renamed when it was cut off."""
+    """Remove the logs that an earlier, interrupted pass had renamed."""
     for left in tasks_directory(home).glob(f"{_GOING}*"):
         shutil.rmtree(left, ignore_errors=True)

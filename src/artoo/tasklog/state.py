@@ -63,7 +63,7 @@ _Item = TypeVar("_Item")
 
 
 class Stage(StrEnum):
-    """Where a subtask is in the fast loop."""
+    """The position of a subtask in the fast loop."""
 
     WAITING = "waiting"
     WORKING = "working"
@@ -78,7 +78,7 @@ class Stage(StrEnum):
 
 
 class Phase(StrEnum):
-    """Where a task is between its request and its result."""
+    """The position of a task between its request and its result."""
 
     BEGINNING = "beginning"
     READING = "reading"
@@ -143,22 +143,22 @@ class Subtask:
 
     @property
     def at_work(self) -> bool:
-        """True while an executor or its validator is at work."""
+        """Check whether an executor or its validator is at work."""
         return self.stage in (Stage.WORKING, Stage.CHECKING)
 
     @property
     def verdicts(self) -> tuple[CriterionVerdict, ...]:
-        """The verdicts with which it left the fast loop."""
+        """Return the verdicts with which it left the fast loop."""
         return () if self.outcome is None else self.outcome.criteria_verdicts
 
     @property
     def failure(self) -> str:
-        """Why it failed; empty if it did not."""
+        """Return the reason of its failure; empty if it did not fail."""
         return "" if self.outcome is None else self.outcome.failure_reason or ""
 
     @property
     def reason(self) -> str:
-        """Why it failed, or why its attempt is not the first one."""
+        """Return the reason of its failure, or of the present attempt if it is not the first one."""
         if self.stage.ended:
             return self.failure if self.stage is Stage.FAILED else ""
         return self.lessons[-1] if self.lessons else ""
@@ -166,7 +166,7 @@ class Subtask:
 
 @dataclass(slots=True)
 class Round:
-    """One turn of the medium loop: a plan, its subtasks, what was missing, what the control law decided.
+    """One turn of the medium loop: a plan, its subtasks, the unmet criteria, the decision of the control law.
 
     `planned` False: the task ended before this round had a plan, or has none yet. `carried` are matched subtasks of
     earlier rounds that still stand. `evidence` is the message on which the decision rests. `directive` says how the
@@ -184,12 +184,12 @@ class Round:
 
     @property
     def matched(self) -> int:
-        """How many subtasks of this round are done."""
+        """Count the matched subtasks of this round."""
         return sum(each.stage is Stage.MATCHED for each in self.subtasks.values())
 
     @property
     def ended(self) -> int:
-        """How many subtasks of this round have left the fast loop."""
+        """Count the subtasks of this round that have left the fast loop."""
         return sum(each.stage.ended for each in self.subtasks.values())
 
     @property
@@ -202,26 +202,26 @@ class Round:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Why its plan was refused; empty if it was not."""
+        """Return the reasons for which its plan was refused; empty if it was not."""
         return self.evidence.reasons if isinstance(self.evidence, PlanRefused) else ()
 
     @property
     def gap(self) -> str:
-        """What is missing, in words."""
+        """Return the unmet part of the task, in words."""
         return self.evidence.gap_summary if isinstance(self.evidence, ReplanRequest) else ""
 
     @property
     def task_verdicts(self) -> tuple[CriterionVerdict, ...]:
-        """The verdicts on the task's own criteria."""
+        """Return the verdicts on the task's own criteria."""
         return (
             () if self.evidence is None or isinstance(self.evidence, PlanRefused) else self.evidence.task_verdicts
         )
 
     @property
     def verdicts(self) -> tuple[CriterionVerdict, ...]:
-        """The verdicts on which the decision rests: of the subtasks, then of the task.
+        """Return the verdicts on which the decision rests: of the subtasks, then of the task.
 
-        What a single subtask decided for the task stands once.
+        A verdict of a single subtask that decided the task too is listed once.
         """
         if self.evidence is None or isinstance(self.evidence, PlanRefused):
             return ()
@@ -235,7 +235,7 @@ Asked = ConfirmationRequest | QuestionAsked | PlanProposed
 
 @dataclass(slots=True)
 class TaskState:
-    """One task up to now.
+    """The state of one task up to now.
 
     `questions` are those that wait for the user, oldest first, `not_allowed` the operations that the user or a
     policy refused (reviews left out). `running` are the tool calls that have not ended. `words` are the model's in
@@ -287,27 +287,27 @@ class TaskState:
 
     @property
     def intent(self) -> str:
-        """How the request was understood; before that, the request."""
+        """Return the understood request; before the TaskSpec, the request."""
         return self.request if self.spec is None else self.spec.intent or self.request
 
     @property
     def language(self) -> str:
-        """The language of artoo's own sentences."""
+        """Return the language of artoo's own sentences."""
         return "en" if self.spec is None else self.spec.language
 
     @property
     def task_type(self) -> str:
-        """The short name of what is asked."""
+        """Return the short name of the kind of request."""
         return "" if self.spec is None else self.spec.task_id
 
     @property
     def round(self) -> Round | None:
-        """The round that runs, or ran last."""
+        """Return the round that runs, or ran last."""
         return self.rounds[-1] if self.rounds else None
 
     @property
     def round_number(self) -> int:
-        """The number of the round that is planned or runs: a directive begins the next one."""
+        """Return the number of the planned or running round; a directive begins the next round."""
         if not self.rounds:
             return 1
         last = self.rounds[-1]
@@ -315,17 +315,17 @@ class TaskState:
 
     @property
     def directive(self) -> PlanDirective | None:
-        """How the round that runs must differ, or the next one will."""
+        """Return the directive of the running round, or of the next one."""
         return next((each.directive for each in reversed(self.rounds[-2:]) if each.directive is not None), None)
 
     @property
     def question(self) -> Asked | None:
-        """The latest question that waits for the user."""
+        """Return the latest question that waits for the user."""
         return next(reversed(self.questions.values()), None)
 
     @property
     def turn(self) -> Role | None:
-        """The role whose turn it is; None before the request and after the result."""
+        """Return the role whose turn it is; None before the request and after the result."""
         if self.questions:
             return Role.USER
         if self.phase is Phase.WORKING and self.round is not None:
@@ -336,17 +336,17 @@ class TaskState:
 
     @property
     def doing(self) -> Call | None:
-        """The latest tool call that has not ended."""
+        """Return the latest tool call that has not ended."""
         return next(reversed(self.running.values()), None)
 
     @property
     def tokens(self) -> int:
-        """Tokens that went to models and came from them."""
+        """Sum the tokens that went to models and came from them."""
         return self.prompt_tokens + self.completion_tokens
 
     @property
     def verdicts(self) -> tuple[CriterionVerdict, ...]:
-        """The last verdict on every criterion of the task and its subtasks."""
+        """Return the last verdict on every criterion of the task and its subtasks."""
         said: dict[str, CriterionVerdict] = {}
         for each in self.rounds:
             for subtask in each.subtasks.values():
@@ -394,7 +394,7 @@ class TaskState:
             subtask.running = next(others, None)
 
     def begin_check(self, subtask_id: str) -> None:
-        """Note that an attempt is finished and will be judged."""
+        """Mark the attempt of a subtask as finished, so that it will be judged."""
         subtask = self.subtask(subtask_id)
         if subtask is not None:
             subtask.stage = Stage.CHECKING
@@ -433,13 +433,13 @@ class TaskState:
         self.trouble, self.phase = None, Phase.WORKING if subtasks else Phase.MERGING
 
     def _begin(self, begun: Round) -> None:
-        """Begin a round. One of the same number, planned again after a resumption, takes its place."""
+        """Start a round. A round of the same number, planned before a resumption, is replaced."""
         if self.rounds and self.rounds[-1].number == begun.number:
             self.rounds.pop()
         self.rounds.append(begun)
 
     def _current(self) -> Round:
-        """The present round. A task that ends before its next plan has a round for its end too."""
+        """Return the present round. A task that ends before its next plan has a round for its end too."""
         if not self.rounds or self.rounds[-1].directive is not None:
             self.rounds.append(Round(self.round_number, planned=False))
         return self.rounds[-1]
@@ -598,7 +598,7 @@ class TaskState:
         self._let_go()
 
     def _let_go(self) -> None:
-        """Forget open questions and calls: the process that made them has ended its work."""
+        """Clear open questions and calls, because the process that made them has ended its work."""
         self.questions.clear()
         self.running.clear()
         self.words, self.words_cut = "", 0

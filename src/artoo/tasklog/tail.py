@@ -1,4 +1,4 @@
-"""One task's log read as it grows, also from another process than its writer's, and any part of it read again.
+"""Read one task's log as it grows, also in another process than its writer's, and any part of it again.
 
 A line's number is its place among all lines but the headers, from 0. Logs are only appended to: it never changes.
 """
@@ -30,7 +30,7 @@ _REFERENCE = f'"{REFERENCE_KEY}"'.encode()
 
 
 class LogTail:
-    """Reads whole lines in order; what is not whole yet comes later.
+    """A reader of whole lines in order; an unfinished line comes later.
 
     Blocking, for one thread at a time. A log that is not there (yet, or any more) has no lines.
     """
@@ -48,7 +48,7 @@ class LogTail:
         """Lines that were read so far, headers left out."""
 
     def read(self) -> list[bytes]:
-        """The next lines without their ends; empty when there is nothing new. At most a chunk of them."""
+        """Return the next lines without their ends, at most a chunk of them; empty if there is nothing new."""
         while True:
             part = len(self._firsts) - 1
             # Looked for first: when the next part is there, nothing comes to this one any more.
@@ -61,7 +61,10 @@ class LogTail:
             self._next_part()
 
     def _whole_lines(self, path: Path) -> bytes:
-        """The next whole lines of a part. What is torn is read anew each time: its writer may write it anew."""
+        """Return the next whole lines of a part.
+
+        A torn line is read again each time, because its writer may change it.
+        """
         size = CHUNK
         while True:
             data = _read_at(path, self._offset, size)
@@ -71,7 +74,7 @@ class LogTail:
             size *= 2
 
     def fields(self, number: int) -> dict[str, object]:
-        """A line that was read before, parsed, with its long strings.
+        """Return a line that was read before, parsed, with its long strings.
 
         Raises IndexError, MessageUnreadable, OSError.
         """
@@ -80,14 +83,20 @@ class LogTail:
         return self.whole(next(self.lines((number,))))
 
     def whole(self, line: bytes) -> dict[str, object]:
-        """A line, parsed, with the long strings that stand beside the log. Raises MessageUnreadable, OSError."""
+        """Parse a line, with the long strings that are stored next to the log.
+
+        Raises MessageUnreadable, OSError.
+        """
         fields = codec.fields_of(line)
         if _REFERENCE in line and "payload" in fields:
             fields["payload"] = self._blobs.internalise(fields["payload"])
         return fields
 
     def lines(self, numbers: Iterable[int]) -> Iterator[bytes]:
-        """Lines that were read before (ascending numbers), as they stand. Raises OSError when the log is gone."""
+        """Read lines again by their ascending numbers, as they are in the file.
+
+        Raises OSError when the log is gone.
+        """
         for part, wanted in groupby(numbers, key=lambda number: bisect_right(self._firsts, number) - 1):
             with part_path(self._directory, part).open("rb") as file:
                 place = -1

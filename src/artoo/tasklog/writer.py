@@ -1,4 +1,4 @@
-"""The task log's writing side: everything on the stream, one file a task (SPEC section 10).
+"""Write everything on the stream to the task logs, one file a task (SPEC section 10).
 
 It consumes a spool in the background and writes in batches: small ones to the page cache between two turns of the
 event loop, large ones, endings and those of a slow disk from a worker thread. No publisher waits for the disk.
@@ -42,7 +42,7 @@ MOST_OPEN_FILES = 64
 
 
 class TaskLog:
-    """Writes every envelope that has a task into that task's log below `home`.
+    """The writer of every envelope that has a task, into that task's log below `home`.
 
     `run` is the consumer: start it in a task group; to end it, `flush` and finish the spool. Messages that
     belong to no task (an empty task id) are not kept here. Log files are closed when their task ends or
@@ -58,7 +58,7 @@ class TaskLog:
         limits: LogLimits | None = None,
         grown: Grown | None = None,
     ) -> None:
-        """`grown` hears after every write how a log's file stands: the Auditor anchors it."""
+        """Call `grown` after every write with the state of the log's file, which the Auditor anchors."""
         self._grown = grown
         self._home = home
         self._spool = spool
@@ -75,15 +75,15 @@ class TaskLog:
 
     @property
     def missing(self) -> int:
-        """Messages that could not be kept in any log so far. Each log says how many of its own."""
+        """Count the messages that could not be kept in any log so far. Each log has the number of its own."""
         return self._missing
 
     def directory(self, task_id: str) -> Path:
-        """Where the log of a task is, or will be."""
+        """Return the directory of a task's log, which need not exist yet."""
         return task_directory(self._home, task_id)
 
     async def run(self) -> None:
-        """Writes until the spool is finished and empty, then closes all files."""
+        """Write until the spool is finished and empty, then close all files."""
         try:
             while True:
                 await self._spool.wait(None if self._waiting else LULL)
@@ -101,10 +101,10 @@ class TaskLog:
             self._close_all()
 
     async def flush(self) -> None:
-        """Returns when everything that was published before this call is in its log or counted as missing.
+        """Wait until all messages that were published before this call are in their logs, or counted as missing.
 
-        What is in its log has been handed to the operating system: it survives this process, however it dies. All
-        who wait in the same turn of the loop share one write. Returns at once when `run` has ended.
+        A message in its log has been handed to the operating system, so it survives this process, however it dies.
+        All waiters of one turn of the loop share one write. Return at once when `run` has ended.
         """
         target = self._spool.accepted
         if self._written >= target or self._ended:
@@ -115,7 +115,7 @@ class TaskLog:
         await waiter
 
     async def keep(self, task_id: str) -> None:
-        """`flush`, for what is about to take effect in a task. Raises NotLogged when its log cannot say so.
+        """Flush before something takes effect in a task. Raises NotLogged if its log could not be written.
 
         What is missing from earlier, and is told there as a gap, does not matter: the log can be written again.
         """
@@ -132,7 +132,7 @@ class TaskLog:
             )
 
     def let_go(self, task_id: str) -> None:
-        """Closes the file of a task that runs here no more, as soon as all that was said of it is written.
+        """Close the file of a task that runs here no more, as soon as all its messages are written.
 
         One that ended closed its file with its last word; one that was cancelled says none.
         """
@@ -217,13 +217,13 @@ class TaskLog:
         return file
 
     def _close_oldest(self) -> None:
-        """Closes the file that was written to longest ago."""
+        """Close the file that was written to longest ago."""
         for task_id, file in self._files.items():
             if self._closed(task_id, file):
                 return
 
     def _close_left(self) -> None:
-        """Closes the files of tasks that run here no more, when all that was said of them is counted as written."""
+        """Close the files of tasks that run here no more, when all their messages are counted as written."""
         if not self._writing.acquire(blocking=False):
             return  # a batch is being written: when it is counted, this is done
         try:
@@ -236,7 +236,7 @@ class TaskLog:
             self._writing.release()
 
     def _closed(self, task_id: str, file: TaskFile) -> bool:
-        """Closes a file and forgets it. False: it has yet to say what it lacks, and stays known."""
+        """Close a file and forget it. Return False if it has still to note lost messages; it stays known then."""
         file.close()
         if file.unnoted:
             return False

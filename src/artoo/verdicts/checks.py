@@ -1,4 +1,4 @@
-"""The closed set of checks that code decides, read-only and without a model (SPEC sections 2 and 3)."""
+"""Decide the closed set of checks by code, read-only and without a model (SPEC sections 2 and 3)."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ _PROBE_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check found. `identities` are the tool identities that a failing verdict cites. `decided` False: it
-    gave no verdict, because the check itself cannot be used or did not end.
+    """The finding of a check. `identities` are the tool identities that a failing verdict cites. `decided` False:
+    it gave no verdict, because the check itself cannot be used or did not end.
     """
 
     passed: bool
@@ -88,7 +88,7 @@ async def run_check(
 
 
 def cannot_fail(check: Check) -> bool:
-    """Whether a check passes whatever the answer says, as `.` and `\\S` do.
+    """Check whether a check passes for every answer, as `.` and `\\S` do.
 
     It is tried on unrelated texts, and on the words of its own expression: "no TODO in it" fails on that. One that
     looks at a file is not meant: it fails where the file is not there.
@@ -188,7 +188,7 @@ def _is_json(output: str, schema: dict[str, object] | None) -> CheckResult:
 
 
 def misfit(value: object, schema: Mapping[str, object]) -> str | None:
-    """How a value does not fit a schema, or why that cannot be told; None when it fits."""
+    """Return the reason why a value does not fit a schema, or why that cannot be told; None if it fits."""
     evidence = _fits(value, dict(schema)).evidence
     return evidence.text if isinstance(evidence, Reason) else None
 
@@ -212,8 +212,8 @@ def _fits(value: object, schema: dict[str, object]) -> CheckResult:
 
 
 def names(text: str, path: str) -> bool:
-    """Whether a text names this path, by as much of its end as the text says. A directory (its path ends with a
-    slash) has to be written as a path: `./lib` or `lib/`, for a bare `build` may be any word. A relative path may
+    """Check whether a text names this path, by as much of its end as the text says. A directory (its path ends with
+    a slash) has to be written as a path: `./lib` or `lib/`, for a bare `build` may be any word. A relative path may
     stand there with more before it.
     """
     is_directory, path = path.endswith("/"), path.rstrip("/")
@@ -271,8 +271,8 @@ async def _file_matches(path: str, pattern: str, source: EvidenceSource) -> Chec
 async def _command_succeeds(
     command: str, tool_calls: Sequence[ToolCall], source: EvidenceSource, asked: str, never_made: Sequence[str]
 ) -> CheckResult:
-    """What the command writes goes with the fork that it ran in, so that a build may be a check. One that itself
-    makes what was asked for would succeed without the work.
+    """Run the command of a check in a fork, with which its writes are discarded, so that a build may be a check.
+    One that itself makes what was asked for would succeed without the work.
     """
     view = await source.command(command)
     made = [path for path in view.written if asked and names(asked, path)]
@@ -292,8 +292,8 @@ async def _command_succeeds(
 
 
 def _absence(output: str, tool_calls: Sequence[ToolCall], never_made: Sequence[str]) -> FailureClass:
-    """Whose fault it is that a command does not find a file: the world's, if a call has met an absence as well, and
-    not that of what was to be made; else nobody has looked for it, and it was left out.
+    """Return the failure class of a command that does not find a file: the world's, if a call has met an absence
+    too, and not that of what was to be made; else nobody has looked for it, and it was left out.
     """
     lines = [line for line in output.splitlines() if says_absent(line)]
     met = any(call.absences for call in tool_calls) and not lacks(lines, never_made)
@@ -301,5 +301,5 @@ def _absence(output: str, tool_calls: Sequence[ToolCall], never_made: Sequence[s
 
 
 def lacks(lines: Iterable[str], never_made: Sequence[str]) -> bool:
-    """Whether one of these lines, which tell of an absence, names a file that was to be made."""
+    """Check whether one of these lines about an absence names a file that was to be made."""
     return any(names(line, path) for line in lines for path in never_made)

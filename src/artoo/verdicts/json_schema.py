@@ -1,4 +1,4 @@
-"""JSON Schema for checks: no remote references, and patterns that cannot run for ever.
+"""Validate by JSON Schema for checks, without remote references, and with patterns that are bounded in time.
 
 Imported only where a schema is applied: jsonschema takes a while to load.
 """
@@ -18,7 +18,10 @@ PATTERN_SECONDS = 0.5
 
 
 class PatternProblem(Exception):
-    """A `pattern` of the schema cannot be read, or took too long. checks.py turns it into a verdict."""
+    """An error of a `pattern` of the schema that cannot be read, or took too long.
+
+    checks.py turns it into a verdict.
+    """
 
 
 def _pattern(_: object, pattern: str, instance: object, __: Mapping[str, object]) -> Iterator[ValidationError]:
@@ -41,6 +44,6 @@ _EMPTY: Registry[Any] = Registry()
 
 
 def validate(value: object, schema: Mapping[str, object]) -> None:
-    """Raises SchemaError, ValidationError, Unresolvable or PatternProblem; returns when the value fits."""
+    """Validate a value by a schema. Raises SchemaError, ValidationError, Unresolvable or PatternProblem."""
     Draft202012Validator.check_schema(schema)
     _BOUNDED(schema, registry=_EMPTY).validate(value)

@@ -1,4 +1,4 @@
-"""Verdicts and what follows from them: who decided, k of N, who answers for it, what is to be corrected."""
+"""Make verdicts: the decider, k of N, the accountable role, and the correction that follows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was decided about an attempt. `advice`: the judge's, for the next. `final`: no correction can help.
+    """The decisions about an attempt. `advice`: the judge's, for the next. `final`: no correction can help.
     `hopeless`: no other plan can.
     """
 
@@ -50,23 +50,23 @@ class Judged:
 
     @classmethod
     def open(cls, criteria: Sequence[Criterion], reason: str | Reason) -> Judged:
-        """Nothing decided these criteria."""
+        """Return open verdicts on these criteria."""
         return cls(tuple(left_open(each, reason) for each in criteria))
 
     @property
     def failed(self) -> tuple[CriterionVerdict, ...]:
-        """The verdicts that stand against it."""
+        """Return the failed verdicts."""
         return tuple(verdict for verdict in self.verdicts if verdict.verdict == "fail")
 
 
 def counted(verdict: CriterionVerdict, attempt: int, before: Sequence[GapPoint]) -> CriterionVerdict:
-    """The verdict with the paper's k of N: of this many attempts, in how many its criterion failed (`before`)."""
+    """Return the verdict with the paper's k of N: the failed ones (`before`) of all attempts."""
     failed = sum(verdict.criterion in point.unmet_criteria for point in before) + (verdict.verdict == "fail")
     return verdict.model_copy(update={"failed_attempts": failed, "attempts": attempt})
 
 
 def accountable(failure_class: FailureClass) -> Role:
-    """Who answers for an unmet subtask criterion (paper, Appendix C).
+    """Return the role that answers for an unmet subtask criterion (paper, Appendix C).
 
     A feasible subtask done wrongly is the executor's; one that the world does not allow is the planner's.
     """
@@ -74,20 +74,20 @@ def accountable(failure_class: FailureClass) -> Role:
 
 
 def failing_identities(calls: Sequence[ToolCall]) -> tuple[str, ...]:
-    """Identities of the calls that did not end well; of all calls when every one did."""
+    """Return the identities of the calls that did not succeed; of all calls if every one did."""
     bad = [call for call in calls if call.went_wrong]
     return tuple(identities_of(bad or calls))
 
 
 def class_of_failure(result: ExecutionResult) -> FailureClass:
-    """Environmental when infrastructure failed or a tool met something missing or forbidden, else logical."""
+    """Return environmental if infrastructure failed or a tool met something missing or forbidden, else logical."""
     met_the_world = any(call.met_the_world for call in result.attempt_calls)
     environmental = result.infrastructure is not None or met_the_world
     return FailureClass.ENVIRONMENTAL if environmental else FailureClass.LOGICAL
 
 
 def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> tuple[CriterionVerdict, ...]:
-    """All criteria unmet, because the executor gave up or its time ran out."""
+    """Return all criteria as unmet, because the executor gave up or its time ran out."""
     reason: str | Reason = result.output or "the executor reported failure"
     if result.infrastructure is not None:
         reason = Reason(found=Found.OUT_OF_TIME, said=result.infrastructure)
@@ -96,7 +96,7 @@ def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> t
 
 
 def no_budget(error: BudgetExhausted) -> Reason:
-    """Why nothing confirms a result that is there, and is delivered all the same: no call was left for it."""
+    """Return the reason why nothing confirms a delivered result: no call was left to judge it."""
     return Reason(found=Found.NO_BUDGET, subject=error.budget, said=str(error))
 
 
@@ -158,7 +158,7 @@ async def checked(
 
 
 def _never_made(checked: Iterable[CriterionVerdict]) -> tuple[str, ...]:
-    """The files that checks name as what is to be there, and that are not."""
+    """Return the missing files that checks name as required."""
     reasons = (verdict.reason for verdict in checked if verdict.reason is not None)
     return tuple(reason.subject for reason in reasons if reason.found is Found.MISSING)
 
@@ -166,7 +166,7 @@ def _never_made(checked: Iterable[CriterionVerdict]) -> tuple[str, ...]:
 def _may_be_wrong(
     verdict: CriterionVerdict, criterion: Criterion, output: str, calls: Sequence[ToolCall]
 ) -> CriterionVerdict:
-    """What a check of R2's finds speaks against no tool where every call ended well: the check may be wrong. It
+    """Mark a failed check of R2's as blameless if every call succeeded, because the check may be wrong. It
     cites the call whose output it refuses.
     """
     if verdict.verdict != "fail" or verdict.identities or criterion.by == "person":
@@ -181,7 +181,7 @@ def _may_be_wrong(
 
 
 def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
-    """A criterion that its check alone decides."""
+    """Return the verdict on a criterion that its check alone decides."""
     verdict = "pass" if check.passed else "fail"
     found = verdict_on(criterion, verdict, check.evidence, DecidedBy.CHECK, check.failure_class, check.identities)
     return found if criterion.check is None else found.model_copy(update={"check": in_a_line(criterion.check)})
@@ -190,7 +190,8 @@ def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
 def refuted(
     checked: Collection[CriterionVerdict], left: Sequence[Criterion], fact: Fact, calls: Sequence[ToolCall]
 ) -> tuple[CriterionVerdict, ...]:
-    """A fact against a result, beside what checks saw and against what is `left`.
+    """Return the verdicts of a fact against a result: those of checks, and failures of the criteria that are
+    `left`.
 
     That the last act did not find what was to be made itself is no refusal of the world.
     """
@@ -201,7 +202,7 @@ def refuted(
 
 
 def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
-    """What a check missed because the world refused the last act is the world's failure, not the approach's.
+    """Count a failed check as the world's failure if the world refused the last call.
 
     A check sees that something is not there, and cannot see why; by itself it would call every fault logical.
     """
@@ -216,7 +217,7 @@ def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
 def given_up(
     checked: Sequence[CriterionVerdict], left: Sequence[Criterion], fact: Fact
 ) -> tuple[CriterionVerdict, ...]:
-    """What stands of work that was given up: what checks saw, and the reason (`fact`) against what is `left`.
+    """Return the verdicts on work that was given up: those of checks, and the reason (`fact`) against the rest.
 
     The reason is told once: where nothing is left, beside what the first check saw that failed.
     """
@@ -231,28 +232,28 @@ def given_up(
 
 
 def against(criteria: Sequence[Criterion], fact: Fact) -> tuple[CriterionVerdict, ...]:
-    """A fact against a result fails every criterion that is not decided; Law 0's own when all are."""
+    """Fail every undecided criterion for a fact against a result; Law 0's own criterion if all are decided."""
     return tuple(from_fact(each, fact) for each in criteria or (LAW_0,))
 
 
 def from_fact(criterion: Criterion, fact: Fact) -> CriterionVerdict:
-    """A criterion that a fact fails."""
+    """Return the verdict on a criterion that a fact fails."""
     verdict = verdict_on(criterion, "fail", fact.message, DecidedBy.FACT, fact.failure_class, fact.identities)
     return verdict.model_copy(update={"contradicted": fact.contradicts})
 
 
 def of_nobody(reason: Reason | None) -> bool:
-    """Whether what was found speaks against no tool, whatever the calls were."""
+    """Check whether a finding speaks against no tool, whatever the calls were."""
     return reason is not None and reason.found in BLAMES_NOBODY
 
 
 def held(verdict: CriterionVerdict) -> bool:
-    """Whether its check holds, and held before the work."""
+    """Check whether the check of a criterion holds, and held before the work."""
     return verdict.reason is not None and verdict.reason.found is Found.HELD_BEFORE
 
 
 def left_open(criterion: Criterion, reason: str | Reason) -> CriterionVerdict:
-    """A criterion that nothing decided."""
+    """Return the verdict on a criterion that nothing decided."""
     return verdict_on(criterion, "open", reason, DecidedBy.NOBODY)
 
 
@@ -264,7 +265,7 @@ def verdict_on(
     failure_class: FailureClass | None = None,
     identities: tuple[str, ...] = (),
 ) -> CriterionVerdict:
-    """A verdict with its evidence as models read it and, where code found it, as it was found."""
+    """Return a verdict with its evidence in words and, if code found it, as a typed reason."""
     failed_as = failure_class or FailureClass.LOGICAL
     reason = evidence if isinstance(evidence, Reason) else None
     blameless = verdict == "fail" and of_nobody(reason)
@@ -285,7 +286,7 @@ def verdict_on(
 def correction_for(
     result: ExecutionResult, failed: Sequence[CriterionVerdict], advice: str = ""
 ) -> CorrectionSignal:
-    """One correction of a few lines for failed verdicts: each fact once, and the judge's `advice` if there is any.
+    """Return one correction of a few lines for failed verdicts: each fact once, and the judge's `advice`, if any.
 
     The record of the calls stays in the executor's prompt, so none of them is repeated here.
     """
@@ -302,6 +303,6 @@ def correction_for(
 
 
 def reason_of(verdict: CriterionVerdict, most: int = EVIDENCE_KEPT) -> str:
-    """Why it failed. A fact speaks for itself; a check or a judge speaks about a criterion."""
+    """Return the reason of a failure. A fact needs no other words; a check or a judge speaks about a criterion."""
     said = without_middle(verdict.evidence.strip(), most)  # of a test the cause stands last
     return said if verdict.decided_by is DecidedBy.FACT else f"{verdict.criterion}: {said}"

@@ -1,4 +1,4 @@
-"""Likeness: whether two answers, reached in two ways, say the same. Tokens are compared; no word is understood."""
+"""Compare two answers that were reached in two ways by their tokens; no word is understood."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST_MARK = 3
 
 
 def same_answer(one: str, other: str, request: str = "") -> bool:
-    """Whether two answers give the same numbers and names; one may say a little more around them.
+    """Check whether two answers give the same numbers and names; one may have a few more words around them.
 
     Words of the request are labels. Two zeros, and two answers without anything in them, confirm nothing: so do two
     ways that both went wrong.
@@ -25,7 +25,7 @@ def same_answer(one: str, other: str, request: str = "") -> bool:
 
 
 def same_figures(answer: str, other: str, request: str, outputs: Sequence[str]) -> bool:
-    """Whether an answer in sentences gives the numbers of what a program put out, and no name that is not there.
+    """Check whether an answer in sentences gives the numbers of a program's output, and no name that is not in it.
 
     The words between them are its author's, in whatever language: a name is what the author's own calls put out.
     This says nothing of what the sentences make of the numbers.
@@ -36,7 +36,7 @@ def same_figures(answer: str, other: str, request: str, outputs: Sequence[str]) 
 
 
 def _stated(one: str, other: str, request: str) -> tuple[list[list[Number]], list[set[str]]]:
-    """The numbers and the names of both."""
+    """Return the numbers and the names of both answers."""
     numbers = [_numbers(text) for text in (one, other)]
     names = [
         set(words_of(text)) - set(words_of(request)) - {word for number in found for word in words_of(number.text)}
@@ -58,7 +58,7 @@ def _numbers(text: str) -> list[Number]:
 
 
 def _covers(one: Sequence[Number], other: Sequence[Number]) -> bool:
-    """Whether every number of the shorter answer is in the longer one, which says not much more."""
+    """Check whether every number of the shorter answer is in the longer one, which has few more words."""
     shorter, longer = sorted((one, other), key=len)
     return _near(len(one), len(other)) and all(any(_same(a, b) for b in longer) for a in shorter)
 

@@ -1,4 +1,4 @@
-"""What a model's verdict is worth: the quote that it gives, looked up in what it was shown."""
+"""Look up the quote of a model's verdict in the texts that it was shown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _REPLACED = (
 
 
 def numbered(criteria: Sequence[Criterion]) -> str:
-    """The criteria as the judge sees them, numbered from 1; of a check that was replaced both, and why."""
+    """Return the criteria as the judge sees them, numbered from 1; of a replaced check both, and the reason."""
     return "\n".join(f"{number}. {each.text}{_replaced(each)}" for number, each in enumerate(criteria, 1))
 
 

@@ -1,4 +1,4 @@
-"""A JSON Schema that is put into another one: its references still lead to what they led to (pure)."""
+"""Put a JSON Schema into another one so that its references keep their targets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$d
 
 
 def moved(schema: Mapping[str, object], place: str) -> dict[str, object]:
-    """The schema as it reads at `place` (`#/properties/value`), with its `$defs` taken along to the root.
+    """Return the schema for `place` (`#/properties/value`), with its `$defs` moved to the root.
 
     JSON pointers (RFC 6901) from its root are led there; names (`#Anchor`) and other addresses mean the same
     anywhere.

@@ -1,4 +1,4 @@
-"""What a judge is shown of calls and changes: the only words that its quotes may come from.
+"""Render the calls and changes that a judge is shown, from which alone its quotes may come.
 
 Every line of an output stands behind a blank, and no heading does: a file cannot show a call that was never made.
 """
@@ -25,7 +25,9 @@ _BELOW = "(as it stands below, in what was changed)"
 
 
 def is_word_alone(outcome: SubTaskOutcome) -> bool:
-    """Whether a result is nothing but its author's word: no call shows it, and no criterion of its own passed."""
+    """Check whether a result rests on its author's word alone: no call shows it, and no criterion of its own
+    passed.
+    """
     return not outcome.confirmed and rests_on_nothing(outcome.tool_calls)
 
 
@@ -47,7 +49,7 @@ def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str
 
 
 def facts_of_all(outcomes: Sequence[SubTaskOutcome], difference: str, room: int) -> str:
-    """The same of several results together, in about `room` characters: what they may have used of files that they
+    """Render several results together, in about `room` characters: also what they may have used of files that they
     were shown and did not read, the last calls of each, numbered by result and call, then what the task changed.
     What an earlier one was shown or gave is not shown twice.
     """
@@ -74,7 +76,7 @@ def facts_of_all(outcomes: Sequence[SubTaskOutcome], difference: str, room: int)
 
 
 def at_first(told: str, to: str = "") -> str:
-    """What was shown before the first call, if anything was."""
+    """Return the file heads that were shown before the first call, if there were any."""
     return f"Shown{to} before the first call:\n{set_off(told)}" if told else ""
 
 
@@ -97,7 +99,7 @@ def _call(call: ToolCall, share: int, difference: str) -> str:
 
 
 def _given(call: ToolCall, difference: str) -> str:
-    """A call's input. A longer text in it that the difference shows line by line is not shown twice."""
+    """Render a call's input, without a longer text that the difference shows line by line."""
     if not call.changes:
         return call.input
     try:
