@@ -10,14 +10,14 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.roles import Role
 from artoo.contracts.routes import ROUTES
 
+# Messages kept for a subtask's port that is not open yet.
 HELD_PER_PORT = 256
-"""Messages kept for a subtask's port that is not open yet."""
 
 Address = tuple[Role, str | None]
 
+# Roles whose next step mostly is a question to a model: they hear a message before those that only take note of
+# it, and the question leaves that much earlier.
 _ASKING = (Role.PERCEIVER, Role.PLANNER, Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR)
-"""Roles whose next step mostly is a question to a model: they hear a message before those that only take note of
-it, and the question leaves that much earlier."""
 
 
 def _in_turn(role: Role) -> tuple[int, str]:

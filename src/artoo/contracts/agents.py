@@ -29,11 +29,11 @@ Actor = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_:-]{0,63}$")]
 OPERATOR = "operator"
 POLICY = "policy"
 RUNTIME = "runtime"
+# Begins the name of a foreign agent, as the operator has entered it: no agent of the team has a colon.
 FOREIGN = "a2a:"
-"""Begins the name of a foreign agent, as the operator has entered it: no agent of the team has a colon."""
 
+# No agent's name, but the word that users write for any agent that may do it.
 WHOEVER_MAY = "anybody"
-"""No agent's name, but the word that users write for any agent that may do it."""
 
 RESERVED_NAMES = frozenset({OPERATOR, POLICY, RUNTIME, WHOEVER_MAY})
 

@@ -23,15 +23,15 @@ _ESCAPE = re.compile(rb"\\(\\|n|t|x[0-9a-f]{2})")
 _PLAIN_ASCII = re.compile(rb"[ -\[\]-~]*")
 
 
+# Unicode's property Default_Ignorable_Code_Point, by ranges: what a font shows as nothing.
 _DEFAULT_IGNORABLE = (
     (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
     (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-"""Unicode's property Default_Ignorable_Code_Point, by ranges: what a font shows as nothing."""
 
+# Symbols whose picture is empty, which no property says.
 _BLANK = frozenset("\u2800\U0001d159")
-"""Symbols whose picture is empty, which no property says."""
 
 
 def is_visible(character: str) -> bool:
@@ -158,8 +158,8 @@ class Change(BaseModel):
         return trait in self.traits
 
 
+# New files in one new directory, beyond which they were not written one by one.
 CROWD = 50
-"""New files in one new directory, beyond which they were not written one by one."""
 
 
 def outermost(path: str, directories: Collection[str]) -> str:

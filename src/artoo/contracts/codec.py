@@ -26,8 +26,8 @@ from artoo.contracts.errors import MessageUnreadable
 from artoo.contracts.roles import Role
 from artoo.contracts.routes import ROUTES
 
+# Raised by one when a line of an older version can no longer be read as it stands.
 SCHEMA_VERSION = 1
-"""Raised by one when a line of an older version can no longer be read as it stands."""
 
 _SHOWN = 80
 

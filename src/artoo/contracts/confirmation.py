@@ -11,11 +11,11 @@ from artoo.contracts.base import Contract
 from artoo.contracts.settling import Review
 
 PERSON = "person"
+# `by` of an answer that a person gave, and of a refusal because no user could be asked.
 NOBODY = "nobody"
-"""`by` of an answer that a person gave, and of a refusal because no user could be asked."""
 
+# How `by` begins where standing permissions answered; their lines follow.
 POLICY = "policy: "
-"""How `by` begins where standing permissions answered; their lines follow."""
 
 
 class AskedAct(Contract):

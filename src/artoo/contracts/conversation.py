@@ -13,8 +13,8 @@ from pydantic import Field, JsonValue
 from artoo.contracts.base import Contract
 from artoo.contracts.images import AttachedImage
 
+# Tools of the executor itself. They touch nothing on the machine, and their calls have no record.
 OWN_TOOLS = frozenset({"deliver", "cannot", "recall", "update_plan", "ask_person"})
-"""Tools of the executor itself. They touch nothing on the machine, and their calls have no record."""
 
 
 class ToolRequest(Contract):

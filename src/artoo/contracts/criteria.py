@@ -89,8 +89,8 @@ class CommandSucceeds(Contract):
     command: str
 
 
+# Names of fields that models write as well, and the only ones that they can mean; no prompt shows them.
 _ALIASES: Mapping[str, str] = {"type": "check", "pattern": "regex", "criterion": "text"}
-"""Names of fields that models write as well, and the only ones that they can mean; no prompt shows them."""
 
 
 def own_names(value: object) -> object:
@@ -110,8 +110,8 @@ Check = Annotated[
     BeforeValidator(own_names),
 ]
 
+# Checks of what is there; the others are of an answer, and of how it came about.
 OF_THE_WORLD = (FileExists, FileMatches, CommandSucceeds)
-"""Checks of what is there; the others are of an answer, and of how it came about."""
 
 
 def in_a_line(check: Check) -> str:
@@ -158,10 +158,10 @@ class Criterion(Contract):
         return self.check is not None and self.amended is None
 
 
+# Law 0 as a criterion: listed when facts stand against a result all of whose criteria have checks.
 AGREES_WITH_EVIDENCE = "The result agrees with what the tools did"
-"""Law 0 as a criterion: listed when facts stand against a result all of whose criteria have checks."""
+# Listed when a second way was due, and every criterion is decided without it.
 TWO_WAYS_AGREE = "Two independent ways agree"
-"""Listed when a second way was due, and every criterion is decided without it."""
 
 
 def by_command(command: str) -> Criterion:

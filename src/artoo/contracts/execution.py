@@ -20,19 +20,19 @@ from artoo.contracts.findings import Reason
 from artoo.contracts.plan import Glance
 from artoo.contracts.roles import Role
 
+# Characters of a tool's output that are kept: the first and the last half (SPEC section 2).
 OUTPUT_KEPT = 4_000
-"""Characters of a tool's output that are kept: the first and the last half (SPEC section 2)."""
 
 
+# Characters of a verdict's evidence.
 EVIDENCE_KEPT = 2_000
-"""Characters of a verdict's evidence."""
 
+# How artoo's own file tools begin when a path is not there.
 _OWN_ABSENCE = "there is no "
-"""How artoo's own file tools begin when a path is not there."""
+# How a shell ends that has no program of that name, or none whose libraries are there.
 _NO_PROGRAM = 127
-"""How a shell ends that has no program of that name, or none whose libraries are there."""
+# How Python begins to report an error.
 _TRACEBACK = "Traceback (most recent call last)"
-"""How Python begins to report an error."""
 _SHELL = "shell:"
 _READING_TOOLS = frozenset(
     ("read_file", "find_files", "search_text", "find_text", "glob", "search", "web_search", "web_fetch")
@@ -41,10 +41,10 @@ _TEXT_PROGRAMS = (
     "cat cksum cmp column cut diff egrep fgrep grep head jq md5sum nl rg sha256sum sort tac tail tr uniq wc"
 )
 _STATE_PROGRAMS = "date du file find id locate ls mdfind pgrep ps pwd readlink realpath stat tree uname whoami"
+# Programs that print what stands somewhere else than in their command, and change nothing.
 _READING_PROGRAMS = frozenset((*_TEXT_PROGRAMS.split(), *_STATE_PROGRAMS.split()))
-"""Programs that print what stands somewhere else than in their command, and change nothing."""
+# Programs that only show something: one that fails is one that found nothing.
 _SHOWING_PROGRAMS = _READING_PROGRAMS | {"[", "basename", "command", "dirname", "echo", "printf", "test", "which"}
-"""Programs that only show something: one that fails is one that found nothing."""
 _GIT_SHOWS = frozenset(
     ("blame", "describe", "diff", "grep", "log", "ls-files", "rev-list", "rev-parse", "shortlog", "show", "status")
 )

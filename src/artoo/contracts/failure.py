@@ -11,13 +11,13 @@ import os
 from enum import StrEnum
 from functools import cache
 
+# Errors that say that a call was made wrongly; all others say something of the world.
 _USAGE = frozenset(
     (
         *(errno.EINVAL, errno.ENOTTY, errno.EDOM, errno.ERANGE, errno.EBADF, errno.EFAULT),
         *(errno.ENOEXEC, errno.ENOSYS, errno.EISDIR, errno.ENOTDIR, errno.EEXIST),
     )
 )
-"""Errors that say that a call was made wrongly; all others say something of the world."""
 
 
 class FailureClass(StrEnum):

@@ -53,6 +53,7 @@ class Found(StrEnum):
     CONFLICT = "conflict"
 
 
+# What stands against an answer's words, a check itself, or a plan's order speaks against no tool that was used.
 BLAMES_NOBODY = frozenset(
     (
         *(Found.NOWHERE, Found.MISCALCULATED, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER, Found.NO_CALL),
@@ -60,7 +61,6 @@ BLAMES_NOBODY = frozenset(
         Found.CONFLICT,
     )
 )
-"""What stands against an answer's words, a check itself, or a plan's order speaks against no tool that was used."""
 
 
 _ENGLISH: dict[Found, str] = {

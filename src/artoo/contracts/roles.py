@@ -30,6 +30,7 @@ class Role(StrEnum):
     __hash__ = str.__hash__
 
 
+# The seeds' short names, for people.
 ROLE_IDS: dict[Role, str] = {
     Role.PERCEIVER: "R1",
     Role.PLANNER: "R2",
@@ -40,4 +41,3 @@ ROLE_IDS: dict[Role, str] = {
     Role.AUDITOR: "R6",
     Role.SOLVER: "R7",
 }
-"""The seeds' short names, for people."""

@@ -123,8 +123,8 @@ ROUTES: dict[str, Route] = {
 }
 
 
+# Kinds that are for displays alone: no log keeps them.
 TRANSIENT = frozenset({"TextDelta"})
-"""Kinds that are for displays alone: no log keeps them."""
 
 
 def may_publish(sender: Role, kind: str) -> bool:

@@ -39,8 +39,8 @@ class ChangeClass(StrEnum):
 
 _DANGER: dict[ChangeClass, int] = {each: number for number, each in enumerate(ChangeClass)}
 
+# Classes whose changes are shown one by one, however many there are; of the modes only `all` covers them.
 BY_NAME = frozenset({ChangeClass.DELETION, ChangeClass.PERSISTENCE, ChangeClass.HISTORY, ChangeClass.SPECIAL})
-"""Classes whose changes are shown one by one, however many there are; of the modes only `all` covers them."""
 
 
 _MADE = frozenset({ChangeKind.CREATED, ChangeKind.LINK})

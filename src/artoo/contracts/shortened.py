@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection
 
 CUT = "…"
+# Fewer characters are not worth the line that says so, and what stood there would be asked for.
 _LEAST_LEFT_OUT = 200
-"""Fewer characters are not worth the line that says so, and what stood there would be asked for."""
 
 
 def shortened(text: str, limit: int) -> str:

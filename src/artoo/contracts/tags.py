@@ -21,12 +21,12 @@ from typing import NamedTuple
 from artoo.contracts.well_formed import well_formed
 
 SLUG_WORDS = 3
+# Words that the label of a kind of request has at most.
 LABEL_WORDS = 4
-"""Words that the label of a kind of request has at most."""
 _LABEL_LENGTH = 96
 WORD_LENGTH = 32
+# Only this much of a text is looked at; a slug says what a request is about, which its beginning does.
 READ_LENGTH = 4_096
-"""Only this much of a text is looked at; a slug says what a request is about, which its beginning does."""
 TAG_LENGTH = 8_192
 LOCAL = "env:local"
 CELL_6 = "cell:6"

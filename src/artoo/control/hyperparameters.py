@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+# The most that w₁ + w₂ may be: 1, with room for the rounding of a sum.
 MOST_COST = 1 + 1e-9
-"""The most that w₁ + w₂ may be: 1, with room for the rounding of a sum."""
 
 
 @dataclass(frozen=True, slots=True)

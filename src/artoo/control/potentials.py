@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+# Attention (of entries with a valence) under which there is too little experience to say anything.
 IGNORE_BELOW = 0.5
-"""Attention (of entries with a valence) under which there is too little experience to say anything."""
+# Half-width of the Caution band, absolute and as a share of the attention.
 DECISION_BAND = 0.2
-"""Half-width of the Caution band, absolute and as a share of the attention."""
+# A megram whose own live magnitude is smaller is deleted by the Dreamer.
 FORGET_BELOW = 0.1
-"""A megram whose own live magnitude is smaller is deleted by the Dreamer."""
 PROMOTION_ATTENTION = 5.0
 PROMOTION_DECISION = 3.0
+# Share of promotions that may prove false before the thresholds rise.
 TOLERATED_RATE = 0.05
-"""Share of promotions that may prove false before the thresholds rise."""
 MOST_SCALE = 4.0
+# The k that a bankrupt rule gets.
 DEMOTED_DECAY = 0.05
-"""The k that a bankrupt rule gets."""
 
 
 Advice = Literal["exploit", "avoid", "caution", "ignore"]
@@ -56,6 +56,7 @@ class Stimulus:
     k: float
 
 
+# The GGS quantisation matrix: macro-state → stimulus.
 QUANTISATION: Mapping[str, Stimulus] = MappingProxyType(
     {
         "abandon": Stimulus(0.95, -1.0, 0.05),
@@ -67,22 +68,21 @@ QUANTISATION: Mapping[str, Stimulus] = MappingProxyType(
         "refine": Stimulus(0.10, 0.5, 0.5),
     }
 )
-"""The GGS quantisation matrix: macro-state → stimulus."""
 
+# Magnitude of the megram that speaks against a rule which fresh evidence contradicted.
 DISSONANCE = 0.9
-"""Magnitude of the megram that speaks against a rule which fresh evidence contradicted."""
+# Local context (where a named thing was found): gone after ten days, to be verified before use.
 KNOWLEDGE = Stimulus(0.8, 1.0, 0.2)
-"""Local context (where a named thing was found): gone after ten days, to be verified before use."""
+# A guess of the Dreamer's: too weak to leave Ignore by itself.
 HYPOTHESIS = Stimulus(0.2, 1.0, 0.05)
-"""A guess of the Dreamer's: too weak to leave Ignore by itself."""
+# A round of the paper's cell 6 (nearer, by a wrong approach): no verdict on a tool, remembered for three weeks.
 SUSPICION = Stimulus(0.3, 0.0, 0.05)
-"""A round of the paper's cell 6 (nearer, by a wrong approach): no verdict on a tool, remembered for three weeks."""
+# What the Dreamer makes of many of them: context for a planner of the same intent.
 BIAS = Stimulus(0.5, 0.0, 0.05)
-"""What the Dreamer makes of many of them: context for a planner of the same intent."""
+# The words of a request of one kind: no verdict, remembered for five months.
 MET = Stimulus(0.5, 0.0, 0.01)
-"""The words of a request of one kind: no verdict, remembered for five months."""
+# Magnitude of C-level entries; they do not decay (k = 0) and never enter the sums.
 RULE = 1.0
-"""Magnitude of C-level entries; they do not decay (k = 0) and never enter the sums."""
 
 
 def failure_stimulus(state: str) -> Stimulus:

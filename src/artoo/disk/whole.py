@@ -20,10 +20,10 @@ from pathlib import Path
 Content = bytes | Iterable[bytes]
 
 _OWNERS = 0o600
+# Writers of one file at one time that find a name in the row; any more get one that is not looked for later.
 _AT_ONCE = 16
-"""Writers of one file at one time that find a name in the row; any more get one that is not looked for later."""
+# Bytes of a file's name that are used in the name of the new one; a longer name is replaced by its digest.
 _LONGEST = 200
-"""Bytes of a file's name that are used in the name of the new one; a longer name is replaced by its digest."""
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 

@@ -29,33 +29,33 @@ _BEHIND = (
     r"(?:\s?(?P<unit>%|(?:[kKMGTPE]i?B|B|bytes?)\b)|(?P<prefix>[KMGTP])(?!\w))?)"
 )
 _AHEAD = r"(?P<ahead>(?<![\w)])%)?(?<![\w.])"  # Turkish and Basque put the sign first
+# Thousands do not begin within a date, a time or a range.
 _NUMBER = re.compile(rf"{_AHEAD}(?P<digits>(?<=\d[-/:]){_ALONE}|{_GROUPED}){_BEHIND}")
-"""Thousands do not begin within a date, a time or a range."""
 _APART = re.compile(rf"{_AHEAD}(?P<digits>{_ALONE}){_BEHIND}")
+# In threes, or (India) in twos with three at the end.
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*|[1-9]\d?([.,])(?:\d\d\2)*\d{3}")
-"""In threes, or (India) in twos with three at the end."""
 _PART = re.compile(r"([\d.,'_]*)([\ue001-\ue00c]?)")
 _WRITTEN = re.compile(r"[\ue001-\ue109]+")
+# As the shell's `time` prints a duration; of day, or minutes and seconds (24:10).
 TIME = re.compile(
     r"(?<![\w:.])(?:(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s(?!\w)|([0-5]?\d):([0-5]\d)(?::([0-5]\d))?(?!:?\d))"
 )
-"""As the shell's `time` prints a duration; of day, or minutes and seconds (24:10)."""
 DATE = re.compile(r"(?<!\d)\d{4}-\d\d(-\d\d)?(?!\d)")
 _MYRIAD = 4  # the power from which on a sign multiplies all that stands before it
 _PRECISE = 10  # a whole number from here on may be a rounded one of a larger scale
 _ONE = Decimal(1)
 _HALF_DAY = 43_200
 PERCENT = (Decimal("0.01"),)
+# What a unit multiplies by: prefixes of bytes are decimal or binary.
 _UNITS = {"%": PERCENT, "B": (_ONE,)} | {
     letter: (Decimal(1000) ** power, Decimal(1024) ** power) for power, letter in enumerate("KMGTPE", 1)
 }
-"""What a unit multiplies by: prefixes of bytes are decimal or binary."""
+# A command line's option that gives its columns a unit of size.
 _UNIT_OPTION = re.compile(r"(?<!\S)-[a-zA-Z]*?(?P<prefix>[kKmMgG])[a-zA-Z]*(?!\S)")
-"""A command line's option that gives its columns a unit of size."""
+# Programs whose bare numbers are sizes in such a unit: in KiB where no option says otherwise.
 _MEASURE = frozenset({"shell:du", "shell:df", "shell:free"})
-"""Programs whose bare numbers are sizes in such a unit: in KiB where no option says otherwise."""
+# What a scale that is written beside a number multiplies it by, in whatever language it is written.
 _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
-"""What a scale that is written beside a number multiplies it by, in whatever language it is written."""
 
 Span = tuple[Decimal, Decimal]  # the least and the largest value that a numeral may stand for
 

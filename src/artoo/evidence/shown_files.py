@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from artoo.contracts.execution import ToolCall
 from artoo.evidence.grounding import own_words
 
+# How the listing begins what it shows of a file: `All of a.csv (columns: x, y):`.
 _BEGINS = ("All", "First lines")
-"""How the listing begins what it shows of a file: `All of a.csv (columns: x, y):`."""
 
 
 def by_file(heads: str) -> dict[str, str]:

@@ -14,20 +14,20 @@ from artoo.evidence.numerals import TIME, Number, numbers_in, parted, plain_digi
 Kind = Literal["number", "path", "url", "id", "quote"]
 
 LONGEST = 100_000  # characters of a text that are read for tokens
+# A fenced block with an info string is code that is proposed or explained, and no report.
 _CODE_BLOCK = re.compile(r"^ {0,3}```[ \t]*[^\s`][^\n`]*\n.*?(?:^ {0,3}```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-"""A fenced block with an info string is code that is proposed or explained, and no report."""
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 LIST_MARK = re.compile(r"^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]+|^#+ .*?\d+[.)]?", re.MULTILINE)
 _URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://[^\s<>\"'`\])}\u3001\u3002\uff0c]+")
+# Every part has a bound: a path may begin at each `@` of a long run, and is not sought to its end each time.
 _PATH = re.compile(
     r"(?<![\w/.~:-])(?:(?:~|\.{1,2})?/[\w@%+.-]+(?:/[\w@%+.-]*)*"
     r"|[\w@%+.-]{1,255}(?:/[\w@%+.-]{1,255}){0,32}/[\w@%+.-]{1,255}\.\w{1,8})"
 )
-"""Every part has a bound: a path may begin at each `@` of a long run, and is not sought to its end each time."""
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@(?!\dx\.)[\w-]+(?:\.[\w-]+)+")  # icon@2x.png is none
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*(?![\w-])")
+# What letters and digits mixed have in them when they can only have been read: long digits; or they are a hash.
 _READ = re.compile(r"\d{3}|^[0-9a-fA-F-]{7,64}$")
-"""What letters and digits mixed have in them when they can only have been read: long digits; or they are a hash."""
 _QUOTES = re.compile(
     r"\"([^\"\n]*)\"|\u201c([^\u201c\u201d\n]{8,300})\u201d|\u201e([^\u201c\u201d\n]{8,300})[\u201c\u201d]"
     r"|\u00ab([^\u00bb\n]{8,300})\u00bb|\u300c([^\u300d\n]{4,300})\u300d|\u300e([^\u300f\n]{4,300})\u300f"

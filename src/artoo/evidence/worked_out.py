@@ -27,25 +27,25 @@ _BYTE = (_ONE,)  # said or not: a bare number may be of bytes
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _OPERATIONS = (Decimal.__add__, Decimal.__sub__, Decimal.__mul__, Decimal.__truediv__)
 _SIGNS = str.maketrans("\u00d7\u00b7\u22c5\u2217\u00f7\u2212x\u2013\u2248\u2243\u2252", "****/-*-===")
+# Between two numbers of a formula: the unit of the first, brackets and a sign.
 _JOINT = re.compile(r"\s*(?:[^\W\d]{1,16}\.?)?[^\w()]?\s*(\)*)\s*([-+*/=])\s*(\(*)\s*[^\w()]?\s*")
-"""Between two numbers of a formula: the unit of the first, brackets and a sign."""
 _BETWEEN = 40  # characters of that: more are no formula, and would be tried in many ways
 _READINGS = 64  # of the numbers of one formula together
+# What units of time, shares and prefixes multiply by: no call has to show it where a formula does so.
 _CONSTANTS = frozenset(map(Decimal, (7, 12, 24, 52, 60, 100, 365, 1_000, 1_024, 3_600)))
-"""What units of time, shares and prefixes multiply by: no call has to show it where a formula does so."""
 _FACTORS = frozenset(map(Decimal, range(2, 11)))  # what words say: twice, a quarter
 _STEPS_UP = tuple(map(Decimal, (60, 1_000, 1_440, 3_600, 60_000, 86_400)))
+# From one unit of time to another, from milliseconds to days.
 _STEPS_DOWN = (*_STEPS_UP, Decimal(3_600_000))
-"""From one unit of time to another, from milliseconds to days."""
+# Days to weeks, months to years, hours to days: only to more than one, without a remainder or with a half.
 _SMALL_STEPS = tuple(map(Decimal, (7, 12, 24)))
-"""Days to weeks, months to years, hours to days: only to more than one, without a remainder or with a half."""
+# What an interval divides: every 15 minutes is 96 times a day. What comes to less than `_OFTEN` may be chance.
 _PERIODS = tuple(map(Decimal, (1_440, 3_600, 86_400)))
-"""What an interval divides: every 15 minutes is 96 times a day. What comes to less than `_OFTEN` may be chance."""
 _OFTEN = 90
 _LONG = 900  # of a smaller unit: from here on an amount may be told in two units
 _MONTHS = Decimal(12)
+# Instead of a unit: a time of day or a duration, in seconds; a date, in days, which only a formula takes.
 _CLOCK, _DATED = (_DAY,), (Decimal(0),)
-"""Instead of a unit: a time of day or a duration, in seconds; a date, in days, which only a formula takes."""
 _Amounts = Mapping[str, tuple[Decimal, ...]]
 
 

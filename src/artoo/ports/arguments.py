@@ -16,8 +16,8 @@ from pydantic import JsonValue
 
 from artoo.ports.tools import Arguments, Parameter, ToolSpec, own_names
 
+# Characters of one argument; more is refused.
 MAX_ARGUMENT = 1_000_000
-"""Characters of one argument; more is refused."""
 
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _EVERY_TYPE = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})

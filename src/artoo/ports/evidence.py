@@ -13,15 +13,15 @@ from typing import Literal, Protocol
 Language = Literal["bash", "python"]
 """The languages of whole programs."""
 
+# How much of a difference is shown when the caller has no better bound.
 DIFFERENCE_CHARACTERS = 20_000
-"""How much of a difference is shown when the caller has no better bound."""
 
+# How many of the paths that a check would write are told, in path order.
 MOST_WRITTEN = 2_000
-"""How many of the paths that a check would write are told, in path order."""
 
 TRIAL_TEXTS = 20
+# How many of the files that a trial left are read, and how much of them together.
 TRIAL_CHARACTERS = 200_000
-"""How many of the files that a trial left are read, and how much of them together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Protocol
 from artoo.contracts.memory import Calibration, KnownRequest, Megram, Potentials
 from artoo.contracts.tags import Pair
 
+# Requests that a new one is compared with, which takes up to ten milliseconds.
 KNOWN_REQUESTS = 200
-"""Requests that a new one is compared with, which takes up to ten milliseconds."""
 
 
 class Recall(Protocol):

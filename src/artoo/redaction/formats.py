@@ -11,21 +11,20 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+# Backslashes alone are of what follows: of a line end, or of a letter that is escaped. Groups are repeated
+# greedily here and not possessively: Python before 3.11.5 matches these wrongly (gh-106052).
 _QUOTE = rb"(?:\\{0,7}[\"'])?"
-"""Backslashes alone are of what follows: of a line end, or of a letter that is escaped.
-
-Groups are repeated greedily here and not possessively: Python before 3.11.5 matches these wrongly (gh-106052)."""
 _GAP = rb"(?:[ \t]|\\{1,7}t){0,8}"
 _SPACE = rb"[ \t]{1,8}+"
 _BLANK = rb"(?:[ \t]|\\{1,7}[nrt]|[\r\n])"
+# Headers come as lists of values: only where a string is in it, for code indexes and annotates with brackets.
 _LIST = rb"(?:\[" + _BLANK + rb"{0,40}(?=\\{0,7}[\"']))?"
-"""Headers come as lists of values: only where a string is in it, for code indexes and annotates with brackets."""
 _NEW = rb"(?!\[redacted\])"
 _NOT_IN_WORD = rb"(?<![A-Za-z0-9])"
 _SCHEME = rb"(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256)[ \t]{1,8}+"
 _TEXT = rb"[^\s\"'\\,;&|(){}<>\[\]]"
+# What forms and files of other languages call a password.
 _WORDS = ("mot de passe", "contraseña", "senha", "密码", "口令", "パスワード", "пароль")
-"""What forms and files of other languages call a password."""
 
 _ESCAPED = tuple(json.dumps(word)[1:-1].encode() for word in _WORDS)
 _ELSEWHERE = (
@@ -60,10 +59,10 @@ _VALUE = (
     rb"|(?P<value>(?![|>][+-]?(?:[\r\n]|\\))" + _TEXT + rb"{1,4096}+)(?!\())"
 )
 _HEADER = _QUOTE + _GAP + rb"[:=]" + _GAP + _LIST + _QUOTE + rb"(?:" + _SCHEME + rb"|(?!" + _SCHEME + rb"))"
+# Of a name and a value in a list or a tuple. Words are listed so as well: the value has a scheme or a digit.
 _HEADER_OF_PAIR = (
     rb"\\{0,7}+[\"']" + _GAP + rb"," + _GAP + rb"\\{0,7}+[\"'](?:" + _SCHEME + rb"|(?=[^\s\"'\\,]{0,64}\d))"
 )
-"""Of a name and a value in a list or a tuple. Words are listed so as well: the value has a scheme or a digit."""
 _HEADER_VALUE = rb"(?P<value>(?!:)[^\s\"'\\,;(){}\[\]]{1,8192})"
 _WITH_DIGIT = rb"(?=[^\s\"'\\|<]{0,64}\d)"
 

@@ -20,12 +20,12 @@ from artoo.redaction.replacing import replaced
 if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
+# Characters of a value that is redacted at all: shorter ones would redact ordinary words.
 _SHORTEST = 6
-"""Characters of a value that is redacted at all: shorter ones would redact ordinary words."""
+# Bytes of a value that is also searched in other forms: the letters of a word are in many texts.
 _SHORTEST_LOOSE = 10
-"""Bytes of a value that is also searched in other forms: the letters of a word are in many texts."""
+# Forms for which a DFA is worth building: with more it grows beyond a processor's cache.
 _FEW = 1_000
-"""Forms for which a DFA is worth building: with more it grows beyond a processor's cache."""
 _DROPPED = b" \t\r\n\\\"'"
 _ADDRESS_SAFE = bytes.maketrans(b"+/", b"-_")
 _LOWER = bytes(range(256)).lower()
@@ -33,18 +33,18 @@ _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})|\\{1,7}u00([0-9A-Fa-f]{2})")
 _UNICODE = re.compile(rb"\\u00([0-9A-Fa-f]{2})")
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _LINE_END = re.compile(rb"\\[nrt]")
+# Unicode's default ignorable characters, and its blanks but for ASCII's, in UTF-8.
 _UNSEEN = (
     rb"\xc2[\xa0\xad]|\xcd\x8f|\xd8\x9c|\xe1(?:\x85[\x9f\xa0]|\x9a\x80|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])"
     rb"|\xe2(?:\x80[\x80-\x8f\xa8-\xaf]|\x81[\x9f-\xaf])|\xe3(?:\x80\x80|\x85\xa4)"
     rb"|\xef(?:\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0|\xbf[\xb0-\xb8])|\xf3\xa0[\x80-\xbf][\x80-\xbf]"
 )
-"""Unicode's default ignorable characters, and its blanks but for ASCII's, in UTF-8."""
 _UNSEEN_ESCAPED = (
     rb"\\{1,7}u(?:00(?:a0|ad)|034f|061c|11(?:5f|60)|1680|17b[45]|180[b-f]|20(?:0.|2[89a-f]|5f|6.)|3000|3164"
     rb"|fe0.|feff|ffa0|fff[0-8]|db4[0-3]\\{1,7}ud[c-f]..)"
 )
+# Their first bytes: to look for each is quicker than the pattern, and most texts have none.
 _LEADS = b"\xc2\xcd\xd8\xe1\xe2\xe3\xef\xf3"
-"""Their first bytes: to look for each is quicker than the pattern, and most texts have none."""
 _IGNORED = re.compile(_UNSEEN)
 _IGNORED_ESCAPED = re.compile(_UNSEEN_ESCAPED, re.IGNORECASE)
 _BETWEEN = rb"(?:[ \t\r\n]|\\{1,7}[nrt]|%b|%b)*" % (_UNSEEN, _UNSEEN_ESCAPED)

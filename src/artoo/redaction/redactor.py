@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
 MARK = _MARK.decode()
+# Taking one secret out can show that the text next to it is one too, or bring pieces of one together.
 _MOST_PASSES = 8
-"""Taking one secret out can show that the text next to it is one too, or bring pieces of one together."""
 
 _ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "PASSWORD", "_PWD", "_PASS", "PASSWD", "_AUTH")
+# The working directories of a shell (POSIX): their names look like a password's, and each path holds the value.
 _DIRECTORIES = frozenset({"PWD", "OLDPWD"})
-"""The working directories of a shell (POSIX): their names look like a password's, and each path holds the value."""
 
 
 class _Sign(NamedTuple):

@@ -22,16 +22,16 @@ Span = tuple[int, int]
 _NUMBER = re.compile(rb"-?\d[\d.eE+-]*+")
 _OF_NUMBERS = b"0123456789.eE+-"
 _ESCAPE = re.compile(rb"\\++(?:u[0-9A-Fa-f]{4}|[\"'/bfnrt])?")
+# Bytes of an escape from its last backslash on, before the last of `u00e9`.
 _LONGEST_TAIL = 5
-"""Bytes of an escape from its last backslash on, before the last of `u00e9`."""
+# What stands before a number or a word without quotes in JSON that is in a string.
 _BARE = re.compile(rb"[\w\x80-\xff](\\{0,7}+\")[ \t]{0,8}:[ \t]{0,8}\Z")
-"""What stands before a number or a word without quotes in JSON that is in a string."""
 _LONGEST_BARE = 32
 _BACKSLASH = ord("\\")
+# Of a byte of UTF-8 that begins no letter.
 _HIGH_BITS, _WITHIN_LETTER = 0xC0, 0x80
-"""Of a byte of UTF-8 that begins no letter."""
+# Of a number that its name makes a secret: `"secret": 3` is a count.
 _LEAST_DIGITS = 4
-"""Of a number that its name makes a secret: `"secret": 3` is a count."""
 
 
 class _Piece(NamedTuple):

@@ -16,13 +16,13 @@ _RUN = b" " + b"a" * 40 + b" "
 _CARD = re.compile(rb"(?<![\d-])(?P<value>[3-6]\d{3}([ -])\d{4}\2\d{4}\2\d{4})(?![\d-])")
 _END_OF_KEY = re.compile(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----")
 _LAST_LINE = re.compile(rb"(?<!\\)[A-Za-z0-9+/=]{3,76}(?:\\{1,7}[nr]|[\r\n])+\Z")
+# Of a key, in lines and bytes: the largest that OpenSSL makes (RSA, 16,384 bits) has some 200 lines.
 _MOST_LINES, _LONGEST_LINE = 400, 160
-"""Of a key, in lines and bytes: the largest that OpenSSL makes (RSA, 16,384 bits) has some 200 lines."""
 _BOT = re.compile(rb"\.(?<=[\w-]{22}\.)(?P<value>[\w-]{6}\.[\w-]{27,40})(?![\w.-])")
 _SK = re.compile(rb"SK(?<![A-Za-z0-9]SK)(?P<value>[0-9a-f]{32})(?![\w-])")
 _FORTY = re.compile(rb"(?<![A-Za-z0-9+/=_.-])(?P<value>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=_.-])")
+# Bits a letter of forty: random base64 has 4.6 on average; hex has 4 at most, words and paths less.
 _LEAST_ENTROPY = 4.25
-"""Bits a letter of forty: random base64 has 4.6 on average; hex has 4 at most, words and paths less."""
 
 
 def signless(text: bytes) -> Iterator[tuple[int, int]]:

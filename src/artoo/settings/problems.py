@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 SECRET_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})
+# Settings of earlier versions, and what to do about them. They are left out with a warning, so that an update
+# does not stop what worked before.
 REMOVED = {
     "limits.tool_seconds": "a command goes on after its timeout, which the model gives with each call; delete it",
     "limits.steps": "an attempt ends with the task's budgets, or when it is stuck; delete it",
     "limits.subtask_seconds": "an attempt ends with the task's time (control.time_budget_ms); delete it",
 }
-"""Settings of earlier versions, and what to do about them. They are left out with a warning, so that an update does
-not stop what worked before."""
+# Characters of a wrong value that a message repeats.
 SHOWN = 60
-"""Characters of a wrong value that a message repeats."""
 
 
 def problems_of(

@@ -9,8 +9,8 @@ from pathlib import Path
 from artoo.contracts.errors import ConfigurationError
 from artoo.disk.whole import write_whole
 
+# Bytes. Settings are a page or two; anything larger is some other file.
 LARGEST_FILE = 256 * 1024
-"""Bytes. Settings are a page or two; anything larger is some other file."""
 
 
 def bytes_of(path: Path) -> bytes | None:

@@ -12,8 +12,8 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.settings.places import Value
 from artoo.settings.yaml_file import NULL, with_numbers
 
+# Spaces by which a new section is indented.
 STEP = 2
-"""Spaces by which a new section is indented."""
 
 
 class _Writer(yaml.SafeDumper):

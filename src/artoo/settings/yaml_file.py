@@ -11,8 +11,8 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from artoo.contracts.errors import ConfigurationError
 from artoo.settings.places import Place, Places, Route, Tree, Value, dotted
 
+# Levels and values of a file that are read: aliases could make a small file unfold without end.
 DEEPEST, LARGEST = 12, 5_000
-"""Levels and values of a file that are read: aliases could make a small file unfold without end."""
 
 Resolvers = dict[str, list[tuple[str, re.Pattern[str]]]]
 """Patterns of plain scalars with their tags, by the first character."""

@@ -12,8 +12,8 @@ from artoo.contracts.shortened import shortened
 
 Json = dict[str, object]
 
+# Characters of a command: how it ended stands behind it.
 LONGEST_CALL = 100
-"""Characters of a command: how it ended stands behind it."""
 
 
 def event_text(kind: str, payload: Json) -> tuple[str, str]:

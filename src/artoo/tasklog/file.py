@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 
 LAST_KIND = "FinalResult"
 _TAIL = 64 * 1024
+# A file that is deleted on a full disk, so that the end of a task can still be written. One for all tasks.
 _BALLAST, _BALLAST_BYTES = Path("cache", "ballast"), 256 * 1024
-"""A file that is deleted on a full disk, so that the end of a task can still be written. One for all tasks."""
 
 Grown = Callable[[str, str, int, str], None]
 """Receives the state of a log after a write: name of its directory and file, its size, the sha256 (hex) of all of

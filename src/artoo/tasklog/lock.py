@@ -18,8 +18,8 @@ from artoo.tasklog.layout import task_directory
 logger = logging.getLogger(__name__)
 
 _NAME = "lock"
+# A process that only looks holds the lock for some microseconds, which is no reason to refuse.
 _TRIES = 100
-"""A process that only looks holds the lock for some microseconds, which is no reason to refuse."""
 _APART_SECONDS = 0.001
 
 

@@ -25,14 +25,14 @@ from artoo.tasklog.reader import has_ended
 logger = logging.getLogger(__name__)
 
 DAY_SECONDS = 86_400.0
+# The days that a task without an end keeps its log although room is needed.
 RESUMABLE_DAYS = 14.0
-"""The days that a task without an end keeps its log although room is needed."""
+# A log that was written this lately is never removed for room, because a user may be about to read it.
 UNTOUCHED_SECONDS = 3_600.0
-"""A log that was written this lately is never removed for room, because a user may be about to read it."""
+# The time between the look that first finds a log too old and the look that removes it.
 NOTICE_SECONDS = 3 * DAY_SECONDS
-"""The time between the look that first finds a log too old and the look that removes it."""
+# A start that finds a great many old logs leaves the rest to the next one.
 MOST_SECONDS = 2.0
-"""A start that finds a great many old logs leaves the rest to the next one."""
 
 _GOING = ".going-"
 _OLD, _CUT = "old", "cut"

@@ -56,8 +56,8 @@ MOST_MESSAGES = 100
 MOST_LESSONS = 20
 MOST_RUNNING = 1_000
 MOST_NOT_ALLOWED = 100
+# Characters of the model's present turn; a view shows its last lines.
 WORDS_KEPT = 20_000
-"""Characters of the model's present turn; a view shows its last lines."""
 
 _Item = TypeVar("_Item")
 

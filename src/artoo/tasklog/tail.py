@@ -16,15 +16,15 @@ from artoo.contracts import codec
 from artoo.tasklog.blobs import REFERENCE_KEY, BlobStore
 from artoo.tasklog.layout import part_path
 
+# Bytes that are read at a time: what a reader's memory goes up by for a moment is some four times that.
 CHUNK = 256 * 1024
-"""Bytes that are read at a time: what a reader's memory goes up by for a moment is some four times that."""
 
+# A line that is longer is no line of a log (long strings stand beside it); the tail ends there.
 LONGEST_LINE = 64 * 1024 * 1024
-"""A line that is longer is no line of a log (long strings stand beside it); the tail ends there."""
 
+# Of so many lines the place of one is remembered: a log of a million lines costs 125 KB. The others are counted
+# on from there.
 EVERY = 64
-"""Of so many lines the place of one is remembered: a log of a million lines costs 125 KB. The others are counted on
-from there."""
 
 _REFERENCE = f'"{REFERENCE_KEY}"'.encode()
 

@@ -23,21 +23,22 @@ from artoo.tasklog.layout import LogLimits, task_directory
 logger = logging.getLogger(__name__)
 
 BATCH = 512
+# Messages that are written on the event loop's thread. They go to the page cache: 100 to 250 µs, of which a
+# thread would save nothing (the interpreter is needed all the same) and to which it would add 300 to 600.
 FEW = 256
-"""Messages that are written on the event loop's thread. They go to the page cache: 100 to 250 µs, of which a thread
-would save nothing (the interpreter is needed all the same) and to which it would add 300 to 600."""
+# What was said is written when a burst is over, unless somebody waits for it. Roles speak for a millisecond or
+# two between two waits for a model, and the next question ends it: it leaves first, and the log is written while
+# the model thinks (2 ms of the 10 that a chain of six calls cost). Never later than `longest`, however much is
+# said.
 LULL = Lull(first=0.002, quiet=0.001, longest=0.05, enough=BATCH)
-"""What was said is written when a burst is over, unless somebody waits for it. Roles speak for a millisecond or two
-between two waits for a model, and the next question ends it: it leaves first, and the log is written while the
-model thinks (2 ms of the 10 that a chain of six calls cost). Never later than `longest`, however much is said."""
+# Messages to one write of a thread: each lets the event loop have the interpreter, for which it would otherwise
+# wait the 5 ms after which Python makes a thread give it up.
 TURN = 16
-"""Messages to one write of a thread: each lets the event loop have the interpreter, for which it would otherwise
-wait the 5 ms after which Python makes a thread give it up."""
+# Messages to one write on the loop's own thread.
 TURN_HERE = 64
-"""Messages to one write on the loop's own thread."""
 SLOW_SECONDS = 0.05
+# A disk that makes the loop wait as long as that has its writes done by a thread for a while.
 PATIENCE_SECONDS = 10.0
-"""A disk that makes the loop wait as long as that has its writes done by a thread for a while."""
 MOST_OPEN_FILES = 64
 
 

@@ -79,5 +79,5 @@ TASK_MONEY = "artoo.task.money"
 
 TOKEN_BUCKETS = tuple(4**power for power in range(14))
 CALL_BUCKETS = tuple(round(0.01 * 2**power, 2) for power in range(14))
+# Bounds of the histograms; those of tokens and calls are advised by the conventions.
 WORKFLOW_BUCKETS = (1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200)
-"""Bounds of the histograms; those of tokens and calls are advised by the conventions."""

@@ -19,12 +19,12 @@ from artoo.telemetry.peers import Peer, Peers
 Attributes = dict[str, str | bool | int | float]
 
 EXECUTOR = Role.EXECUTOR.value
+# The one memory store of an artoo home.
 STORE = "shared"
-"""The one memory store of an artoo home."""
+# The `error.type` of an error that the conventions have no name for.
 OTHER = "_OTHER"
-"""The `error.type` of an error that the conventions have no name for."""
+# Characters of one text in a span; the task log has the rest.
 LONGEST = 64 * 1024
-"""Characters of one text in a span; the task log has the rest."""
 
 
 @dataclass(frozen=True, slots=True)

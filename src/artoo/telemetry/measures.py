@@ -17,8 +17,8 @@ from artoo.telemetry import conventions as c
 from artoo.telemetry.leaves import error_type
 from artoo.telemetry.peers import Peer, Peers
 
+# Tasks whose start is remembered; the duration of any older task is taken from its result.
 MOST_TASKS = 1_024
-"""Tasks whose start is remembered; the duration of any older task is taken from its result."""
 
 
 class Measures:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from artoo.telemetry import conventions as c
 
+# Ends of host names, and the well-known values of `gen_ai.provider.name`.
 _PROVIDERS = (
     ("openai.azure.com", "azure.ai.openai"),
     ("openai.com", "openai"),
@@ -24,13 +25,12 @@ _PROVIDERS = (
     ("perplexity.ai", "perplexity"),
     ("x.ai", "x_ai"),
 )
-"""Ends of host names, and the well-known values of `gen_ai.provider.name`."""
 
+# Provider of every other server that speaks OpenAI's format.
 COMPATIBLE = "openai_compatible"
-"""Provider of every other server that speaks OpenAI's format."""
 
+# Provider of the model in this process.
 EMBEDDED = "llama.cpp"
-"""Provider of the model in this process."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from opentelemetry.trace import Tracer
 from artoo.telemetry.settings import TelemetrySettings
 
 SCOPE = "artoo"
+# The longest wait for a collector at the end; spans that are not sent by then are lost.
 CLOSE_SECONDS = 3.0
-"""The longest wait for a collector at the end; spans that are not sent by then are lost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,10 @@ from artoo.telemetry import leaves
 from artoo.telemetry.leaves import OTHER, Attributes, Leaf, answer, message, shortened
 from artoo.telemetry.peers import Peers
 
+# Tasks whose spans are open at once; for one more, the spans of the oldest are ended.
 MOST_TASKS = 256
-"""Tasks whose spans are open at once; for one more, the spans of the oldest are ended."""
+# Ended tasks that are remembered, so that a late message does not open them again.
 MOST_ENDED = 1_024
-"""Ended tasks that are remembered, so that a late message does not open them again."""
 
 WORKFLOW = "artoo"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -15,13 +15,13 @@ from artoo.telemetry.spans import SpanTree
 
 logger = logging.getLogger(__name__)
 
+# Messages that may be queued; more are dropped, and the stream says how many.
 CAPACITY = 16_384
-"""Messages that may be queued; more are dropped, and the stream says how many."""
 
 _KINDS = frozenset(ROUTES) - TRANSIENT
 
+# Messages between two turns of the loop, so that a burst does not delay the roles.
 SLICE = 64
-"""Messages between two turns of the loop, so that a burst does not delay the roles."""
 
 
 class Telemetry:

@@ -26,22 +26,22 @@ from artoo.contracts.shortened import listed, without_middle
 if TYPE_CHECKING:
     from artoo.ports.evidence import EvidenceSource
 
+# Longest time that one regular expression may run.
 REGEX_SECONDS = 1.0
-"""Longest time that one regular expression may run."""
+# Longest regular expression that is tried.
 REGEX_CHARACTERS = 2_000
-"""Longest regular expression that is tried."""
+# Largest output that is read as JSON.
 JSON_CHARACTERS = 1_000_000
-"""Largest output that is read as JSON."""
+# How a shell ends that cannot run a command, or finds none of that name.
 _CANNOT_RUN = (126, 127)
-"""How a shell ends that cannot run a command, or finds none of that name."""
+# What goes on with a path: in `data.txt` nobody names `a.txt`.
 _IN_PATHS = frozenset(f"{string.ascii_letters}{string.digits}_-./~+@%=")
-"""What goes on with a path: in `data.txt` nobody names `a.txt`."""
+# How much of an output a verdict's evidence quotes.
 SHOWN_CHARACTERS = 300
-"""How much of an output a verdict's evidence quotes."""
+# How much of what a failed command printed, and of what it printed as errors.
 _FAILED_CHARACTERS = 600
-"""How much of what a failed command printed, and of what it printed as errors."""
+# Answers to nothing: short and long, in one line and in several, with and without figures, in two scripts.
 _PROBES = ("x", "7", "Nothing was done.", "\u6c34", "one\ntwo, three", "one more word " * 1_000)
-"""Answers to nothing: short and long, in one line and in several, with and without figures, in two scripts."""
 _PROBE_SECONDS = 0.05
 
 

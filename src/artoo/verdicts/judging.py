@@ -26,15 +26,15 @@ from artoo.evidence.facts import Fact
 from artoo.ports.evidence import EvidenceSource
 from artoo.verdicts.checks import CheckResult, lacks, run_check
 
+# Characters of all reasons of a correction, and of the judge's advice in it; how many reasons there are at most.
+# A failed check alone has room for both ends of what it printed, and of what it printed as errors.
 _REASONS, _ADVICE, _NAMED = 1_200, 400, 2
-"""Characters of all reasons of a correction, and of the judge's advice in it; how many reasons there are at most. A
-failed check alone has room for both ends of what it printed, and of what it printed as errors."""
+# Characters of a difference that show that there is one.
 _LITTLE = 200
-"""Characters of a difference that show that there is one."""
+# Why nothing decided about what no call shows.
 OWN_WORDS = Reason(found=Found.OWN_WORDS)
-"""Why nothing decided about what no call shows."""
+# Law 0's own criterion, for what stands against a result whose criteria are all decided.
 LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
-"""Law 0's own criterion, for what stands against a result whose criteria are all decided."""
 
 
 @dataclass(frozen=True, slots=True)

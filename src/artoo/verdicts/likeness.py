@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from artoo.evidence.numerals import Number, Shown, numbers_in
 from artoo.evidence.tokens import words_of
 
+# How many times more tokens one answer may have than the other; two more are always allowed.
 _LONGEST_MARK = 3
-"""How many times more tokens one answer may have than the other; two more are always allowed."""
 
 
 def same_answer(one: str, other: str, request: str = "") -> bool:

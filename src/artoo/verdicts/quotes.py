@@ -14,11 +14,11 @@ from artoo.contracts.failure import FailureClass
 from artoo.contracts.shortened import set_off, without_middle
 from artoo.verdicts.judging import left_open, verdict_on
 
+# Why, of a judge that gave no reason.
 UNSAID = "judged as not met"
-"""Why, of a judge that gave no reason."""
 _SHORTEST_QUOTE = 2
+# Characters of each thing that a judge is told of a check that was replaced.
 _OF_A_CHECK = 600
-"""Characters of each thing that a judge is told of a check that was replaced."""
 
 
 class JudgedCriterion(Contract):

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import cast
 
 _REFERENCES = frozenset({"$ref", "$dynamicRef"})
+# Keywords below which values stand, not schemas: whatever they look like.
 _VALUES = frozenset({"const", "enum", "default", "examples"})
-"""Keywords below which values stand, not schemas: whatever they look like."""
+# Keywords below which schemas stand by names, of which any may be a keyword, too.
 _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
-"""Keywords below which schemas stand by names, of which any may be a keyword, too."""
 
 
 def moved(schema: Mapping[str, object], place: str) -> dict[str, object]:

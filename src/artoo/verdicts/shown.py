@@ -13,14 +13,14 @@ from artoo.contracts.execution import CallStatus, ExecutionResult, SubTaskOutcom
 from artoo.contracts.shortened import listed, set_off, without_middle
 from artoo.evidence.facts import rests_on_nothing
 
+# Characters of calls and difference that a judge is shown.
 FACTS_SHOWN = 16_000
-"""Characters of calls and difference that a judge is shown."""
 DIFFERENCE_SHOWN = 8_000
 SHORTEST_SHARE = 600
+# Characters of a call's input; a quarter of its share, if that is more.
 _INPUT_SHOWN = 1_000
-"""Characters of a call's input; a quarter of its share, if that is more."""
+# Of the room for the facts of several results, one part in so many for what they were shown of files.
 _FOR_HEADS = 4
-"""Of the room for the facts of several results, one part in so many for what they were shown of files."""
 _BELOW = "(as it stands below, in what was changed)"
 
 
