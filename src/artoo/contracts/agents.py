@@ -115,7 +115,8 @@ class BoardTask(Contract):
 
 
 class TaskMoved(Recorded):
-    """One transition, kept for ever: from which state to which, who did it, why. `before` None: the task is new.
+    """Describe one transition, kept for ever: from which state to which, who did it, why. `before` None: the task
+    is new.
 
     `by_policy`: the approval is the trust policy's, because it demands no review here.
     """
@@ -130,7 +131,7 @@ class TaskMoved(Recorded):
 
 
 class TaskChanged(Recorded):
-    """A change of a task that is no transition, and who made it. `detail` says from what to what.
+    """Describe a change of a task that is no transition, and who made it. `detail` says from what to what.
 
     `released`: what blocked it is gone, so it may be taken again. `asked`: a foreign agent asked for more.
     `question`: its agent asked the operator something.
@@ -144,7 +145,7 @@ class TaskChanged(Recorded):
 
 
 class Mail(Contract):
-    """One letter. `requires_reply`: the sender waits for the answer, in the application, with a timeout.
+    """Describe one letter. `requires_reply`: the sender waits for the answer, in the application, with a timeout.
 
     `sender` is an agent or the operator; so is `recipient`.
     """
@@ -163,7 +164,7 @@ Partition = Literal["outbox", "inbox", "archive"]
 
 
 class MailMoved(Recorded):
-    """A letter reached a partition: outbox (accepted), inbox (delivered), archive (dealt with)."""
+    """Report that a letter reached a partition: outbox (accepted), inbox (delivered), archive (dealt with)."""
 
     mail_id: str
     sender: Actor
@@ -175,7 +176,8 @@ class MailMoved(Recorded):
 
 
 class ReplyMissed(Recorded):
-    """A reply that was waited for did not come: it took too long, or waiting for it would never have ended.
+    """Report that a reply that was waited for did not come: it took too long, or waiting for it would never have
+    ended.
 
     `cycle` names the agents that waited for one another, if that was why.
     """
@@ -189,7 +191,7 @@ class ReplyMissed(Recorded):
 
 
 class PulseRecorded(Recorded):
-    """One beat of an agent's heart, accounted for. `due_at` is when it should have been.
+    """Describe one beat of an agent's heart, accounted for. `due_at` is when it should have been.
 
     `run`: there was work; `idle`: looked, nothing to do, no LLM call; `skipped`: not looked, and why (still busy,
     backing off, paused); `missed`: the machine slept or artoo was not running. `count` beats of one kind in a row
@@ -206,7 +208,7 @@ class PulseRecorded(Recorded):
 
 
 class AgentChanged(Recorded):
-    """A change of an agent, and who made it. `detail` says from what to what."""
+    """Describe a change of an agent, and who made it. `detail` says from what to what."""
 
     agent: AgentName
     change: Literal["created", "trust", "paused", "resumed", "stopped", "accepted", "retired"]
@@ -216,7 +218,7 @@ class AgentChanged(Recorded):
 
 
 class DreamCycleReport(Recorded):
-    """One dream cycle of one agent: what became curated knowledge, what the buffer kept, what was purged."""
+    """Describe one dream cycle of one agent: the new curated knowledge, the retained buffer, the purged entries."""
 
     agent: AgentName
     at: Utc
@@ -230,7 +232,7 @@ class DreamCycleReport(Recorded):
 
 
 class AgentWoken(Recorded):
-    """An agent looked for work between two beats: mail came, or a critical task, or artoo has started.
+    """Report that an agent looked for work between two beats: mail came, or a critical task, or artoo has started.
 
     `run`: there was work, at `llm_calls`; `deferred`: left for a later beat, and why (too many wakes, backing off,
     paused). A wake that finds nothing to do leaves no record.
@@ -245,7 +247,9 @@ class AgentWoken(Recorded):
 
 
 class ClockJumped(Recorded):
-    """The wall clock moved by `seconds` (negative: back) without that much time passing, and what was decided."""
+    """Report that the wall clock moved by `seconds` (negative: back) without that much time passing, and what was
+    decided.
+    """
 
     agent: AgentName
     seconds: float
@@ -254,7 +258,9 @@ class ClockJumped(Recorded):
 
 
 class PatrolRefused(Recorded):
-    """An item of a patrol routine cannot be used: file, line, and what to do about it. The others go on."""
+    """Report that an item of a patrol routine cannot be used: file, line, and what to do about it. The others go
+    on.
+    """
 
     agent: AgentName
     path: str

@@ -130,7 +130,7 @@ class Trait(StrEnum):
 
 
 class Change(BaseModel):
-    """One path that a command would change.
+    """Describe one path that a command would change.
 
     Sizes are bytes (None where there is no file). `detail` says in words what no other field can: the link's
     target, the old and the new mode, an owner, extended attributes.
@@ -188,7 +188,7 @@ def _no(answer: bool) -> bool:
 
 
 class Conflict(Contract):
-    """A path that is no longer as the task found it: nothing of the task is applied over it.
+    """Describe a path that is no longer as the task found it: nothing of the task is applied over it.
 
     `diff`: from what the person has now to what the task made, of small texts; `deleted`: the task made nothing of
     it. Both are filled in reviews only.
@@ -201,7 +201,7 @@ class Conflict(Contract):
 
 
 class Clash(Conflict):
-    """A path that two subtasks left differently, in logs of earlier versions.
+    """Describe a path that two subtasks left differently, in logs of earlier versions.
 
     The change of `stands` was kept, that of `lost` was not. Both are empty in logs of version 0.1.
     """

@@ -19,7 +19,7 @@ POLICY = "policy: "
 
 
 class AskedAct(Contract):
-    """One operation that needs approval, as policies name it.
+    """Describe one operation that needs approval, as policies name it.
 
     `verb` is a word of the policy language (create, edits, delete, mode, link, history, network, tool) or another,
     which no policy covers. `sensitive`: only a policy without wildcards covers it.
@@ -78,13 +78,13 @@ class Choice(Contract):
 
 
 class Words(Contract):
-    """A text as the answer to a question that wants words. Empty: the user has nothing to say."""
+    """Carry a text as the answer to a question that wants words. Empty: the user has nothing to say."""
 
     text: str = ""
 
 
 class ConfirmationAnswer(Contract):
-    """The answer to the request with this digest; `by` says who or what answered (a person, a policy line).
+    """Carry the answer to the request with this digest; `by` says who or what answered (a person, a policy line).
 
     `paths`: of a review only these are to be applied; empty: all. `through`: the program by which a person was
     asked (AskedBy.label); empty: artoo's own.

@@ -31,7 +31,7 @@ class ToolRequest(Contract):
 
 
 class ModelTurn(Contract):
-    """The output of a model in one call: text, and any number of tool calls in the order given.
+    """Carry the output of a model in one call: text, and any number of tool calls in the order given.
 
     Without tool calls the text is the answer. `reasoning` holds the wire's own reasoning items, which are sent back
     as they came and never shown. `cut`: the answer reached its token limit.
@@ -56,14 +56,14 @@ class Said(Contract):
 
 
 class Took(Contract):
-    """A turn that the model took."""
+    """Carry a turn that the model took."""
 
     message: Literal["took"] = "took"
     turn: ModelTurn
 
 
 class Returned(Contract):
-    """The result of one tool call, as the model reads it. `call_id` is the ToolRequest's, `name` the tool's.
+    """Carry the result of one tool call, as the model reads it. `call_id` is the ToolRequest's, `name` the tool's.
 
     The text begins with the call's number (`[7]`) where the call was recorded. `images` are shown after the text.
     """
@@ -80,7 +80,7 @@ Message = Annotated[Said | Took | Returned, Field(discriminator="message")]
 
 
 class Compacted(Contract):
-    """A conversation was shortened because it filled its share of the window. R3's record.
+    """Report that a conversation was shortened because it filled its share of the window. R3's record.
 
     `messages` is the whole conversation as it goes on from here; `tokens_before` and `tokens_after` are estimates.
     `summarised`: a model summarised older turns; else only outputs of older calls were replaced.
@@ -95,7 +95,7 @@ class Compacted(Contract):
 
 
 class TextDelta(Contract):
-    """The words of a model as they come. For displays only: no log keeps them, and losing some never matters.
+    """Carry the words of a model as they come. For displays only: no log keeps them, and losing some never matters.
 
     `contract` names what the model was asked for; the whole text is in the ModelCalled that follows.
     """
@@ -113,7 +113,7 @@ class ChecklistItem(Contract):
 
 
 class ChecklistUpdated(Contract):
-    """The executor changed its checklist (`update_plan`). R3's record."""
+    """Report that the executor changed its checklist (`update_plan`). R3's record."""
 
     subtask_id: str
     items: tuple[ChecklistItem, ...]

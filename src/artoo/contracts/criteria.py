@@ -52,8 +52,8 @@ class ToolSucceeded(Contract):
 
 
 class OutputMatches(Contract):
-    """The output contains a match of `regex`: searched, case-sensitive; `^` and `$` are those of a line, `\\A` and
-    `\\Z` those of the whole, and `.` does not cross lines.
+    """Check that the output contains a match of `regex`: searched, case-sensitive; `^` and `$` are those of a line,
+    `\\A` and `\\Z` those of the whole, and `.` does not cross lines.
     """
 
     check: Literal["output_matches"] = "output_matches"
@@ -61,21 +61,21 @@ class OutputMatches(Contract):
 
 
 class OutputIsJson(Contract):
-    """The output is one JSON value, and fits `schema` (JSON Schema) when that is given."""
+    """Check that the output is one JSON value, and fits `schema` (JSON Schema) when that is given."""
 
     check: Literal["output_is_json"] = "output_is_json"
     json_schema: dict[str, object] | None = Field(default=None, alias="schema")
 
 
 class FileExists(Contract):
-    """A file or directory is there. Relative paths start at the task's project root."""
+    """Check that a file or directory is there. Relative paths start at the task's project root."""
 
     check: Literal["file_exists"] = "file_exists"
     path: str
 
 
 class FileMatches(Contract):
-    """A text file is there and contains a match of `regex`, searched as in `OutputMatches`."""
+    """Check that a text file is there and contains a match of `regex`, searched as in `OutputMatches`."""
 
     check: Literal["file_matches"] = "file_matches"
     path: str
@@ -83,7 +83,7 @@ class FileMatches(Contract):
 
 
 class CommandSucceeds(Contract):
-    """A shell command ends with exit code 0 in the read-only sandbox."""
+    """Check that a shell command ends with exit code 0 in the read-only sandbox."""
 
     check: Literal["command_succeeds"] = "command_succeeds"
     command: str
@@ -125,7 +125,7 @@ def _nothing(found: object) -> bool:
 
 
 class CheckAmended(Contract):
-    """A check that R2 wrote proved impossible and was replaced, once, with the reason. R2 → R4b, R7.
+    """Report that a check that R2 wrote proved impossible and was replaced, once, with the reason. R2 → R4b, R7.
 
     The criterion's text stays as it was frozen. `failed`: what the old check found. It is one of the facts that a
     person is told as well (`contracts.findings`).

@@ -44,21 +44,31 @@ class ArtooError(Exception):
 
 
 class ConfigurationError(ArtooError):
-    """A setting, an argument or a file of the operator's is wrong. Costs nothing: nothing was started."""
+    """Report that a setting, an argument or a file of the operator's is wrong.
+
+    Costs nothing: nothing was started.
+    """
 
 
 class TaskRunning(ConfigurationError):
-    """A task is to be resumed or undone while it still runs, in this process or another. Nothing was started."""
+    """Report that a task is to be resumed or undone while it still runs, in this process or another.
+
+    Nothing was started.
+    """
 
 
 class ModelError(ArtooError):
-    """A language model could not be used for a call. `spent` says what the attempt cost all the same."""
+    """Report that a language model could not be used for a call.
+
+    `spent` says what the attempt cost all the same.
+    """
 
     spent: Spent | None = None
 
 
 class ModelUnreachable(ModelError):
-    """The model gave no answer: no server, network or model on disk, or only stalls and 5xx until the last retry.
+    """Report that the model gave no answer: no server, network or model on disk, or only stalls and 5xx until the
+    last retry.
 
     `transient`: trying again may help (a lost connection, a stall). `sent` False: the request surely never
     reached a server, so it cost nothing.
@@ -71,7 +81,7 @@ class ModelUnreachable(ModelError):
 
 
 class ModelRefused(ModelError):
-    """The server answered with a refusal (authentication, unknown model, bad request)."""
+    """Report that the server answered with a refusal (authentication, unknown model, bad request)."""
 
     def __init__(self, message: str, *, status: int) -> None:
         super().__init__(message)
@@ -84,7 +94,10 @@ class ModelRefused(ModelError):
 
 
 class ContextOverflow(ModelRefused):
-    """The prompt does not fit the model's context window. `window`: its tokens, where the server said how many."""
+    """Report that the prompt does not fit the model's context window.
+
+    `window`: its tokens, where the server said how many.
+    """
 
     def __init__(self, message: str, *, status: int, window: int | None = None) -> None:
         super().__init__(message, status=status)
@@ -92,7 +105,7 @@ class ContextOverflow(ModelRefused):
 
 
 class ModelAnswerInvalid(ModelError):
-    """The answer does not fit the contract, even after one repair. `answer` holds its text."""
+    """Report that the answer does not fit the contract, even after one repair. `answer` holds its text."""
 
     def __init__(self, message: str, *, answer: str) -> None:
         super().__init__(message)
@@ -100,7 +113,7 @@ class ModelAnswerInvalid(ModelError):
 
 
 class BudgetExhausted(ArtooError):
-    """A budget of the task (calls, tokens, time, money) is spent; nothing more may be asked of a model.
+    """Report that a budget of the task (calls, tokens, time, money) is spent; nothing more may be asked of a model.
 
     `spent`: what the question had used before, when it took more than one request.
     """
@@ -113,83 +126,109 @@ class BudgetExhausted(ArtooError):
 
 
 class ProtocolError(ArtooError):
-    """A role broke the rules of the stream."""
+    """Report that a role broke the rules of the stream."""
 
 
 class RouteRefused(ProtocolError):
-    """A role tried to publish a kind that the table of routes does not allow it."""
+    """Report that a role tried to publish a kind that the table of routes does not allow it."""
 
 
 class InboxOverflow(ProtocolError):
-    """A role did not keep up with its inbox. Its task fails rather than lose a control message."""
+    """Report that a role did not keep up with its inbox. Its task fails rather than lose a control message."""
 
 
 class StreamClosed(ProtocolError):
-    """A port or subscription is closed and empty: nothing more will come. Ends its reader, costs nothing else."""
+    """Report that a port or subscription is closed and empty: nothing more will come. Ends its reader, costs
+    nothing else.
+    """
 
 
 class MessageUnreadable(ProtocolError):
-    """A line of a log, spool or network is not a message of this version. Costs that line, and is reported."""
+    """Report that a line of a log, spool or network is not a message of this version.
+
+    Costs that line, and is reported.
+    """
 
 
 class ToolError(ArtooError):
-    """A tool could not do what it was asked. Shown to the executor, recorded as a ToolCall with an error status."""
+    """Report that a tool could not do what it was asked.
+
+    Shown to the executor, recorded as a ToolCall with an error status.
+    """
 
 
 class SandboxError(ArtooError):
-    """A command could not be contained or its effects not read; nothing of it took effect."""
+    """Report that a command could not be contained or its effects not read; nothing of it took effect."""
 
 
 class NotLogged(ArtooError):
-    """The log of a task cannot be written (disk full, limit reached): what was to take effect now does not."""
+    """Report that the log of a task cannot be written (disk full, limit reached): what was to take effect now does
+    not.
+    """
 
 
 class MemoryStoreError(ArtooError):
-    """The shared memory cannot be opened, read or written. The task continues without memory."""
+    """Report that the shared memory cannot be opened, read or written. The task continues without memory."""
 
 
 class ActivityStoreError(ArtooError):
-    """The standing agents' database cannot be opened, read or written. What was being written is not there."""
+    """Report that the standing agents' database cannot be opened, read or written.
+
+    What was being written is not there.
+    """
 
 
 class StoreAway(ActivityStoreError):
-    """The store that several machines share cannot be reached now. What runs goes on; nothing new is begun."""
+    """Report that the store that several machines share cannot be reached now.
+
+    What runs goes on; nothing new is begun.
+    """
 
 
 class StoreRefused(ActivityStoreError):
-    """The role with which this machine uses the shared store lacks the right to do that. Nothing was changed."""
+    """Report that the role with which this machine uses the shared store lacks the right to do that.
+
+    Nothing was changed.
+    """
 
 
 class GovernanceRefused(ArtooError):
-    """The rules of the board forbid what was asked. Costs nothing: the task stays as it was."""
+    """Report that the rules of the board forbid what was asked. Costs nothing: the task stays as it was."""
 
 
 class MoveRefused(GovernanceRefused):
-    """The state machine knows no such transition, or the board no such task."""
+    """Report that the state machine knows no such transition, or the board no such task."""
 
 
 class ActorRefused(GovernanceRefused):
-    """The actor may not make this move: no trust for it, not theirs, or their own submission."""
+    """Report that the actor may not make this move: no trust for it, not theirs, or their own submission."""
 
 
 class ClaimLost(GovernanceRefused):
-    """A claim on a task or letter is over: it ran out, was released, or the work was given to another."""
+    """Report that a claim on a task or letter is over: it expired, was released, or went to another agent."""
 
 
 class ForeignRefused(ArtooError):
-    """The request of a foreign agent is outside the operator's policy, or no longer possible. Nothing was started.
+    """Report that the request of a foreign agent is outside the operator's policy, or no longer possible. Nothing
+    was started.
 
     It reads the text, so that nothing of this machine may stand there.
     """
 
 
 class QuotaSpent(ForeignRefused):
-    """A foreign agent has as much at work, or has asked as often, as the operator allows. It may ask later."""
+    """Report that a foreign agent has as much at work, or has asked as often, as the operator allows.
+
+    It may ask later.
+    """
 
 
 class MailRefused(ArtooError):
-    """A letter was not accepted: too long, no recipient of that name, or no room."""
+    """Report that a letter was not accepted: too long, no recipient of that name, or no room."""
 
 
 class IdentityRefused(ArtooError):
-    """An agent's identity file is not the one that the operator accepted. The agent stops until they do."""
+    """Report that an agent's identity file is not the one that the operator accepted.
+
+    The agent stops until they do.
+    """

@@ -92,7 +92,7 @@ def spent_by(asked: Spent | ModelCalled) -> dict[str, Any]:
 
 
 class RouteViolation(Contract):
-    """A port refused a message. Published by the bus, for the Auditor."""
+    """Report that a port refused a message. Published by the bus, for the Auditor."""
 
     offender: Role
     refused_kind: str
@@ -100,7 +100,7 @@ class RouteViolation(Contract):
 
 
 class MessagesDropped(Contract):
-    """A slow subscriber missed `count` messages in one burst. Published by the bus."""
+    """Report that a slow subscriber missed `count` messages in one burst. Published by the bus."""
 
     subscriber: str
     count: int

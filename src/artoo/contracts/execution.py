@@ -75,7 +75,7 @@ class CallStatus(StrEnum):
 
 
 class ToolCall(Contract):
-    """The record of one tool call: the ground truth against which claims are checked.
+    """Record one tool call: the ground truth against which claims are checked.
 
     `identity` is the unit of blocking: the tool's name, and for the shell each program (`shell:find`).
     `target` is the main input: a path, query or URL; for the shell the normalised command.
@@ -312,7 +312,7 @@ class CallEffects(StrEnum):
 
 
 class ToolStarted(Contract):
-    """A tool call goes out now. R3's record; the ToolCalled with the same `act` ends it.
+    """Report that a tool call goes out now. R3's record; the ToolCalled with the same `act` ends it.
 
     `act` is unique within the task and the same when the task is run again from its log. `input` is cut as in
     ToolCall; `digest` (sha256 of tool and whole input) is there when `effects` is `outside`. A call that goes
@@ -329,7 +329,7 @@ class ToolStarted(Contract):
 
 
 class ToolCalled(Contract):
-    """A tool call ended. R3's record on the stream, in the order in which the calls ended.
+    """Report that a tool call ended. R3's record on the stream, in the order in which the calls ended.
 
     `act` as in ToolStarted; a call that was refused has one too, and no ToolStarted. Empty in logs of version 0.1.
     """
@@ -341,7 +341,7 @@ class ToolCalled(Contract):
 
 
 class ExecutionResult(Contract):
-    """The executor's result. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
+    """Report the executor's result. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
 
     `tool_calls` are the calls of all attempts of the subtask, in order; a call's number is its index + 1, and
     `attempt_from` the index of this attempt's first one. `verbatim`: the output is what the call that `sources`
@@ -409,7 +409,7 @@ _ASSURES = {
 
 
 class CriterionVerdict(Contract):
-    """One criterion's verdict. `failed_attempts` of `attempts` is the paper's k/N.
+    """Give one criterion's verdict. `failed_attempts` of `attempts` is the paper's k/N.
 
     `open`: nothing decided it, and it counts as passed in D; `decided_by` is then `nobody`.
     `evidence` is for models and programs, in English where it is code's; `reason` is the same, typed, where code
@@ -446,7 +446,7 @@ def assurance_of(verdicts: Iterable[CriterionVerdict]) -> Assurance:
 
 
 class CriterionJudged(Contract):
-    """A verdict was reached. R4a and R4b put each on the stream."""
+    """Report that a verdict was reached. R4a and R4b put each on the stream."""
 
     subtask_id: str | None = None
     attempt: int = 1
@@ -454,7 +454,7 @@ class CriterionJudged(Contract):
 
 
 class CorrectionSignal(Contract):
-    """The mistakes and what to do about them, each once. R4a → R3, at most `max_retries` times."""
+    """Report the mistakes and what to do about them, each once. R4a → R3, at most `max_retries` times."""
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -466,7 +466,7 @@ class CorrectionSignal(Contract):
 
 
 class GapPoint(Contract):
-    """One attempt on the way: share of criteria met, and which were not."""
+    """Give one attempt on the way: share of criteria met, and which were not."""
 
     attempt: int
     score: float = Field(ge=0, le=1)
@@ -475,7 +475,7 @@ class GapPoint(Contract):
 
 
 class SubTaskOutcome(Contract):
-    """The outcome of the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
+    """Report the outcome of the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
 
     `assurance` is that of its weakest criterion, `open` are the criteria that nothing decided.
     `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help. `heads`: what was

@@ -16,44 +16,51 @@ from artoo.contracts.criteria import CheckAmended
 
 
 class Found(StrEnum):
-    """The kinds of finding against a criterion. Each has a sentence with `subject` and `said` in it."""
+    """The kinds of finding against a criterion, each with its English sentence about `subject` and `said`."""
 
-    NOT_CALLED = "not_called"
-    CALL_ENDED = "call_ended"
-    WITHHELD = "withheld"
-    CUT_SHORT = "cut_short"
-    STILL_RUNNING = "still_running"
-    DID_NOT_RUN = "did_not_run"
-    FAILED = "failed"
-    SAYS_ONLY = "says_only"
-    NO_CALL = "no_call"
-    EMPTY = "empty"
-    NO_RESULT = "no_result"
-    OUT_OF_TIME = "out_of_time"
-    NOWHERE = "nowhere"
-    MISCALCULATED = "miscalculated"
-    NOT_LOOKED_UP = "not_looked_up"
-    OWN_WORDS = "own_words"
-    WAYS_DIFFER = "ways_differ"
-    BAD_PATTERN = "bad_pattern"
-    NO_MATCH = "no_match"
-    NO_MATCH_IN = "no_match_in"
-    NOT_JSON = "not_json"
-    BAD_SCHEMA = "bad_schema"
-    MISFIT = "misfit"
-    MISSING = "missing"
-    UNREADABLE = "unreadable"
-    IS_DIRECTORY = "is_directory"
-    NO_TEXT = "no_text"
-    COMMAND_FAILED = "command_failed"
-    NO_VERDICT = "no_verdict"
-    HELD_BEFORE = "held_before"
-    UNFINISHED = "unfinished"
-    NO_BUDGET = "no_budget"
-    CONFLICT = "conflict"
+    sentence: str
+
+    def __new__(cls, value: str, sentence: str) -> Found:
+        made = str.__new__(cls, value)
+        made._value_ = value
+        made.sentence = sentence
+        return made
+
+    NOT_CALLED = "not_called", "no call of {subject} was made"
+    CALL_ENDED = "call_ended", "{subject}: {said}"
+    WITHHELD = "withheld", "{subject} was withheld: {said}"
+    CUT_SHORT = "cut_short", "{subject} was cut short ({said})"
+    STILL_RUNNING = "still_running", "{subject} is still running: {said}"
+    DID_NOT_RUN = "did_not_run", "{subject} did not run: {said}"
+    FAILED = "failed", "{subject} failed: {said}"
+    SAYS_ONLY = "says_only", "the exit code of {subject} hides what it printed: {said}"
+    NO_CALL = "no_call", "the answer rests on call {subject}, and {said} calls were made"
+    EMPTY = "empty", "the answer is empty"
+    NO_RESULT = "no_result", "there is no result: {said}"
+    OUT_OF_TIME = "out_of_time", "{said}"
+    NOWHERE = "nowhere", "in no call's output, no change, not in the request: {said}"
+    MISCALCULATED = "miscalculated", "a formula of the answer comes to something else: {said}"
+    NOT_LOOKED_UP = "not_looked_up", "it tells of files here, and no call has looked at them: {said}"
+    OWN_WORDS = "own_words", "no tool has shown it: it is what the model knows or was shown"
+    WAYS_DIFFER = "ways_differ", "other ways give: {said}"
+    BAD_PATTERN = "bad_pattern", "the regular expression {subject} cannot be used: {said}"
+    NO_MATCH = "no_match", "the output has no match of {subject}: {said}"
+    NO_MATCH_IN = "no_match_in", "{subject} has no match of {said}"
+    NOT_JSON = "not_json", "the output is not one JSON value: {said}"
+    BAD_SCHEMA = "bad_schema", "the JSON schema itself cannot be used: {said}"
+    MISFIT = "misfit", "the JSON does not fit its schema at {subject}: {said}"
+    MISSING = "missing", "{subject} does not exist"
+    UNREADABLE = "unreadable", "{subject} cannot be looked at: {said}"
+    IS_DIRECTORY = "is_directory", "{subject} is a directory, not a text file"
+    NO_TEXT = "no_text", "{subject} is binary or too large to be searched ({said} bytes)"
+    COMMAND_FAILED = "command_failed", "`{subject}` ended with {said}"
+    NO_VERDICT = "no_verdict", "`{subject}` gave no verdict: {said}"
+    HELD_BEFORE = "held_before", "its check held before the work: {subject}"
+    UNFINISHED = "unfinished", "not judged: a subtask is unfinished"
+    NO_BUDGET = "no_budget", "not judged: {said}"
+    CONFLICT = "conflict", "what another subtask that ran at the same time made of {subject} stands: {said}"
 
 
-# What stands against an answer's words, a check itself, or a plan's order speaks against no tool that was used.
 BLAMES_NOBODY = frozenset(
     (
         *(Found.NOWHERE, Found.MISCALCULATED, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER, Found.NO_CALL),
@@ -63,45 +70,8 @@ BLAMES_NOBODY = frozenset(
 )
 
 
-_ENGLISH: dict[Found, str] = {
-    Found.NOT_CALLED: "no call of {subject} was made",
-    Found.CALL_ENDED: "{subject}: {said}",
-    Found.WITHHELD: "{subject} was withheld: {said}",
-    Found.CUT_SHORT: "{subject} was cut short ({said})",
-    Found.STILL_RUNNING: "{subject} is still running: {said}",
-    Found.DID_NOT_RUN: "{subject} did not run: {said}",
-    Found.FAILED: "{subject} failed: {said}",
-    Found.SAYS_ONLY: "the exit code of {subject} hides what it printed: {said}",
-    Found.NO_CALL: "the answer rests on call {subject}, and {said} calls were made",
-    Found.EMPTY: "the answer is empty",
-    Found.NO_RESULT: "there is no result: {said}",
-    Found.OUT_OF_TIME: "{said}",
-    Found.NOWHERE: "in no call's output, no change, not in the request: {said}",
-    Found.MISCALCULATED: "a formula of the answer comes to something else: {said}",
-    Found.NOT_LOOKED_UP: "it tells of files here, and no call has looked at them: {said}",
-    Found.OWN_WORDS: "no tool has shown it: it is what the model knows or was shown",
-    Found.WAYS_DIFFER: "other ways give: {said}",
-    Found.BAD_PATTERN: "the regular expression {subject} cannot be used: {said}",
-    Found.NO_MATCH: "the output has no match of {subject}: {said}",
-    Found.NO_MATCH_IN: "{subject} has no match of {said}",
-    Found.NOT_JSON: "the output is not one JSON value: {said}",
-    Found.BAD_SCHEMA: "the JSON schema itself cannot be used: {said}",
-    Found.MISFIT: "the JSON does not fit its schema at {subject}: {said}",
-    Found.MISSING: "{subject} does not exist",
-    Found.UNREADABLE: "{subject} cannot be looked at: {said}",
-    Found.IS_DIRECTORY: "{subject} is a directory, not a text file",
-    Found.NO_TEXT: "{subject} is binary or too large to be searched ({said} bytes)",
-    Found.COMMAND_FAILED: "`{subject}` ended with {said}",
-    Found.NO_VERDICT: "`{subject}` gave no verdict: {said}",
-    Found.HELD_BEFORE: "its check held before the work: {subject}",
-    Found.UNFINISHED: "not judged: a subtask is unfinished",
-    Found.NO_BUDGET: "not judged: {said}",
-    Found.CONFLICT: "what another subtask that ran at the same time made of {subject} stands: {said}",
-}
-
-
 class Reason(Contract):
-    """The reason why a criterion failed: about what (`subject`), and in whose own words (`said`)."""
+    """Give the reason why a criterion failed: about what (`subject`), and in whose own words (`said`)."""
 
     found: Found
     subject: str = ""
@@ -115,7 +85,7 @@ class Reason(Contract):
     @property
     def template(self) -> str:
         """Return the English sentence without its fields, by which a catalogue finds its translation."""
-        return _ENGLISH[self.found]
+        return self.found.sentence
 
     @property
     def bare(self) -> str:
@@ -124,10 +94,10 @@ class Reason(Contract):
 
 
 class Unconfirmed(Contract):
-    """Nothing has confirmed the answer. `looked`: whether any call showed or changed anything; else a model knows
-    it, or not, or has seen it in an image of the request (`images`) or in files that it was shown whole and that
-    the request or the answer names (`files`). `confirmed`: criteria that hold all the same: only the rest of it
-    is open then.
+    """Report that nothing has confirmed the answer. `looked`: whether any call showed or changed anything; else a
+    model knows it, or not, or has seen it in an image of the request (`images`) or in files that it was shown whole
+    and that the request or the answer names (`files`). `confirmed`: criteria that hold all the same: only the rest
+    of it is open then.
     """
 
     fact: Literal["unconfirmed"] = "unconfirmed"
@@ -138,7 +108,7 @@ class Unconfirmed(Contract):
 
 
 class LeftOpen(Contract):
-    """A criterion that nothing decided. `found`: what code found about it."""
+    """Name a criterion that nothing decided. `found`: what code found about it."""
 
     fact: Literal["left_open"] = "left_open"
     criterion: str
@@ -146,8 +116,8 @@ class LeftOpen(Contract):
 
 
 class Unjudged(Contract):
-    """No call was left to judge an answer that was there. `said`: the words of the budget that was spent;
-    `budget`: which one it was, empty where that is not known.
+    """Report that no call was left to judge an answer that was there. `said`: the words of the budget that was
+    spent; `budget`: which one it was, empty where that is not known.
     """
 
     fact: Literal["unjudged"] = "unjudged"
@@ -156,8 +126,8 @@ class Unjudged(Contract):
 
 
 class Unread(Contract):
-    """Checks decided every criterion, and no model has read the answer itself. `checks`: what they decided;
-    `put_out`: the answer is a call's output word for word, which may be wrong all the same.
+    """Report that checks decided every criterion, and no model has read the answer itself. `checks`: what they
+    decided; `put_out`: the answer is a call's output word for word, which may be wrong all the same.
     """
 
     fact: Literal["unread"] = "unread"
@@ -166,8 +136,8 @@ class Unread(Contract):
 
 
 class PartChecked(Contract):
-    """A judge decided the rest: what checks decided, or that two ways agree, is surer than the whole. `criteria`:
-    these, in order.
+    """Report that a judge decided the rest: what checks decided, or that two ways agree, is surer than the whole.
+    `criteria`: these, in order.
     """
 
     fact: Literal["part_checked"] = "part_checked"
@@ -175,20 +145,23 @@ class PartChecked(Contract):
 
 
 class ByJudge(Contract):
-    """A model read the record and judged a part of the result. `same`: it is the model that did the work."""
+    """Report that a model read the record and judged a part of the result.
+
+    `same`: it is the model that did the work.
+    """
 
     fact: Literal["by_judge"] = "by_judge"
     same: bool = False
 
 
 class Unchanged(Contract):
-    """Calls were made, and no file was changed."""
+    """Report that calls were made, and no file was changed."""
 
     fact: Literal["unchanged"] = "unchanged"
 
 
 class NotThere(Contract):
-    """Files that the task and the answer name and that are not there, or (`empty`) hold nothing."""
+    """Name files that the task and the answer name and that are not there, or (`empty`) hold nothing."""
 
     fact: Literal["not_there"] = "not_there"
     paths: tuple[str, ...]
@@ -196,8 +169,9 @@ class NotThere(Contract):
 
 
 class FailedLast(Contract):
-    """The last call of a part that stands ended badly. `command`: what it was given; `said`: how it failed, in the
-    tool's own words; `said_no`: it may be a search, a test or a comparison that says no (exit code 1).
+    """Report that the last call of a part that stands ended badly. `command`: what it was given; `said`: how it
+    failed, in the tool's own words; `said_no`: it may be a search, a test or a comparison that says no (exit code
+    1).
     """
 
     fact: Literal["failed_last"] = "failed_last"
@@ -208,28 +182,28 @@ class FailedLast(Contract):
 
 
 class StoppedAtEnd(Contract):
-    """The commands that still ran when the task ended, and that artoo stopped."""
+    """Name the commands that still ran when the task ended, and that artoo stopped."""
 
     fact: Literal["stopped_at_end"] = "stopped_at_end"
     commands: tuple[str, ...]
 
 
 class LeftRunning(Contract):
-    """The commands that artoo started outside the workspace after the user agreed, each as `ID: command`."""
+    """Name the commands that artoo started outside the workspace after the user agreed, each as `ID: command`."""
 
     fact: Literal["left_running"] = "left_running"
     commands: tuple[str, ...]
 
 
 class NotSeen(Contract):
-    """The user's files that the task's commands could not see, in the workspace's own words."""
+    """Name the user's files that the task's commands could not see, in the workspace's own words."""
 
     fact: Literal["not_seen"] = "not_seen"
     notes: tuple[str, ...]
 
 
 class ChangedByTwo(Contract):
-    """The paths that several parts of the task changed at the same time. `parts`: what these were to do."""
+    """Name the paths that several parts of the task changed at the same time. `parts`: what these were to do."""
 
     fact: Literal["changed_by_two"] = "changed_by_two"
     paths: tuple[str, ...]
@@ -237,28 +211,31 @@ class ChangedByTwo(Contract):
 
 
 class Unformed(Contract):
-    """The answer could not be put into the form that was asked for. `problem` is that of the form's library."""
+    """Report that the answer could not be put into the form that was asked for.
+
+    `problem` is that of the form's library.
+    """
 
     fact: Literal["unformed"] = "unformed"
     problem: str
 
 
 class OwnValues(Contract):
-    """Places of the form (`$.age`) whose values the model put in; the answer does not hold them."""
+    """Name places of the form (`$.age`) whose values the model put in; the answer does not hold them."""
 
     fact: Literal["own_values"] = "own_values"
     places: tuple[str, ...]
 
 
 class NotAgreed(Contract):
-    """The parts of a task that it did without, because no user agreed to them (`skill PATH`, `start COMMAND`)."""
+    """Name the parts of a task that no user agreed to (`skill PATH`, `start COMMAND`)."""
 
     fact: Literal["not_agreed"] = "not_agreed"
     what: tuple[str, ...]
 
 
 class Unheard(Contract):
-    """The messages that the user wrote to the running task and that no model had read when it ended."""
+    """Name the messages that the user wrote to the running task and that no model had read when it ended."""
 
     fact: Literal["unheard"] = "unheard"
     texts: tuple[str, ...]

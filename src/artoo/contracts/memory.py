@@ -142,7 +142,7 @@ class SOPDraft(Contract):
 
 
 class CalibrationEntry(Contract):
-    """One piece of advice for a plan. `rule_id` is set when a C rule gives it, else live evidence does.
+    """Give one piece of advice for a plan. `rule_id` is set when a C rule gives it, else live evidence does.
 
     `enforced`: the plan validator may refuse by it (it names a tool); otherwise it is advice in the prompt.
     """
@@ -162,7 +162,8 @@ class CalibrationEntry(Contract):
 
 
 class RuleContradicted(Contract):
-    """A C rule that fresh evidence overrules for this task (soft overwrite). R2 → R7, which writes the dissonance.
+    """Report that a C rule that fresh evidence overrules for this task (soft overwrite). R2 → R7, which writes the
+    dissonance.
 
     `noted`: an earlier task wrote down this very contradiction; saying it again would make one experience two.
     """
@@ -177,7 +178,8 @@ class RuleContradicted(Contract):
 
 
 class Calibration(Contract):
-    """The advice of memory for one plan: at most ten entries in the three lists together, strongest first in each.
+    """Give the advice of memory for one plan: at most ten entries in the three lists together, strongest first in
+    each.
 
     `known`: where named things were found, to be verified. `hypotheses`: untested guesses of the Dreamer's, each
     with its tool; none of a tool that failed for this kind of request.
@@ -199,7 +201,7 @@ class KnownRequest(Contract):
 
 
 class MemoryRead(Contract):
-    """A look-up of R2 or R7: the pairs asked for, rules returned, and the potentials that were not Ignore.
+    """Report a look-up of R2 or R7: the pairs asked for, rules returned, and the potentials that were not Ignore.
 
     `error`: memory could not be used; the task goes on without it.
     """
@@ -213,7 +215,7 @@ class MemoryRead(Contract):
 
 
 class MemoryWritten(Contract):
-    """A megram was handed to memory's queue (not yet on disk). R7's or the Dreamer's record."""
+    """Report that a megram was handed to memory's queue (not yet on disk). R7's or the Dreamer's record."""
 
     megram_id: str
     level: Level
@@ -240,7 +242,7 @@ class MemoryWritten(Contract):
 
 
 class MemoryChange(Contract):
-    """One thing that a Dreamer pass did to a memory, and why."""
+    """Report one thing that a Dreamer pass did to a memory, and why."""
 
     megram_id: str
     space: str
@@ -249,7 +251,7 @@ class MemoryChange(Contract):
 
 
 class DreamReport(Contract):
-    """One pass of the Dreamer. Counts are complete; the lists hold the first few of each kind.
+    """Report one pass of the Dreamer. Counts are complete; the lists hold the first few of each kind.
 
     `finished` is False when the pass stopped at its bound and goes on next time. `biases` are intents whose loss
     falls again and again although the approach is wrong; `scale`: times the paper's evidence that a rule needs.

@@ -8,7 +8,7 @@ from artoo.contracts.base import Contract
 
 
 class NetworkUsed(Contract):
-    """One connection of a command ended, or was refused at the egress proxy.
+    """Report that one connection of a command ended, or was refused at the egress proxy.
 
     `host` is in its plain form (small letters, no last dot, addresses as their systems write them), and what the
     command asked for when that is no host. `bytes_out` and `bytes_in` count what passed between the proxy and the

@@ -14,7 +14,7 @@ from artoo.contracts.images import AttachedImage
 
 
 class MustNot(Contract):
-    """The tools (identities: `glob`, `shell:find`) and targets (blocked inputs) that a subtask may not use. A
+    """Name the tools (identities: `glob`, `shell:find`) and targets (blocked inputs) that a subtask may not use. A
     target is blocked for the identity that failed on it: each is a pair (identity, target)."""
 
     tools: tuple[str, ...] = ()
@@ -34,14 +34,14 @@ Effort = Literal["quick", "normal", "long"]
 
 
 class FirstCall(Contract):
-    """A read-only call that an executor's tools make before its first turn."""
+    """Describe a read-only call that an executor's tools make before its first turn."""
 
     tool: str
     arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
 
 
 class PlannedSubTask(Contract):
-    """One subtask as the planner writes it; the dispatcher gives it its id.
+    """Describe one subtask as the planner writes it; the dispatcher gives it its id.
 
     Equal `sequence` numbers run in parallel; a higher one starts when all lower ones are done. `request` is the
     user's, whole. `part`: the subtask is not all of it.
@@ -91,7 +91,10 @@ class Plan(Contract):
 
 
 class PlanRefused(Contract):
-    """The planner's draft was refused twice. Counts as D = 1, P = 1 for the round. `label` as in Plan. R2 → R7."""
+    """Report that the planner's draft was refused twice.
+
+    Counts as D = 1, P = 1 for the round. `label` as in Plan. R2 → R7.
+    """
 
     reasons: tuple[str, ...]
     label: str = ""
@@ -145,7 +148,7 @@ class SubTask(Contract):
 
 
 class ManifestEntry(Contract):
-    """One subtask of this round as the fan-in gate needs to know it."""
+    """Describe one subtask of this round as the fan-in gate needs to know it."""
 
     subtask_id: str
     sequence: int
@@ -154,7 +157,8 @@ class ManifestEntry(Contract):
 
 
 class DispatchManifest(Contract):
-    """The subtasks that R4b waits for in this round, and the earlier matched ones that still stand (`carried`).
+    """Name the subtasks that R4b waits for in this round, and the earlier matched ones that still stand
+    (`carried`).
 
     With a `reply` or a `question` there is nothing to wait for. `heads`: what a reply may say of files.
     """
@@ -175,14 +179,14 @@ class DispatchManifest(Contract):
 
 
 class SharedPath(Contract):
-    """A path that several subtasks changed which ran at the same time. `subtasks` are their ids."""
+    """Name a path that several subtasks changed which ran at the same time. `subtasks` are their ids."""
 
     path: str
     subtasks: tuple[str, ...]
 
 
 class Joined(Contract):
-    """The end of all subtasks of one group, matched ones first in this order. dispatcher → R4b.
+    """Report the end of all subtasks of one group, matched ones first in this order. dispatcher → R4b.
 
     `shared`: paths that two of them certainly changed (contracts.shared_paths): a fact, no failure.
     `conflicts` is in logs of earlier versions, whose subtasks worked apart, and means nothing now.

@@ -16,7 +16,7 @@ from artoo.contracts.settling import ApplyMode, ChangeClass
 
 
 class ModelKnown(Contract):
-    """The facts known of a tier's model when the task began (`ports.model.Known`)."""
+    """Record the facts known of a tier's model when the task began (`ports.model.Known`)."""
 
     small: bool = False
     window: int = 32_768
@@ -24,7 +24,7 @@ class ModelKnown(Contract):
 
 
 class AskedBy(Contract):
-    """The program that sent the request: its protocol (`mcp`, `acp`, `a2a`), and what it calls itself.
+    """Record the program that sent the request: its protocol (`mcp`, `acp`, `a2a`), and what it calls itself.
 
     Name and version are its own claims: they are not checked.
     """
@@ -44,7 +44,7 @@ Numbers = dict[str, float | int | str]
 
 
 class TaskOpened(Contract):
-    """The way a task is run: what its roles were built with. The first message of every task; user → no one.
+    """Record the way a task is run: what its roles were built with. The first message of every task; user → no one.
 
     `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` of an
     attempt, `steps` in it: logs of version 0.1. `max_calls`, `max_tokens`, `max_money` and the time budget hold
@@ -111,7 +111,7 @@ class Source(StrEnum):
 
 
 class Observed(Contract):
-    """A role looked at something outside the stream, and this is what it saw. The role's own record.
+    """Report that a role looked at something outside the stream, and this is what it saw. The role's own record.
 
     `question` says what it asked about (a path, a command, an intent), `answer` is what it got, as plain JSON;
     `error` that it got nothing, and why.
@@ -124,7 +124,7 @@ class Observed(Contract):
 
 
 class TaskResumed(Contract):
-    """The task goes on here, in another process. user → no one.
+    """Report that the task goes on here, in another process. user → no one.
 
     `after` is the last message before this one that stands. `dropped` are the messages before it that do not: the
     interruption or failure and what followed from it. `artoo` is the version that goes on, `asked_by` the program

@@ -19,7 +19,7 @@ def _nothing(found: object) -> bool:
 
 
 class Turn(Contract):
-    """One earlier exchange of this conversation. `task_id` tells memory which task "that was wrong" is about;
+    """Carry one earlier exchange of this conversation. `task_id` tells memory which task "that was wrong" is about;
     `project`: where it was, empty in older records.
 
     Of what it changed, when the next request is made: `waits` are the paths that wait for the person's yes,
@@ -35,7 +35,7 @@ class Turn(Contract):
 
 
 class UserRequest(Contract):
-    """The request of a user, word for word, with at most the last five turns.
+    """Carry the request of a user, word for word, with at most the last five turns.
 
     `project` is the directory in which commands run, `workspace` the one for generated output; both absolute.
     `checks` are the person's own criteria: verifiable, never dropped or amended. `returns`: the JSON schema of the
@@ -54,7 +54,7 @@ class UserRequest(Contract):
 
 
 class TaskSpec(Contract):
-    """The request, faithfully restated. R1 adds nothing: no criteria, no tools, no interpretation.
+    """Carry the request, faithfully restated. R1 adds nothing: no criteria, no tools, no interpretation.
 
     `task_id` is a short name in snake case for people and tags (the envelope's task_id is the unique one).
     `language` is the BCP 47 primary tag of the language of artoo's own sentences, chosen by the request's script.
@@ -76,6 +76,6 @@ class TaskSpec(Contract):
 
 
 class Interrupt(Contract):
-    """The person asked to stop (Ctrl-C). user → R7."""
+    """Report that the person asked to stop (Ctrl-C). user → R7."""
 
     reason: str = "interrupted"

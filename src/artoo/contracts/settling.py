@@ -76,8 +76,10 @@ _UNASKED = {
 
 
 class Rewritten(BaseModel):
-    """The loss of a repository, as git says it: how many of its branches and tags are moved back, aside or removed,
-    and how many commits have no name any more (counted up to 1,000). `repository`: its directory, absolute."""
+    """Describe the loss of a repository, as git says it: how many of its branches and tags are moved back, aside or
+    removed, and how many commits have no name any more (counted up to 1,000). `repository`: its directory,
+    absolute.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -88,7 +90,7 @@ class Rewritten(BaseModel):
 
 
 class ClassifiedChange(BaseModel):
-    """One path of a difference. Sizes in bytes (None where there is no file).
+    """Describe one path of a difference. Sizes in bytes (None where there is no file).
 
     `reason` says why it needs consent, in English (`tools.gate_words.why` translates); empty for a silent one.
     `moved_to`: the absolute printable path at which its old content stands now, and which ends the reason. `detail`
@@ -147,7 +149,7 @@ class ClassCount(Contract):
 
 
 class Review(Contract):
-    """A whole difference, shown to a user. Part of a ConfirmationRequest.
+    """Show a whole difference, shown to a user. Part of a ConfirmationRequest.
 
     `counts` and `changes` are in order of danger; `changes` is complete. `conflicts` are paths that the person has
     changed meanwhile: they are not part of what an approval applies. `unfinished`: the task was abandoned, so no
@@ -163,7 +165,7 @@ class Review(Contract):
 
 
 class Ending(Contract):
-    """The task has decided its end; its difference is to be settled. R7 → gate.
+    """Report that the task has decided its end; its difference is to be settled. R7 → gate.
 
     `may_ask` False: no user is asked (an interrupt, or no time is left); what needs consent is kept pending.
     `may_go_on`: an abandoned task may be resumed, and its subtasks go on in the forks that they left.
@@ -181,7 +183,7 @@ SettledState = Literal["none", "applied", "pending", "discarded", "partly"]
 
 
 class Settled(Contract):
-    """The outcome of a task's changes. Gate → R7, and in the FinalResult.
+    """Report the outcome of a task's changes. Gate → R7, and in the FinalResult.
 
     `changes` lists all that needed consent, and of the silent ones the first thousand (`unlisted` counts the rest);
     `counts` counts all. `applied` are the paths that took effect, also in an earlier life of the task (empty means

@@ -58,7 +58,7 @@ class StoppedBy(StrEnum):
 
 
 class OutcomeSummary(Contract):
-    """A round in which everything matched; some criteria may be open. R4b → R7. `shared` as in Joined."""
+    """Report a round in which everything matched; some criteria may be open. R4b → R7. `shared` as in Joined."""
 
     task_id: str
     merged_output: str
@@ -69,9 +69,10 @@ class OutcomeSummary(Contract):
 
 
 class ReplanRequest(Contract):
-    """A round in which something is unmet, with all outcomes and a merge of what matched. R4b → R7. `shared` as in
-    Joined. `not_run` counts the criteria of subtasks that never started: failed in D, absent from P. `unjudged`:
-    the merge holds an answer that no validator had judged when the task was stopped."""
+    """Report a round in which something is unmet, with all outcomes and a merge of what matched. R4b → R7. `shared`
+    as in Joined. `not_run` counts the criteria of subtasks that never started: failed in D, absent from P.
+    `unjudged`: the merge holds an answer that no validator had judged when the task was stopped.
+    """
 
     task_id: str
     outcomes: tuple[SubTaskOutcome, ...] = ()
@@ -101,7 +102,7 @@ class Directive(StrEnum):
 
 
 class Decided(Contract):
-    """One decision of the control law, with everything that it was computed from. R7's record.
+    """Report one decision of the control law, with everything that it was computed from. R7's record.
 
     `grad_l` is the gradient that decided; the other of the two definitions is next to it. `elapsed_ms` is the
     time that counted when it was measured, unrounded: Ω follows from it. `exhausted`: it ended because another
@@ -125,7 +126,7 @@ class Decided(Contract):
 
 
 class PlanDirective(Contract):
-    """The way in which the next round must differ. R7 → R2.
+    """Give the way in which the next round must differ. R7 → R2.
 
     Blocks are those of all rounds so far; `suggested_alternatives` names none of them.
     `unmet` are the task's criteria that failed. `urgency` is the sign of ∇L, steady below ε.
@@ -152,7 +153,7 @@ class PlanDirective(Contract):
 
 
 class UnmetCriterion(Contract):
-    """A criterion that the delivered result does not satisfy, and who answers for it.
+    """Name a criterion that the delivered result does not satisfy, and who answers for it.
 
     `reason` is as it was said: a model's words, or code's in English. `found` is what code found, typed.
     `impossible`: no work on it has failed; it was said that it cannot be done, and that stands.
@@ -167,7 +168,7 @@ class UnmetCriterion(Contract):
 
 
 class Money(Contract):
-    """The cost of priced calls. `unpriced_calls` of a model without a price are not in `amount`.
+    """Count the cost of priced calls. `unpriced_calls` of a model without a price are not in `amount`.
 
     `currency` is the operator's label.
     """
@@ -184,8 +185,9 @@ class Money(Contract):
 
 
 class Cost(Contract):
-    """The use of a task so far. `money` None: no prices are configured. `llm_calls` are requests that a server may
-    have charged for: retries of a lost answer and repairs count, refusals do not."""
+    """Count the use of a task so far. `money` None: no prices are configured. `llm_calls` are requests that a
+    server may have charged for: retries of a lost answer and repairs count, refusals do not.
+    """
 
     llm_calls: int = 0
     prompt_tokens: int = 0
@@ -197,7 +199,7 @@ class Cost(Contract):
 
 
 class FinalResult(Contract):
-    """The end of a task, on every path, from R7 alone.
+    """Report the end of a task, on every path, from R7 alone.
 
     `output` is built from tool output; `summary` is the same with signs for what is missing. artoo's own sentences
     are the surfaces': they make them of these fields, in the person's `language` (a BCP 47 primary tag).
@@ -242,7 +244,7 @@ class Halt(Contract):
 
 
 class RoleFailure(Contract):
-    """A role could not do its part. Any role → R7, which ends the task honestly."""
+    """Report that a role could not do its part. Any role → R7, which ends the task honestly."""
 
     role: Role
     stopped_by: StoppedBy

@@ -13,7 +13,7 @@ from artoo.contracts.solution import Directive, Loss
 
 
 class UserMessage(Contract):
-    """A message of the user to a running task. user → R3, R2, dispatcher, R7.
+    """Carry a message of the user to a running task. user → R3, R2, dispatcher, R7.
 
     It reaches each executor before its next turn, R2 before its next plan, and subtasks that start later in their
     first message. `hold`: interrupt the turn under way and wait for the next message (Ctrl-C once); its text is
@@ -26,7 +26,7 @@ class UserMessage(Contract):
 
 
 class QuestionAsked(Contract):
-    """An executor asks the user something that only they can tell (`ask_person`). R3 → user, R7.
+    """Ask an executor asks the user something that only they can tell (`ask_person`). R3 → user, R7.
 
     R7's clock stands still until the answer.
     """
@@ -36,20 +36,23 @@ class QuestionAsked(Contract):
 
 
 class QuestionAnswered(Contract):
-    """The user's answer. user → R3, R7. Empty: no user answered in time."""
+    """Carry the user's answer. user → R3, R7. Empty: no user answered in time."""
 
     subtask_id: str
     answer: str
 
 
 class PlanProposed(Contract):
-    """A plan that waits for approval (`--plan`). R2 → user, R7. R7's clock stands still until the answer."""
+    """Propose a plan that waits for approval (`--plan`).
+
+    R2 → user, R7. R7's clock stands still until the answer.
+    """
 
     plan: Plan
 
 
 class PlanAnswered(Contract):
-    """The user's answer to a proposed plan. user → R2, R7.
+    """Carry the user's answer to a proposed plan. user → R2, R7.
 
     `change`: `remarks` say what must be different, and R2 plans once more. `reject` ends the task.
     """
@@ -59,7 +62,7 @@ class PlanAnswered(Contract):
 
 
 class SampleDue(Contract):
-    """A long attempt has come to a sampling point: every 8 turns or 120 s. R3 → R4a.
+    """Report that a long attempt has come to a sampling point: every 8 turns or 120 s. R3 → R4a.
 
     `turn` counts the turns of the attempt. `calls` are those since the last sample.
     """
@@ -71,7 +74,7 @@ class SampleDue(Contract):
 
 
 class Sampled(Contract):
-    """The criteria that code can check, checked in a throw-away layer while the attempt goes on. R4a → R7.
+    """Report the criteria that code can check, checked in a throw-away layer while the attempt goes on. R4a → R7.
 
     `logical` and `environmental` count the failure classes of the calls since the last sample.
     """
@@ -85,7 +88,7 @@ class Sampled(Contract):
 
 
 class SampleMeasured(Contract):
-    """The loss at one sample, and what R7 does about it. R7's record.
+    """Report the loss at one sample, and what R7 does about it. R7's record.
 
     `directive` None: the attempt goes on undisturbed. `elapsed_ms` is what R7's stopwatch showed.
     """
@@ -101,7 +104,7 @@ class SampleMeasured(Contract):
 
 
 class CourseDirective(Contract):
-    """A directive of R7 to an executor in the middle of its attempt. R7 → R3.
+    """Carry a directive of R7 to an executor in the middle of its attempt. R7 → R3.
 
     `text` is what the model reads. `ends_attempt`: two worsening samples after a directive (Law 2): the executor
     stops and hands over what it has.
@@ -115,7 +118,8 @@ class CourseDirective(Contract):
 
 
 class Heard(Contract):
-    """A message that reached an executor between two of its turns. Part of its Observed (source `messages`).
+    """Report that a message that reached an executor between two of its turns. Part of its Observed (source
+    `messages`).
 
     `message`: the text of a UserMessage, whose envelope is `id`. `directive`: the text of a CourseDirective; `end`:
     one that ends the attempt. `sample`: a sample of the criteria is due.
@@ -127,7 +131,7 @@ class Heard(Contract):
 
 
 class EffortChosen(Contract):
-    """The budgets in force from now on, by the plan's effort or the user's word. R7's record."""
+    """Report the budgets in force from now on, by the plan's effort or the user's word. R7's record."""
 
     effort: Literal["quick", "normal", "long"]
     seconds: float
