@@ -97,6 +97,7 @@ async def test_a_json_schema_is_obeyed(transport: EmbeddedTransport) -> None:
     assert text_of(await transport.post(asked, timeout=120)) == '{"age": 42}'
 
 
+@pytest.mark.torture
 async def test_three_roles_that_take_turns_keep_their_prefixes(transport: EmbeddedTransport) -> None:
     """More prompts than slots: in the second turn each finds nearly all of its prefix computed."""
     roles = [f"Role {n}. " + f"Rule of role {n}: be brief. " * 6 for n in range(3)]
@@ -123,6 +124,7 @@ async def test_the_model_answers_again_after_a_cancelled_call(transport: Embedde
     assert text_of(await transport.post(ask("Say yes.", max_tokens=2), timeout=120))
 
 
+@pytest.mark.torture
 async def test_an_interrupted_process_ends_quietly() -> None:
     """Ctrl-C in the middle of a generation, then a close: the process ends by itself and llama.cpp is silent."""
     program = textwrap.dedent(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hosting import EDIT, Place
 from mcp import Client
-from test_mcp_client import ERAS, Person, called, connected
+from test_mcp_client import NEWEST, Person, called, connected
 
 SECRET = "ghp_" + "Ab3dEf6h" * 4 + "Ij5k"
 
@@ -19,7 +19,7 @@ async def _error(client: Client, tool: str, **arguments: object) -> str:
     return str(result.content)
 
 
-@ERAS
+@NEWEST
 async def test_nothing_that_leaves_has_a_secret(place: Place, era: str) -> None:
     """Neither progress and the result nor what waits, what is listed, what is asked and an error holds it."""
     person = Person("keep")
@@ -69,7 +69,7 @@ async def test_the_audit_knows_a_task_as_soon_as_it_has_ended(place: Place) -> N
             assert (await called(client, "audit"))["tasks"] == tasks
 
 
-@ERAS
+@NEWEST
 async def test_a_question_that_is_too_long(place: Place, era: str) -> None:
     """It is not asked: the difference waits, and can be applied some paths at a time."""
     many = place.project / "many"
