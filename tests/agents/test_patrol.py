@@ -143,20 +143,21 @@ def test_the_example_of_the_documentation_can_be_used() -> None:
     page = (Path(__file__).parents[2] / "docs" / "heartbeat.md").read_text()
     read = parse_patrol(page.partition("```markdown\n")[2].partition("```")[0])
     assert not read.problems
-    assert [(item.every is not None, item.when is not None) for item in read.items] == [
-        (True, False),
-        (False, True),
-        (True, True),
+    assert [tuple(map(bool, (item.every, item.at, item.when))) for item in read.items] == [
+        (True, False, False),
+        (False, True, False),
+        (False, False, True),
+        (True, False, True),
     ]
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.text(alphabet="- *[]x()every:when mail1dm\n`#>\t", max_size=200))
+@given(st.text(alphabet="- *[]x()every:at:when mail1dm0\n`#>\t", max_size=200))
 def test_no_text_breaks_the_reader(text: str) -> None:
     """Whatever stands in the file, it is read, and each item has a condition and a request."""
     for item in parse_patrol(text).items:
         assert item.request
-        assert item.every or item.when
+        assert item.every or item.at or item.when
 
 
 @dataclass
