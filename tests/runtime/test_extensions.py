@@ -19,7 +19,7 @@ from artoo.cli.commands.trust_command import trust
 from artoo.cli.main import main
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.errors import SandboxError
-from artoo.testing import Asked, ScriptedServer, with_body
+from artoo.testing import Asked, ScriptedServer, native_call, with_body
 from artoo.testing.replies import Scripted
 
 WRITE = with_body({"tool": "shell", "is_final": False}, "sed -i s/old/new/ a.txt")
@@ -222,3 +222,31 @@ async def test_middleware_is_around_every_call(place: Path) -> None:
 
     await play(place, config(place), middleware=[middleware])
     assert seen == [("shell", "ok")] and (place / "a.txt").read_text() == "other\n"
+
+
+async def test_an_image_of_an_mcp_tool_is_a_file_for_commands(place: Path) -> None:
+    """The result names a file in the task's /tmp, and a command of the task reads it."""
+    program = Path(__file__).parents[1] / "tools" / "mcp_server.py"
+    entry = {"command": sys.executable, "args": [str(program)], "trustReadOnly": True}
+    said: list[str] = []
+
+    async def watch(use: ToolUse, run: Callable[[ToolUse], Awaitable[Outcome]]) -> Outcome:
+        outcome = await run(use)
+        said.append(outcome.output)
+        return outcome
+
+    class Draws(Script):
+        def __call__(self, asked: Asked) -> Scripted:
+            first = super().__call__(asked)
+            if first is WRITE:
+                return native_call({}, "notes_picture")
+            if first is SAY and len(said) == 1:
+                return with_body({"tool": "shell", "is_final": False}, "cat /tmp/mcp-*.png")
+            return first
+
+    async with ScriptedServer(Draws()) as server:
+        environ = {"OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "scripted"}
+        settings = config(place, mcp_servers={"notes": entry})
+        async with Artoo(settings, environ=environ, middleware=[watch]) as artoo:
+            await artoo.run("Change a.txt.", options=RunOptions(project=place))
+    assert "[the image is /tmp/mcp-" in said[0] and "PNG fake" in said[1]

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Image, MCPServer
 from mcp_types import ToolAnnotations
 
 server = MCPServer("stand-in")
@@ -63,6 +63,30 @@ def long() -> str:
 def secrets() -> str:
     """What keys the server was given."""
     return ",".join(sorted(name for name in os.environ if "KEY" in name))
+
+
+@server.tool(annotations=READS)
+def picture() -> Image:
+    """A small image."""
+    return Image(data=b"\x89PNG fake", format="png")
+
+
+@server.tool(annotations=READS)
+def weather(place: str) -> dict[str, int]:
+    """The weather of a place, as numbers."""
+    return {"degrees": len(place)}
+
+
+@server.resource("notes://today")
+def today() -> str:
+    """What was noted today."""
+    return "buy milk"
+
+
+@server.prompt()
+def sum_up(topic: str) -> str:
+    """Asks for a summary."""
+    return f"Sum up what is known of {topic}."
 
 
 def many(number: int) -> None:

@@ -11,11 +11,12 @@ import socket
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from logging.handlers import BufferingHandler
 from pathlib import Path
 
 import pytest
-from aiohttp import web
+from aiohttp import ClientSession, web
 from gate_world import Person
 from tool_doubles import StillClock
 
@@ -27,9 +28,10 @@ from artoo.testing.asking import AskPerson
 from artoo.tools.approval.gate import Gate
 from artoo.tools.core.registry import Registry, SubTaskToolbox
 from artoo.tools.mcp.bounded import LARGEST_ANSWER
-from artoo.tools.mcp.connection import McpConnection
+from artoo.tools.mcp.connection import McpConnection, ask_once
+from artoo.tools.mcp.oauth import logging_in, token_file
 from artoo.tools.mcp.pipes import read_message
-from artoo.tools.mcp.servers import McpServer, read_servers, servers_of
+from artoo.tools.mcp.servers import McpServer, Shelter, read_servers, servers_of
 from artoo.tools.mcp.tool import McpPool
 
 PROGRAM = Path(__file__).with_name("mcp_server.py")
@@ -295,3 +297,168 @@ def test_mistakes_are_named(data: object) -> None:
     """Whatever is not understood is refused, with where it stands."""
     with pytest.raises(ConfigurationError, match="FILE"):
         servers_of(data, "FILE")
+
+
+async def test_tools_of_a_server_can_be_chosen() -> None:
+    """`tools` and `excludeTools` are patterns of names."""
+    (chosen,) = servers_of(
+        {
+            "notes": {
+                "command": sys.executable,
+                "args": [str(PROGRAM)],
+                "tools": ["to*", "long"],
+                "excludeTools": ["long"],
+            }
+        },
+        "here",
+    )
+    async with toolbox(Person([]), chosen) as box:
+        assert [spec.name for spec in box.specs if spec.name != "read_resource"] == ["notes_total"]
+
+
+async def test_many_tools_are_found_and_called_by_two(tmp_path: Path) -> None:
+    """Above the bound a prompt has two tools; a call has the identity, and the questions, of the tool behind it."""
+    person = Person([Consent.ONCE])
+    gate = Gate(AskPerson(person))
+    async with asyncio.TaskGroup() as group:
+        pool = McpPool(group)
+        registry = Registry((), StillClock(), gate.origins.observe, gate)
+        registry.add(await pool.tools((server("many", "100", notes=tmp_path / "n"),), gate, (), most_tokens=500))
+        box = registry.toolbox("s", MustNot())
+        try:
+            assert [spec.name for spec in box.specs] == ["find_tools", "call_tool", "read_resource"]
+            assert "110" in box.specs[0].description or "further tools" in box.specs[0].description
+            found = await box.call("find_tools", {"query": "add two numbers"})
+            assert found.output.startswith("notes_total: Adds two numbers.") and '"a"' in found.output
+            call = await box.call("call_tool", {"tool": "notes_total", "arguments": {"a": 2, "b": 3}})
+            assert (call.output, call.identity) == ("5", ("mcp:notes:total",)) and not person.asked
+            kept = await box.call("call_tool", {"tool": "notes_note", "arguments": {"text": "hi"}})
+            assert kept.output == "kept" and len(person.asked) == 1
+            wrong = await box.call("call_tool", {"tool": "notes_total", "arguments": {"a": "x", "b": 3}})
+            assert wrong.status is CallStatus.ERROR and "it takes" in (wrong.reason or "")
+            none = await box.call("call_tool", {"tool": "notes_nothing"})
+            assert "look for it with find_tools" in (none.reason or "")
+        finally:
+            await pool.close()
+
+
+async def test_resources_are_listed_and_read() -> None:
+    """An address that a server named itself is asked about, as every one that came from data."""
+    async with toolbox(Person([Consent.ONCE]), server()) as box:
+        listed = await box.call("read_resource", {"server": "notes"})
+        assert "notes://today" in listed.output
+        read = await box.call("read_resource", {"server": "notes", "uri": "notes://today"})
+        assert (read.output, read.identity) == ("buy milk", ("mcp:notes:resources",))
+
+
+async def test_prompts_are_listed_and_filled_in() -> None:
+    (found,) = await ask_once(server(), lambda connection: connection.prompts())
+    assert found == ("sum_up", "Asks for a summary.")
+    text = await ask_once(server(), lambda connection: connection.prompt("sum_up", {"topic": "bees"}))
+    assert text == "Sum up what is known of bees."
+
+
+async def test_structured_content_is_shown_once_and_images_are_handed_on() -> None:
+    async with connected(server()) as connection:
+        weather = await connection.call("weather", {"place": "Rome"})
+        assert json.loads(weather.text) == {"degrees": 4}
+        picture = await connection.call("picture", {})
+        assert picture.images == (("image/png", b"\x89PNG fake"),)
+
+
+class Guarded:
+    """A server that speaks MCP to whoever has its token, and an authorization server that gives one."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.registered = 0
+
+    async def serve(self, runner: web.AppRunner) -> None:
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+
+    def application(self) -> web.Application:
+        made = web.Application()
+        made.router.add_post("/mcp", self.speak)
+        made.router.add_get("/.well-known/oauth-protected-resource{tail:.*}", self.resource)
+        made.router.add_get("/.well-known/oauth-authorization-server", self.issuer)
+        made.router.add_post("/register", self.register)
+        made.router.add_get("/authorize", self.authorize)
+        made.router.add_post("/token", self.token)
+        return made
+
+    async def resource(self, _: web.Request) -> web.Response:
+        return web.json_response({"resource": f"{self.url}/mcp", "authorization_servers": [self.url]})
+
+    async def issuer(self, _: web.Request) -> web.Response:
+        known = {name: f"{self.url}/{name.partition('_')[0]}" for name in ("token_endpoint",)}
+        known["authorization_endpoint"] = f"{self.url}/authorize"
+        known["registration_endpoint"] = f"{self.url}/register"
+        more = {
+            "issuer": self.url,
+            "response_types_supported": ["code"],
+            "code_challenge_methods_supported": ["S256"],
+        }
+        return web.json_response({**known, **more})
+
+    async def register(self, request: web.Request) -> web.Response:
+        self.registered += 1
+        return web.json_response({**await request.json(), "client_id": "artoo-1"}, status=201)
+
+    async def authorize(self, request: web.Request) -> web.Response:
+        back = f"{request.query['redirect_uri']}?code=good&state={request.query['state']}"
+        raise web.HTTPFound(back)
+
+    async def token(self, request: web.Request) -> web.Response:
+        form = await request.post()
+        assert form["code"] == "good" and form["code_verifier"]
+        return web.json_response({"access_token": "sesame", "token_type": "Bearer", "expires_in": 3600})
+
+    async def speak(self, request: web.Request) -> web.Response:
+        if request.headers.get("authorization") != "Bearer sesame":
+            where = f'Bearer resource_metadata="{self.url}/.well-known/oauth-protected-resource/mcp"'
+            return web.Response(status=401, headers={"WWW-Authenticate": where})
+        asked, result = await request.json(), dict[str, object]()
+        match asked.get("method"):
+            case "initialize":
+                version = asked["params"]["protocolVersion"]
+                info = {"name": "guarded", "version": "1"}
+                result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+            case "tools/list":
+                result = {"tools": [{"name": "open", "inputSchema": {"type": "object", "properties": {}}}]}
+            case "notifications/initialized":
+                return web.Response(status=202)
+            case _:
+                problem = {"code": -32601, "message": "no such method"}
+                return web.json_response({"jsonrpc": "2.0", "id": asked.get("id"), "error": problem})
+        return web.json_response({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+
+
+async def test_a_login_by_oauth_is_kept_and_used(tmp_path: Path) -> None:
+    """Without it the error says what to type; after it, tokens are in a file of the owner's, and are sent."""
+    guarded = Guarded()
+    runner = web.AppRunner(guarded.application())
+    await guarded.serve(runner)
+    made = McpServer("vault", url=f"{guarded.url}/mcp", shelter=Shelter(tmp_path / "mcp"))
+
+    async def browser(address: str) -> None:
+        async with ClientSession() as session, session.get(address) as response:
+            assert "Done" in await response.text()
+
+    async def names(connection: McpConnection) -> list[str]:
+        return [tool.name for tool in await connection.tools()]
+
+    try:
+        with pytest.raises(ToolError, match="artoo mcp login"):
+            await ask_once(made, names)
+        async with logging_in(made, browser) as auth:
+            assert await ask_once(made, names, auth=auth) == ["open"]
+        path = token_file(made)
+        assert path is not None and path.stat().st_mode & 0o077 == 0 and "sesame" in path.read_text()
+        assert await ask_once(made, names) == ["open"] and guarded.registered == 1
+        moved = replace(made, url=f"{guarded.url.replace('127.0.0.1', 'localhost')}/mcp")
+        with pytest.raises(ToolError):
+            await ask_once(moved, names)
+    finally:
+        await runner.cleanup()

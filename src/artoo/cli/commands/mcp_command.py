@@ -81,8 +81,16 @@ def list_() -> None:
 @click.argument("command", nargs=-1)
 @click.option("--url", help="A server that is reached by streamable HTTP.")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable of its environment.")
+@click.option("--tool", multiple=True, metavar="PATTERN", help="Offer only its tools with such a name.")
 @click.option("--trust-read-only", is_flag=True, help="Believe it when it says of a tool that it only reads.")
-def add(name: str, command: tuple[str, ...], url: str | None, env: tuple[str, ...], trust_read_only: bool) -> None:
+def add(
+    name: str,
+    command: tuple[str, ...],
+    url: str | None,
+    env: tuple[str, ...],
+    tool: tuple[str, ...],
+    trust_read_only: bool,
+) -> None:
     """Add a server: artoo mcp add NAME -- COMMAND ARGUMENTS…, or artoo mcp add NAME --url URL."""
     from artoo.tools.mcp.servers import servers_of
 
@@ -91,6 +99,8 @@ def add(name: str, command: tuple[str, ...], url: str | None, env: tuple[str, ..
     entry: Table = {"url": url} if url else {"command": command[0], "args": list(command[1:])}
     if env:
         entry["env"] = dict(_pair(each) for each in env)
+    if tool:
+        entry["tools"] = list(tool)
     if trust_read_only:
         entry["trustReadOnly"] = True
     servers_of({name: entry}, "artoo mcp add")
@@ -113,6 +123,62 @@ def remove(name: str) -> None:
 
 
 @mcp.command(context_settings=HELP)
+@click.argument("name")
+def login(name: str) -> None:
+    """Log in at a server that wants OAuth: opens the browser, and keeps the tokens in artoo's home."""
+    server = _the_server(name)
+    if server.url is None:
+        raise ConfigurationError(f"{name} is a program and needs no login")
+    asyncio.run(_log_in(server))
+    show(f"logged in at {name}; artoo mcp logout {name} forgets it")
+
+
+@mcp.command(context_settings=HELP)
+@click.argument("name")
+def logout(name: str) -> None:
+    """Forget the tokens of a server."""
+    from artoo.tools.mcp.oauth import token_file
+
+    path = token_file(_the_server(name))
+    if path is None or not path.exists():
+        raise ConfigurationError(f"there is no login at {name}")
+    path.unlink()
+    show(f"the login at {name} is forgotten")
+
+
+@mcp.command(context_settings=HELP)
+@click.argument("name")
+def prompts(name: str) -> None:
+    """Show the prompts of a server. `artoo "/NAME:PROMPT key=value"` uses one as a request."""
+    from artoo.tools.mcp.connection import ask_once
+
+    found = asyncio.run(ask_once(_the_server(name), lambda connection: connection.prompts()))
+    lines = [one_line(f"/{name}:{prompt} {said}".rstrip()) for prompt, said in found]
+    show("\n".join(lines) or f"{name} has no prompts")
+
+
+def _the_server(name: str) -> McpServer:
+    found = next((server for server in _servers() if server.name == name), None)
+    if found is None:
+        raise ConfigurationError(f"there is no server {name!r}; artoo mcp list shows which there are")
+    return found
+
+
+async def _log_in(server: McpServer) -> None:
+    import webbrowser
+
+    from artoo.tools.mcp.connection import ask_once
+    from artoo.tools.mcp.oauth import LOGIN_SECONDS, logging_in
+
+    async def shown(address: str) -> None:
+        show(f"Log in with your browser at:\n  {address}")
+        await asyncio.to_thread(webbrowser.open, address)
+
+    async with logging_in(server, shown) as auth:
+        await ask_once(server, lambda connection: connection.tools(), seconds=LOGIN_SECONDS, auth=auth)
+
+
+@mcp.command(context_settings=HELP)
 @click.argument("name", required=False)
 @click.pass_context
 def test(context: click.Context, name: str | None) -> None:
@@ -132,7 +198,7 @@ async def _try(servers: list[McpServer]) -> bool:
             connection = McpConnection(server)
             running = group.create_task(connection.run())
             try:
-                names = [tool.name for tool in await connection.tools()]
+                names = [tool.name for tool in await connection.tools() if server.offers(tool.name)]
                 of = f" of {connection.tools_there}" if connection.tools_there > len(names) else ""
                 show(f"{server.name}: {len(names)}{of} tools: {one_line(', '.join(names))}")
             except ToolError as error:

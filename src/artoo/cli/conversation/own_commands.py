@@ -29,12 +29,39 @@ async def as_request(text: str, home: Path, project: Path | None = None) -> str:
     named = command_in(text)
     if named is None:
         return text
+    server, colon, prompt = named[0].partition(":")
+    if colon and server and prompt:
+        return await _prompt_of_server(server, prompt, named[1])
     found = prompt_files(home, project or Path.cwd()).get(named[0])
     if found is None:
         return text
     if found.of_project:
         await _require_approval(found, home)
     return found.request(named[1])
+
+
+async def _prompt_of_server(name: str, prompt: str, given: str) -> str:
+    """Return the text of a prompt of one of the user's MCP servers; arguments are KEY=VALUE.
+
+    Raises ConfigurationError for a server that there is not, and for arguments of another form.
+    """
+    import shlex
+
+    from artoo.runtime.app.mcp import own_servers
+    from artoo.runtime.config.loader import load_config
+    from artoo.tools.mcp.connection import ask_once
+
+    found = next((one for one in own_servers(load_config()) if one.name == name), None)
+    if found is None:
+        raise ConfigurationError(f"there is no MCP server {name!r}; artoo mcp list shows which there are")
+    try:
+        pairs = [word.partition("=") for word in shlex.split(given)]
+    except ValueError as error:
+        raise ConfigurationError(f"the arguments cannot be read: {error}") from error
+    if wrong := [key for key, equals, _ in pairs if not equals]:
+        raise ConfigurationError(f"{wrong[0]!r} is not of the form KEY=VALUE (artoo mcp prompts {name})")
+    known = {key: value for key, _, value in pairs}
+    return await ask_once(found, lambda connection: connection.prompt(prompt, known))
 
 
 async def _require_approval(found: PromptFile, home: Path) -> None:

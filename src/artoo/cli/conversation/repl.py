@@ -100,8 +100,8 @@ class Conversation:
             words = line.split()
             if not words:
                 continue
-            own = words[0][1:] in known_commands(self._home) and words[0][1:] not in SLASH_COMMANDS
-            if words[0].startswith("/") and own:
+            own = ":" in words[0] or words[0][1:] in known_commands(self._home)
+            if words[0].startswith("/") and own and words[0][1:] not in SLASH_COMMANDS:
                 await self._own_command(line.strip())
             elif not _is_slash(words[0]):
                 await self._request(line.strip())

@@ -17,7 +17,7 @@ from artoo.tools.core.to_thread import in_thread
 from artoo.tools.mcp.servers import McpServer, Shelter, read_servers
 
 if TYPE_CHECKING:
-    from artoo.tools.mcp.tool import McpPool
+    from artoo.tools.mcp.tool import KeepImage, McpPool
 
 logger = logging.getLogger(__name__)
 PROJECT_FILE = ".mcp.json"
@@ -63,15 +63,25 @@ def _in_project(server: McpServer, project: Path) -> McpServer:
 
 
 def preparation(
-    project: Path, own: tuple[McpServer, ...], gate: Gate, pool: McpPool, registry: Registry
+    project: Path,
+    own: tuple[McpServer, ...],
+    gate: Gate,
+    pool: McpPool,
+    registry: Registry,
+    most_tokens: int | None = None,
+    keep_image: KeepImage | None = None,
 ) -> Callable[[], Awaitable[None]] | None:
-    """What a task does before it begins, None when there is nothing to do."""
+    """Return what a task does before it begins, None when there is nothing to do.
+
+    `most_tokens`: what descriptions of MCP tools may take; `keep_image` puts images where commands can read them.
+    """
     if not own and not (project / PROJECT_FILE).is_file():
         return None
 
     async def prepare() -> None:
         servers = await agreed_servers(project, own, gate)
-        registry.add(await pool.tools(servers, gate, tuple(spec.name for spec in registry.specs)))
+        taken = tuple(spec.name for spec in registry.specs)
+        registry.add(await pool.tools(servers, gate, taken, most_tokens=most_tokens, keep_image=keep_image))
 
     return prepare
 

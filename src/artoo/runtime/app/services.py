@@ -53,6 +53,10 @@ if TYPE_CHECKING:
     from artoo.tools.resume.earlier_runs import Past
 
 
+MCP_SHARE = 10
+"""The part of a model's window that descriptions of MCP tools may take: beyond a tenth they are found by search."""
+
+
 @dataclass(slots=True)
 class Workshop:
     """Opened parts are kept for the next task; `resources` closes them. `busy` says whether a task runs.
@@ -187,6 +191,7 @@ class Workshop:
             permitted=replace(permitted, listed=()) if mode is ApplyMode.ASK else permitted,
             middleware=self.middleware,
             hooks=hooks,
+            mcp_tokens=known.window // MCP_SHARE,
         )
         return open_hands(outfit, port)
 

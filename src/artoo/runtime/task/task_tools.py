@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from artoo.contracts.errors import SandboxError
 from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.settling import Ending, Settled
@@ -112,6 +114,17 @@ class Outfit:
     permitted: Policies = field(default_factory=Policies)
     middleware: tuple[Middleware, ...] = ()
     hooks: TaskHooks | None = None
+    mcp_tokens: int | None = None
+
+
+async def _kept_image(workspace: Workspace, kind: str, image: bytes) -> str:
+    """Put an image of an MCP tool into the task's /tmp, and return a line that names it; empty if it cannot be."""
+    name = f"mcp-{hashlib.sha256(image).hexdigest()[:12]}.{kind.rpartition('/')[2].partition('+')[0] or 'bin'}"
+    try:
+        await workspace.write(Path("/tmp") / name, image)
+    except SandboxError as error:
+        return f"[the image could not be put into /tmp: {error}]"
+    return f"[the image is /tmp/{name}]"
 
 
 def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
@@ -147,7 +160,8 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
     if hooks is not None and hooks.around_tools:
         registry.middleware = (*outfit.middleware, hooks.around)
     project, pool = workspace.roots.project, outfit.pool
-    servers = None if pool is None else preparation(project, outfit.servers, gate, pool, registry)
+    given = (outfit.mcp_tokens, partial(_kept_image, workspace))
+    servers = None if pool is None else preparation(project, outfit.servers, gate, pool, registry, *given)
     return Hands(
         tools=registry,
         whole=sights.whole(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import httpx2
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable
 
 LARGEST_ANSWER = 32 << 20
 """Bytes of one answer, or of one stream of events; a longer stream is opened anew by the SDK."""
@@ -39,10 +39,25 @@ async def _bound(response: httpx2.Response) -> None:
     response.stream = _Bounded(response.stream, LARGEST_ANSWER)
 
 
-def bounded_client(headers: Iterable[tuple[str, str]]) -> httpx2.AsyncClient:
-    """A client as the SDK makes it, of which no answer is larger than `LARGEST_ANSWER`."""
+def bounded_client(
+    headers: Iterable[tuple[str, str]],
+    auth: httpx2.Auth | None = None,
+    note: Callable[[int], None] | None = None,
+) -> httpx2.AsyncClient:
+    """A client as the SDK makes it, of which no answer is larger than `LARGEST_ANSWER`.
+
+    `auth` authenticates requests; `note` is given the status of each answer.
+    """
     from mcp.shared._httpx_utils import create_mcp_http_client
 
     client = create_mcp_http_client({**dict(headers), "accept-encoding": "identity"})
-    client.event_hooks = {"request": [], "response": [_bound]}
+    if auth is not None:
+        client.auth = auth
+
+    async def noted(response: httpx2.Response) -> None:
+        if note is not None:
+            note(response.status_code)
+        await _bound(response)
+
+    client.event_hooks = {"request": [], "response": [noted]}
     return client

@@ -7,13 +7,14 @@ call ──► ready? ──► client.call_tool, bounded in time
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from artoo.contracts.errors import ToolError
 from artoo.tools.mcp.pipes import piped
@@ -21,8 +22,11 @@ from artoo.tools.mcp.servers import McpServer
 from artoo.tools.mcp.tolerance import tolerant
 
 if TYPE_CHECKING:
+    from httpx2 import Auth
     from mcp import Client
     from mcp_types import CallToolResult, ContentBlock, Tool
+
+T = TypeVar("T")
 
 CONNECT_SECONDS = 20.0
 CALL_SECONDS = 60.0
@@ -33,6 +37,7 @@ MOST_COUNTED = 1_000
 """Of one server that are asked for, so that it can be said how many are not offered."""
 KEPT_OUTPUT = 256 * 1024
 """Characters of one answer that are handed on."""
+_UNAUTHORIZED = 401
 _LIBRARY = ("mcp.client", "mcp.shared", "client")
 """Loggers of the SDK's client."""
 
@@ -46,15 +51,23 @@ class McpAnswer:
     text: str
     total_characters: int
     is_error: bool = False
+    images: tuple[tuple[str, bytes], ...] = ()
+    """Media type and content of each image."""
 
 
 class McpConnection:
     """Keeps one server while `run` runs. Its first call starts it."""
 
     def __init__(
-        self, server: McpServer, *, connect_seconds: float = CONNECT_SECONDS, call_seconds: float = CALL_SECONDS
+        self,
+        server: McpServer,
+        *,
+        connect_seconds: float = CONNECT_SECONDS,
+        call_seconds: float = CALL_SECONDS,
+        auth: Auth | None = None,
     ) -> None:
         self.server = server
+        self._auth = auth
         self.call_seconds = call_seconds
         self._connect_seconds = connect_seconds
         self._wanted = asyncio.Event()
@@ -64,6 +77,8 @@ class McpConnection:
         self._tools: tuple[Tool, ...] = ()
         self.tools_there = 0
         """How many the server says that it has, at most `MOST_COUNTED`."""
+        self.has_resources = False
+        self._status = 0
         self._starts = 0
         self._problem = "it was not started"
 
@@ -76,17 +91,55 @@ class McpConnection:
             self._down.clear()
             await self._life()
 
-    async def tools(self) -> tuple[Tool, ...]:
-        """What the server offers. Raises ToolError when it is not there."""
+    async def tools(self, most: int | None = MOST_TOOLS) -> tuple[Tool, ...]:
+        """What the server offers, at most so many (None: all). Raises ToolError when it is not there."""
         await self._ready()
-        return self._tools
+        if most is not None and len(self._tools) > most:
+            more = " or more" * (self.tools_there == MOST_COUNTED)
+            said = "the MCP server %s has %d%s tools; the first %d are offered"
+            logger.warning(said, self.server.name, self.tools_there, more, most)
+        return self._tools[:most]
+
+    async def list_resources(self) -> McpAnswer:
+        """List what the server offers to be read, a line each. Raises ToolError as `call`."""
+        listed = await self._bounded(lambda client: client.list_resources())
+        templates = await self._bounded(lambda client: client.list_resource_templates())
+        lines = [f"{one.uri}: {one.description or one.name}" for one in listed.resources]
+        lines += [f"{one.uri_template}: {one.description or one.name}" for one in templates.resource_templates]
+        return _bounded_text("\n".join(lines) or "(no resources)")
+
+    async def read_resource(self, uri: str) -> McpAnswer:
+        """Read a resource; binary parts are named. Raises ToolError as `call`."""
+        from mcp_types import TextResourceContents
+
+        read = await self._bounded(lambda client: client.read_resource(uri))
+        parts = [
+            one.text if isinstance(one, TextResourceContents) else f"[{one.uri}: binary, {one.mime_type}]"
+            for one in read.contents
+        ]
+        return _bounded_text("\n".join(parts))
+
+    async def prompts(self) -> tuple[tuple[str, str], ...]:
+        """Return name and description of the server's prompts. Raises ToolError as `call`."""
+        await self._ready()
+        found = await self._bounded(lambda client: client.list_prompts())
+        return tuple((one.name, one.description or "") for one in found.prompts)
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        """Return the text of a prompt with these arguments. Raises ToolError as `call`."""
+        found = await self._bounded(lambda client: client.get_prompt(name, dict(arguments)))
+        return "\n\n".join(_shown(message.content) for message in found.messages)
 
     async def call(self, name: str, arguments: Mapping[str, object]) -> McpAnswer:
         """One call. Raises ToolError when the server dies, hangs or breaks the protocol; it is ended then."""
+        return _answer(await self._bounded(lambda client: client.call_tool(name, dict(arguments))))
+
+    async def _bounded(self, ask: Callable[[Client], Awaitable[T]]) -> T:
+        """Ask the server something within `call_seconds`. Raises ToolError as `call`."""
         client = await self._ready()
         try:
             async with asyncio.timeout(self.call_seconds):
-                return _answer(await client.call_tool(name, dict(arguments)))
+                return await ask(client)
         except TimeoutError as error:
             self._lose(f"it did not answer within {self.call_seconds:g} s")
             raise self._failed(self._problem) from error
@@ -114,16 +167,8 @@ class McpConnection:
         try:
             async with asyncio.timeout(self._connect_seconds) as limit, self._connected() as client:
                 there = await _listed(client)
-                self._tools, self.tools_there = there[:MOST_TOOLS], len(there)
-                if len(there) > MOST_TOOLS:
-                    name, more = self.server.name, " or more" * (len(there) == MOST_COUNTED)
-                    logger.warning(
-                        "the MCP server %s has %d%s tools; the first %d are offered",
-                        name,
-                        len(there),
-                        more,
-                        MOST_TOOLS,
-                    )
+                self._tools, self.tools_there = there, len(there)
+                self.has_resources = client.server_capabilities.resources is not None
                 limit.reschedule(None)
                 self._client = client
                 self._settled.set()
@@ -133,6 +178,8 @@ class McpConnection:
         except Exception as error:  # noqa: BLE001  # a foreign program behind a foreign library: any failure is its end
             if not self._down.is_set():
                 self._problem = _first(error)
+            if self._status == _UNAUTHORIZED:
+                self._problem = f"it wants a login: artoo mcp login {self.server.name} (or a header with a token)"
         finally:
             self._client = None
             if not self._wanted.is_set():
@@ -160,12 +207,38 @@ class McpConnection:
         from mcp.client.streamable_http import streamable_http_client
 
         from artoo.tools.mcp.bounded import bounded_client
+        from artoo.tools.mcp.oauth import provider
+
+        def note(status: int) -> None:
+            self._status = status
 
         async with (
-            bounded_client(server.headers) as http,
+            bounded_client(server.headers, self._auth or provider(server), note) as http,
             Client(tolerant(streamable_http_client(server.url, http_client=http)), cache=None) as client,
         ):
             yield client
+
+
+async def ask_once(
+    server: McpServer,
+    ask: Callable[[McpConnection], Awaitable[T]],
+    *,
+    seconds: float = CONNECT_SECONDS,
+    auth: Auth | None = None,
+) -> T:
+    """Start a server, ask it something, and end it. Raises ToolError."""
+    connection, found, problem = McpConnection(server, connect_seconds=seconds, auth=auth), list[T](), None
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(connection.run())
+        try:
+            found.append(await ask(connection))
+        except ToolError as error:  # outside of the group it is no group of one
+            problem = error
+        finally:
+            running.cancel()
+    if problem is not None:
+        raise problem
+    return found[0]
 
 
 @cache
@@ -192,11 +265,39 @@ async def _listed(client: Client) -> tuple[Tool, ...]:
 
 
 def _answer(result: CallToolResult) -> McpAnswer:
+    from mcp_types import ImageContent
+
     parts = [_shown(one) for one in result.content]
-    if result.structured_content is not None and not any(one.type == "text" for one in result.content):
+    if result.structured_content is not None and not _says(parts, result.structured_content):
         parts.append(json.dumps(result.structured_content, ensure_ascii=False))
-    text = "\n".join(parts) or "(the tool returned no content)"
-    return McpAnswer(text[:KEPT_OUTPUT], len(text), result.is_error)
+    images = [(one.mime_type, one.data) for one in result.content if isinstance(one, ImageContent)]
+    answer = _bounded_text("\n".join(parts) or "(the tool returned no content)")
+    read = tuple((kind, image) for kind, data in images if (image := _decoded(data)) is not None)
+    return replace(answer, is_error=result.is_error, images=read)
+
+
+def _says(parts: Sequence[str], structured: object) -> bool:
+    """True if a text part has the structured content already, as servers send it for older clients."""
+    for part in parts:
+        try:
+            said: object = json.loads(part)
+        except ValueError:
+            said = part
+        # A tool that returns no object sends `{"result": value}` besides the value as text.
+        if structured in (said, {"result": said}):
+            return True
+    return False
+
+
+def _decoded(data: str) -> bytes | None:
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError:
+        return None
+
+
+def _bounded_text(text: str) -> McpAnswer:
+    return McpAnswer(text[:KEPT_OUTPUT], len(text))
 
 
 def _shown(block: ContentBlock) -> str:

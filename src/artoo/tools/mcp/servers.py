@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -55,6 +56,13 @@ class McpServer:
     headers: tuple[tuple[str, str], ...] = ()
     trust_read_only: bool = False
     shelter: Shelter | None = None
+    tools: tuple[str, ...] = ()
+    exclude_tools: tuple[str, ...] = ()
+
+    def offers(self, tool: str) -> bool:
+        """True if the user wants a tool of this name: `tools` and `exclude_tools` are patterns."""
+        wanted = not self.tools or any(fnmatchcase(tool, pattern) for pattern in self.tools)
+        return wanted and not any(fnmatchcase(tool, pattern) for pattern in self.exclude_tools)
 
     def program(self) -> str | None:
         """The program that it starts; None when it is not there."""
@@ -98,6 +106,8 @@ class McpEntry(Section):
     headers: dict[str, Text] = Field(default_factory=dict[str, str])
     type: str | None = None
     disabled: bool = False
+    tools: tuple[Text, ...] = ()
+    excludeTools: tuple[Text, ...] = ()  # noqa: N815 (as below)
     trustReadOnly: bool = False  # noqa: N815 (the key of the file, beside those of the usual JSON)
 
     @model_validator(mode="before")
@@ -126,6 +136,8 @@ class McpEntry(Section):
             url=self.url,
             headers=tuple(self.headers.items()),
             trust_read_only=self.trustReadOnly,
+            tools=self.tools,
+            exclude_tools=self.excludeTools,
         )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from pydantic import JsonValue
@@ -17,14 +17,17 @@ from artoo.ports.arguments import as_text
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.approval.ask_first import Asking
 from artoo.tools.approval.gate import Gate
-from artoo.tools.core.tool import Arguments, Outcome, argument
+from artoo.tools.core.tool import Arguments, Outcome, Tool, argument
 from artoo.tools.files.unified_diff import plain
-from artoo.tools.mcp.connection import McpConnection
+from artoo.tools.mcp.connection import MOST_TOOLS, McpConnection
 from artoo.tools.mcp.servers import McpServer
 
 if TYPE_CHECKING:
     from mcp_types import Tool as Offered
 
+
+KeepImage = Callable[[str, bytes], Awaitable[str]]
+"""Puts an image where commands of the task can read it, and returns a line that names the place."""
 
 MCP_PRIORITY = 70
 _GRACE_SECONDS = 30.0
@@ -42,6 +45,7 @@ class McpTool:
     description: str
     schema: Mapping[str, JsonValue]
     read_only: bool
+    keep_image: KeepImage | None = None
 
     @property
     def spec(self) -> ToolSpec:
@@ -75,8 +79,9 @@ class McpTool:
         """Raises ToolError when the server is of no use."""
         values: dict[str, object] = {name: value for name, value in arguments.items() if name in self._properties}
         answer = await self.connection.call(self.offered_as, values)
+        kept = [await self.keep_image(kind, image) for kind, image in answer.images] if self.keep_image else []
         return Outcome(
-            output=answer.text,
+            output="\n".join((answer.text, *filter(None, kept))),
             status=CallStatus.ERROR if answer.is_error else CallStatus.OK,
             truncated=answer.total_characters > len(answer.text),
             reason="the tool says that it failed" if answer.is_error else None,
@@ -136,6 +141,10 @@ def mcp_tools(connection: McpConnection, offered: Iterable[Offered], taken: Iter
     return tuple(made)
 
 
+def _wanted(connection: McpConnection) -> Callable[[Offered], bool]:
+    return lambda one: connection.server.offers(one.name)
+
+
 def _free(name: str, used: set[str]) -> str:
     number, free = 2, name
     while free in used:
@@ -162,10 +171,25 @@ class McpPool:
         self._connections: dict[McpServer, McpConnection] = {}
         self._running: list[asyncio.Task[None]] = []
 
-    async def tools(self, servers: Iterable[McpServer], gate: Gate, taken: Iterable[str]) -> tuple[Asking, ...]:
-        """The tools of these servers behind the gate. A server that is not there offers none, and is logged."""
+    async def tools(
+        self,
+        servers: Iterable[McpServer],
+        gate: Gate,
+        taken: Iterable[str],
+        *,
+        most_tokens: int | None = None,
+        keep_image: KeepImage | None = None,
+    ) -> tuple[Tool, ...]:
+        """The tools of these servers behind the gate. A server that is not there offers none, and is logged.
+
+        If their descriptions take more than `most_tokens`, two tools that find and call them are offered instead.
+        """
+        from artoo.tools.mcp.deferred import deferred, tokens_of
+        from artoo.tools.mcp.resources import ReadResource
+
         connections = [known for server in servers if (known := self._connection(server)) is not None]
-        listed = await asyncio.gather(*(one.tools() for one in connections), return_exceptions=True)
+        most = MOST_TOOLS if most_tokens is None else None
+        listed = await asyncio.gather(*(one.tools(most) for one in connections), return_exceptions=True)
         used, made = set(taken), list[Asking]()
         for connection, offered in zip(connections, listed, strict=True):
             if isinstance(offered, ToolError):
@@ -173,10 +197,19 @@ class McpPool:
                 continue
             if isinstance(offered, BaseException):
                 raise offered
-            for tool in mcp_tools(connection, offered, used):
+            for named in mcp_tools(connection, filter(_wanted(connection), offered), used):
+                tool = replace(named, keep_image=keep_image)
                 used.add(tool.name)
                 made.append(Asking(tool, gate, tool.why_ask, reads_only=tool.read_only, outward=True))
-        return tuple(made)
+        reading = {one.server.name: one for one in connections if one.has_resources}
+        resources = ReadResource(_free("read_resource", used), reading)
+        read = (Asking(resources, gate, resources.why_ask, reads_only=True, outward=True),) if reading else ()
+        if most_tokens is None or tokens_of(tool.spec for tool in made) <= most_tokens:
+            return (*made, *read)
+        names = [
+            one.server.name for one, offered in zip(connections, listed, strict=True) if isinstance(offered, tuple)
+        ]
+        return (*deferred(made, names, used), *read)
 
     async def close(self) -> None:
         """Ends every server."""

@@ -1,0 +1,131 @@
+"""The login at MCP servers that want OAuth, by the SDK's own client. Only the owner can read the tokens.
+
+artoo mcp login NAME ──► browser ──► http://127.0.0.1:PORT/callback ──► mcp/tokens/NAME.json
+a task ──► the token of that file, refreshed by the SDK when it is old
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Never
+from urllib.parse import parse_qs, urlsplit
+
+from artoo.contracts.errors import ToolError
+from artoo.disk.whole import write_whole
+from artoo.tools.mcp.servers import McpServer
+
+if TYPE_CHECKING:
+    from mcp.client.auth import OAuthClientProvider
+    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
+
+LOGIN_SECONDS = 300.0
+"""How long a user has for the login in the browser."""
+_PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nDone. You can close this page.\n"
+_LARGEST = 64 * 1024
+
+
+def token_file(server: McpServer) -> Path | None:
+    """Return where the tokens of a server are; None for a server that is a project's, which gets none."""
+    return None if server.shelter is None else server.shelter.directory / "tokens" / f"{server.name}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """Implements the SDK's TokenStorage in one file, which also names the server's address."""
+
+    path: Path
+    url: str
+
+    async def get_tokens(self) -> OAuthToken | None:
+        from mcp.shared.auth import OAuthToken
+
+        found = self._read().get("tokens")
+        return None if found is None else OAuthToken.model_validate(found)
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self._write("tokens", tokens.model_dump(mode="json", exclude_none=True))
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        from mcp.shared.auth import OAuthClientInformationFull
+
+        found = self._read().get("client")
+        return None if found is None else OAuthClientInformationFull.model_validate(found)
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self._write("client", client_info.model_dump(mode="json", exclude_none=True))
+
+    def _read(self) -> dict[str, object]:
+        """Return what is stored; nothing if it belongs to another address, which must not get the token."""
+        try:
+            found: dict[str, object] = json.loads(self.path.read_bytes()[:_LARGEST])
+        except (OSError, ValueError):
+            return {}
+        return found if found.get("url") == self.url else {}
+
+    def _write(self, key: str, value: object) -> None:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(self.path, json.dumps({**self._read(), "url": self.url, key: value}).encode())
+
+
+def provider(
+    server: McpServer,
+    redirect: str = "http://127.0.0.1/callback",
+    show: Callable[[str], Awaitable[None]] | None = None,
+    wait: Callable[[], Awaitable[AuthorizationCodeResult]] | None = None,
+) -> OAuthClientProvider | None:
+    """Return what authenticates requests to a server; None where nobody has logged in and nobody can.
+
+    `show` is given the address for the browser, and `wait` returns what comes back from it.
+    """
+    path = token_file(server)
+    if path is None or server.url is None or (show is None and not path.exists()):
+        return None
+    from mcp.client.auth import OAuthClientProvider
+    from mcp.shared.auth import OAuthClientMetadata
+
+    async def refuse(*_: object) -> Never:
+        raise ToolError(f"it wants a new login: artoo mcp login {server.name}")
+
+    known = {"redirect_uris": [redirect], "client_name": "artoo", "token_endpoint_auth_method": "none"}
+    metadata = OAuthClientMetadata.model_validate(known)
+    storage = TokenFile(path, server.url)
+    return OAuthClientProvider(server.url, metadata, storage, show or refuse, wait or refuse)
+
+
+@asynccontextmanager
+async def logging_in(
+    server: McpServer, show: Callable[[str], Awaitable[None]]
+) -> AsyncGenerator[OAuthClientProvider | None]:
+    """Yield what logs in at a server: `show` gets the address, and a socket on loopback hears what comes back."""
+    from mcp.shared.auth import AuthorizationCodeResult
+
+    answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            line = (await asyncio.wait_for(reader.readline(), 10.0)).decode("latin-1").split(" ")
+            query = parse_qs(urlsplit(line[1]).query) if len(line) > 1 else {}
+            given = {key: values[0] for key, values in query.items() if key in ("code", "state", "iss")}
+            if "code" in given and not answer.done():
+                answer.set_result(AuthorizationCodeResult.model_validate(given))
+            elif "error" in query and not answer.done():
+                answer.set_exception(ToolError(f"the login was refused: {query['error'][0]}"))
+            writer.write(_PAGE)
+            await writer.drain()
+        except (OSError, TimeoutError, ValueError):
+            return  # a visitor that says nothing: the browser comes by itself
+        finally:
+            writer.close()
+
+    async def wait() -> AuthorizationCodeResult:
+        return await asyncio.wait_for(answer, LOGIN_SECONDS)
+
+    listener = await asyncio.start_server(hear, "127.0.0.1", 0)
+    async with listener:
+        port = listener.sockets[0].getsockname()[1]
+        yield provider(server, f"http://127.0.0.1:{port}/callback", show, wait)
