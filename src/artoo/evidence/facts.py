@@ -33,8 +33,8 @@ _OWN_WORDS = "What a call printed of its own input shows nothing."
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One fact against a result. `asked_once`: one correction is worth its call. `advice`: what may
-    mend it, for the model. `doubts`: the tokens that stand nowhere, or the call that fell short. `of_look`: this
-    call only looked, so that an answer may rest on its failure (what it says is not there).
+    fix it, for the model. `doubts`: the tokens that are in no evidence, or the call that fell short. `of_look`:
+    this call only looked, so that an answer may rest on its failure (what it says is not there).
     """
 
     message: str | Reason
@@ -125,7 +125,7 @@ def _how_it_ended(number: int, call: ToolCall) -> Reason:
 
 
 async def told_files(result: ExecutionResult, asked: str, source: EvidenceSource) -> tuple[list[str], list[str]]:
-    """Return files that were asked about and are told of and are not there, and told ones that hold nothing.
+    """Return files that request and answer name and that are not there, and named files that are empty.
 
     The request's own words ground the former, so only the disk says that no one made them. What a call showed, also
     behind its directory, what a call deleted, what a pattern ends with (`*.tmp`), and words with a slash (n/a), the

@@ -47,7 +47,7 @@ class Seen:
     columns: tuple[Number, ...] = ()  # numbers of outputs whose unit of size their command names
     measured: frozenset[str] = frozenset()  # outputs whose bare numbers are such sizes and nothing else
     listing: str = ""  # what lies around: its numbers are sizes, and ground nothing else
-    unnamed: str = ""  # what is shown of files that nobody names: its numbers ground nothing
+    unnamed: str = ""  # shown parts of files that no text names: its numbers ground nothing
 
     def wider(self, changed: str, listing: str) -> Seen:
         """Return the evidence with more texts: made files can be counted like output."""
@@ -125,7 +125,7 @@ def shown(call: ToolCall) -> str:
 def _counts(call: ToolCall) -> Iterable[int]:
     """Count the lines (with or without a heading), lines of one form, elements, results, and files."""
     lines = sum(bool(line.strip()) for line in call.output.splitlines())
-    yield from (lines, *filter(None, (lines - 1, len(call.changes))))  # that there is none, nobody has counted
+    yield from (lines, *filter(None, (lines - 1, len(call.changes))))  # no call has counted zero
     yield from (*_like_lines(call.output), *call.list_lengths)
     if call.result_count is not None:
         yield call.result_count
@@ -133,7 +133,8 @@ def _counts(call: ToolCall) -> Iterable[int]:
 
 def _like_lines(text: str) -> Iterable[int]:
     """Count the lines of one form, whatever words and numbers fill it: rows of a table, entries of a list.
-    A form without any sign beside its fillings is plain text, and no row of anything."""
+    A form that has no sign but its fillings is plain text, and no row.
+    """
     forms = Counter(_FILLING.sub("w", line.strip()) for line in text.splitlines()[:_MOST_LINES])
     return (count for form, count in forms.items() if count > 1 and form.replace("w", "").strip())
 

@@ -54,7 +54,7 @@ _UNITS = {"%": PERCENT, "B": (_ONE,)} | {
 _UNIT_OPTION = re.compile(r"(?<!\S)-[a-zA-Z]*?(?P<prefix>[kKmMgG])[a-zA-Z]*(?!\S)")
 # Programs whose bare numbers are sizes in such a unit: in KiB where no option says otherwise.
 _MEASURE = frozenset({"shell:du", "shell:df", "shell:free"})
-# What a scale that is written beside a number multiplies it by, in whatever language it is written.
+# The factors of scales that are written next to a number, in any language.
 _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 
 Span = tuple[Decimal, Decimal]  # the least and the largest value that a numeral may stand for
@@ -119,7 +119,7 @@ def _bar(character: str) -> str:
 
 def numbers_in(text: str, *, apart: bool = False) -> Iterator[Number]:
     """Return every numeral of the text, in order. `apart`: a comma or a blank sets numbers apart (1,4.50,2), and
-    marks no thousands; in what was shown nobody can tell.
+    marks no thousands; in shown texts both readings are possible.
     """
     plain = plain_digits(text)
     numbers = (_number(plain, each) for each in (_APART if apart else _NUMBER).finditer(parted(plain)))

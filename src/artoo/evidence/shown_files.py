@@ -32,8 +32,7 @@ def beyond(listing: str, heads: str) -> str:
 def named_and_others(heads: str, texts: Iterable[str], calls: Sequence[ToolCall] = ()) -> tuple[str, str]:
     """Return what is shown of the files that a text names or a call read, and of all others.
 
-    A figure that stands in a file which nobody speaks of is there by chance: of a whole project nearly every small
-    number is.
+    A figure in a file that no text names is there by chance, because a whole project has nearly every small number.
     """
     read = (call.target for call in calls if call.only_looked and not own_words(call))
     said = "\n".join((*texts, *read))
@@ -44,9 +43,9 @@ def named_and_others(heads: str, texts: Iterable[str], calls: Sequence[ToolCall]
 
 
 def names_file(text: str, path: str) -> bool:
-    """Check whether a file's name stands in a text as a token of its own, behind directories or not.
+    """Check whether a file's name is a token of its own in a text, behind directories or not.
 
-    Letters of scripts that are written without spaces may stand beside it.
+    Letters of scripts that are written without spaces may be next to it.
     """
     name = posixpath.basename(path)
     token = rf"(?<![\w.-]){re.escape(name)}(?![\w-]|/[\w.]|\.[A-Za-z0-9])"

@@ -71,7 +71,7 @@ def tokens_of(text: str) -> tuple[Token, ...]:
 
 def _quotations(text: str) -> Iterator[Token]:
     """Find the texts between quotation marks. Straight ones open and close alike: they are paired from the left,
-    line by line and short pairs too; of a line with an odd number of them nobody can tell.
+    line by line and short pairs too; a line with an odd number of them has none.
     """
     start = 0
     for line in text.split("\n"):

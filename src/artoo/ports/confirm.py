@@ -16,10 +16,10 @@ themselves; words, if the question asks for words.
 """
 
 Confirm = Callable[[ConfirmationRequest], Awaitable[Said]]
-"""Asks a person: a dialogue of the terminal, a page, a test. Cancelled when the answer is no longer wanted.
-Raises TimeoutError when nobody has answered in time: then it is no, and nobody has said it.
+"""Asks a user: a dialogue of the terminal, a page, a test. Cancelled when the answer is no longer wanted.
+Raises TimeoutError when no user has answered in time: then the answer is no, and not the user's.
 
-A choice of paths is a yes to a part of a review; to any other question it is no.
+A choice of paths approves a part of a review; to any other question it is no.
 """
 
 

@@ -67,7 +67,7 @@ class DreamStore(Protocol):
     def turn(self) -> AbstractAsyncContextManager[None]:
         """Hold the right to dream for a pass. Of all processes that share the store, one has it at a time.
 
-        Raises DreamingElsewhere on entering when somebody else has it. A holder that dies loses it.
+        Raises DreamingElsewhere on entering when another process has it. A holder that dies loses it.
         """
         ...
 

@@ -64,7 +64,7 @@ class Trial:
 
     `files`: every regular file that it made or changed, as its printable path (the form of `ToolCall.changes`),
     with the sha256 (hex) of what it left there; a file that it deleted has the empty digest. Caches are left out.
-    Empty when the program could not be run (`view.problem` says why). `texts`: what stands in those that are text,
+    Empty when the program could not be run (`view.problem` says why). `texts`: the content of text files,
     of the first TRIAL_TEXTS as far as TRIAL_CHARACTERS go.
     """
 

@@ -19,7 +19,7 @@ class Surroundings:
     be read. `whole`: the paths of files that are shown whole, as their heads have them. `guide`: standing
     instructions of the person and of the project, each with whose they are. `missing`: what has the form of a
     file's path in the request and is nowhere. `changed`: what was created, changed, moved and deleted in the
-    view, a line a kind; empty where nobody is to be told. `earlier`: the same of what the task had changed
+    workspace, a line a kind; empty where it is not shown. `earlier`: the same of what the task had changed
     before a subtask began. `classes`: what all these changes mean for the person, the most dangerous first.
     """
 

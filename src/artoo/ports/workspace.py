@@ -64,7 +64,7 @@ class SandboxLimits:
 class Command:
     """A program to start in a workspace.
 
-    `argv[0]` is looked up on the sandbox's PATH. `cwd` None is the project. `env` is laid over the cleaned
+    `argv[0]` is looked up on the sandbox's PATH. `cwd` None is the project. `env` is added to the cleaned
     environment; `keep_env` names variables that pass although they look like keys. `stdin` is its whole input
     (None: no input, unless `interactive`). `interactive` keeps its input open for `Process.write`. `pty` gives it a
     pseudo-terminal (stdout and stderr are one stream then). `hosts`: where it may connect (`HOST:PORT`), each

@@ -1,7 +1,7 @@
 """Procedural texts, read once and refused when they are not the ones that were shipped.
 
-A prompt that somebody has changed is a different agent. `manifest.json` holds the SHA-256 of every text;
-`python -m artoo.prompts.library` writes it anew after an intended change.
+A changed prompt makes a different agent. `manifest.json` holds the SHA-256 of every text;
+`python -m artoo.prompts.library` writes it again after an intended change.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def bytes_of(path: Path) -> bytes | None:
     """Return the file's content, None if there is no file. Raises ConfigurationError: unreadable, too large, no
     file, a link that leads nowhere.
 
-    Never waits: a pipe that nobody writes to would hold up whoever looks.
+    Never waits: a pipe without a writer would block the reader.
     """
     try:
         with open(path, "rb", opener=_without_waiting) as file:  # Path.open takes no opener
@@ -25,7 +25,7 @@ def bytes_of(path: Path) -> bytes | None:
                 raise ConfigurationError(f"{path} is no ordinary file; put a text file there")
             raw = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        if path.is_symlink():  # what somebody has put there is not nothing: it may not be mounted
+        if path.is_symlink():  # a link is not nothing: its target may not be mounted
             raise ConfigurationError(f"{path} leads to {path.readlink()}, and nothing is there") from None
         return None
     except OSError as error:

@@ -51,7 +51,7 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
     kept = text[start:end]
     space = kept[len(kept.rstrip()) :]
     between = text[key.end_mark.index : start].partition(":")[2]
-    if "\n" in between:  # a list in lines: what stands in its place must not begin at the margin, as its dashes may
+    if "\n" in between:  # a list in lines: its new value must not begin at the margin, as its dashes may
         return f"{text[: key.end_mark.index]}: {_written(value)}{between.rstrip()}{space}{text[end:]}"
     gap = "" if start and text[start - 1].isspace() else " "
     return f"{text[:start]}{gap}{_written(value)}{space}{text[end:]}"

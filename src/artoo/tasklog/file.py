@@ -258,7 +258,7 @@ class TaskFile:
                 header = {HEADER_KEY: LOG_VERSION, "task_id": self._task_id, "part": self._part}
                 self._append(orjson.dumps(header) + b"\n")
         except OSError:
-            # Opened anew for what comes next: a part without its header is no log to whoever reads it.
+            # Opened again for the next message: a part without its header is no log for its readers.
             os.close(self._descriptor)
             self._descriptor = None
             raise

@@ -119,7 +119,7 @@ class TaskLogReader:
                 try:
                     fields = codec.fields_of(line)
                 except MessageUnreadable as error:
-                    if number == 1:  # a header that nobody can read says no version
+                    if number == 1:  # an unreadable header has no version
                         raise MessageUnreadable(f"{place}: {error}") from error
                     self._unreadable(place, error)
                     continue

@@ -100,7 +100,7 @@ def _logs(home: Path) -> list[_Log]:
             continue
         try:
             found.append(_measured(Path(entry.path)))
-        except OSError:  # gone meanwhile, or somebody else's
+        except OSError:  # it vanished meanwhile, or belongs to another user
             continue
     return found
 

@@ -19,7 +19,7 @@ from artoo.tasklog.layout import part_path
 # Bytes that are read at a time: what a reader's memory goes up by for a moment is some four times that.
 CHUNK = 256 * 1024
 
-# A line that is longer is no line of a log (long strings stand beside it); the tail ends there.
+# A longer line is no line of a log (long strings are stored next to it); the tail ends there.
 LONGEST_LINE = 64 * 1024 * 1024
 
 # Of so many lines the place of one is remembered: a log of a million lines costs 125 KB. The others are counted

@@ -26,7 +26,7 @@ BATCH = 512
 # Messages that are written on the event loop's thread. They go to the page cache: 100 to 250 µs, of which a
 # thread would save nothing (the interpreter is needed all the same) and to which it would add 300 to 600.
 FEW = 256
-# What was said is written when a burst is over, unless somebody waits for it. Roles speak for a millisecond or
+# Messages are written when a burst is over, unless a caller waits for it. Roles speak for a millisecond or
 # two between two waits for a model, and the next question ends it: it leaves first, and the log is written while
 # the model thinks (2 ms of the 10 that a chain of six calls cost). Never later than `longest`, however much is
 # said.
@@ -157,7 +157,7 @@ class TaskLog:
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
-            # Nobody else can write or count the batch that it holds.
+            # The thread alone can write and count the batch that it holds.
             await asyncio.wait((writing,))
             raise
         finally:

@@ -34,7 +34,7 @@ REGEX_CHARACTERS = 2_000
 JSON_CHARACTERS = 1_000_000
 # How a shell ends that cannot run a command, or finds none of that name.
 _CANNOT_RUN = (126, 127)
-# What goes on with a path: in `data.txt` nobody names `a.txt`.
+# Characters that continue a path: `data.txt` does not name `a.txt`.
 _IN_PATHS = frozenset(f"{string.ascii_letters}{string.digits}_-./~+@%=")
 # How much of an output a verdict's evidence quotes.
 SHOWN_CHARACTERS = 300
@@ -293,7 +293,7 @@ async def _command_succeeds(
 
 def _absence(output: str, tool_calls: Sequence[ToolCall], never_made: Sequence[str]) -> FailureClass:
     """Return the failure class of a command that does not find a file: the world's, if a call has met an absence
-    too, and not that of what was to be made; else nobody has looked for it, and it was left out.
+    too, and not that of what was to be made; else no call has looked for it, and it was left out.
     """
     lines = [line for line in output.splitlines() if says_absent(line)]
     met = any(call.absences for call in tool_calls) and not lacks(lines, never_made)

@@ -219,7 +219,7 @@ def given_up(
 ) -> tuple[CriterionVerdict, ...]:
     """Return the verdicts on work that was given up: those of checks, and the reason (`fact`) against the rest.
 
-    The reason is told once: where nothing is left, beside what the first check saw that failed.
+    The reason is given once: where nothing is left, with the first failed check.
     """
     failed = [verdict for verdict in checked if verdict.verdict == "fail"]
     if left or not failed:

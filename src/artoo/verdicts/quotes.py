@@ -17,7 +17,7 @@ from artoo.verdicts.judging import left_open, verdict_on
 # Why, of a judge that gave no reason.
 UNSAID = "judged as not met"
 _SHORTEST_QUOTE = 2
-# Characters of each thing that a judge is told of a check that was replaced.
+# Characters of each part of a replaced check that a judge is shown.
 _OF_A_CHECK = 600
 
 
