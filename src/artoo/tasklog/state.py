@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from functools import singledispatchmethod
 from typing import TypeVar
 
 from artoo.contracts.base import Contract
@@ -140,6 +139,21 @@ class Subtask:
     lessons: list[str] = field(default_factory=list[str])
     checklist: tuple[ChecklistItem, ...] = ()
     outcome: SubTaskOutcome | None = None
+
+    def take(self, payload: ChecklistUpdated | CriterionJudged | CorrectionSignal | SubTaskOutcome) -> None:
+        """Take in a message about this subtask."""
+        match payload:
+            case ChecklistUpdated():
+                self.checklist = payload.items
+            case CriterionJudged(verdict=verdict):
+                self.judged += 1
+                self.passed += verdict.verdict == "pass"
+                self.open += verdict.verdict == "open"
+            case CorrectionSignal():
+                self.stage, self.attempt = Stage.WORKING, payload.attempt + 1
+                self.lessons = _latest([*self.lessons, payload.what_was_wrong], MOST_LESSONS)
+            case SubTaskOutcome():
+                self.stage, self.outcome = Stage(payload.status), payload
 
     @property
     def at_work(self) -> bool:
@@ -400,37 +414,109 @@ class TaskState:
             subtask.stage = Stage.CHECKING
             subtask.passed = subtask.judged = subtask.open = 0
 
-    @singledispatchmethod
     def _take(self, payload: Contract) -> None:
-        """Take in one payload by its type; a type without a method here changes nothing."""
+        """Take in one payload by its type; a type without a case here or below changes nothing."""
+        match payload:
+            case TaskOpened():
+                self.opened = payload
+            case UserRequest():
+                self.request, self.project, self.phase = payload.text, payload.project, Phase.READING
+                self.earlier = tuple(turn for turn in payload.history if turn.waits)
+            case TaskSpec():
+                self.spec, self.phase = payload, Phase.PLANNING
+            case ModelCalled(usage=usage):
+                self.add_model_call(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
+            case TextDelta():
+                whole = self.words + payload.text
+                self.words = whole[-WORDS_KEPT:]
+                self.words_cut += len(whole) - len(self.words)
+            case UserMessage():
+                if payload.text:
+                    self.messages = _latest([*self.messages, payload.text], MOST_MESSAGES)
+            case Interrupt() | Halt():
+                self.stopping = True
+            case RoleFailure():
+                self.trouble = self.failure = payload
+            case Ending():
+                self.phase = Phase.SETTLING
+            case Settled():
+                self.settled = payload
+            case FinalResult():
+                self.result, self.settled, self.phase = payload, payload.changes, Phase.ENDED
+                self._let_go()
+            case TaskResumed():
+                self._resume(payload)
+            case _:
+                self._take_step(payload)
 
-    @_take.register
-    def _opened(self, payload: TaskOpened) -> None:
-        self.opened = payload
+    def _take_step(self, payload: Contract) -> None:
+        """Take in a step of the loops, or of a question to the user."""
+        match payload:
+            case Plan():
+                self.phase = Phase.DISPATCHING
+            case PlanRefused():
+                self._begin(Round(payload.round, evidence=payload))
+                self.trouble, self.phase = payload, Phase.DECIDING
+            case DispatchManifest():
+                subtasks = {one.subtask_id: _subtask(number, one) for number, one in enumerate(payload.subtasks, 1)}
+                self._begin(Round(payload.round, subtasks, carried=payload.carried))
+                self.trouble, self.phase = None, Phase.WORKING if subtasks else Phase.MERGING
+            case OutcomeSummary() | ReplanRequest():
+                self._current().evidence, self.phase = payload, Phase.DECIDING
+            case Decided():
+                self._current().decided, self.phase = payload, Phase.DECIDING
+            case PlanDirective():
+                self._current().directive, self.phase = payload, Phase.REPLANNING
+            case SampleMeasured():
+                present = self._current()
+                present.samples = _latest([*present.samples, payload], MOST_SAMPLES)
+                self.trouble = self.trouble if payload.directive is None else payload
+            case ConfirmationRequest():
+                self.questions[payload.digest] = payload
+            case ConfirmationAnswer():
+                self._answer(payload)
+            case QuestionAsked():
+                self.questions[payload.subtask_id] = payload
+            case QuestionAnswered():
+                self.questions.pop(payload.subtask_id, None)
+            case PlanProposed():
+                self.questions["plan"] = payload
+            case PlanAnswered():
+                self.questions.pop("plan", None)
+            case _:
+                self._take_work(payload)
 
-    @_take.register
-    def _request(self, payload: UserRequest) -> None:
-        self.request, self.project, self.phase = payload.text, payload.project, Phase.READING
-        self.earlier = tuple(turn for turn in payload.history if turn.waits)
-
-    @_take.register
-    def _spec(self, payload: TaskSpec) -> None:
-        self.spec, self.phase = payload, Phase.PLANNING
-
-    @_take.register
-    def _plan(self, payload: Plan) -> None:
-        self.phase = Phase.DISPATCHING
-
-    @_take.register
-    def _refused(self, payload: PlanRefused) -> None:
-        self._begin(Round(payload.round, evidence=payload))
-        self.trouble, self.phase = payload, Phase.DECIDING
-
-    @_take.register
-    def _manifest(self, payload: DispatchManifest) -> None:
-        subtasks = {one.subtask_id: _subtask(number, one) for number, one in enumerate(payload.subtasks, 1)}
-        self._begin(Round(payload.round, subtasks, carried=payload.carried))
-        self.trouble, self.phase = None, Phase.WORKING if subtasks else Phase.MERGING
+    def _take_work(self, payload: Contract) -> None:
+        """Take in a step of one subtask."""
+        match payload:
+            case SubTask():
+                known = self.subtask(payload.subtask_id)
+                if known is None:
+                    there = self._current().subtasks
+                    known = there[payload.subtask_id] = Subtask(payload.subtask_id, len(there) + 1, payload.intent)
+                known.stage = Stage.WORKING
+                return
+            case ToolStarted():
+                self.begin_call(Call(payload.act, payload.subtask_id, payload.tool, payload.input))
+                return
+            case ToolCalled(call=call):
+                ended = Call(payload.act, payload.subtask_id, call.tool, call.input, call.target, call.status)
+                self.end_call(ended)
+                return
+            case ExecutionResult():
+                self.begin_check(payload.subtask_id)
+                return
+            case ChecklistUpdated():
+                self.checklist = payload.items
+            case CriterionJudged() | CorrectionSignal() | SubTaskOutcome():
+                pass
+            case _:
+                return
+        subtask = self.subtask(payload.subtask_id)
+        if subtask is not None:
+            subtask.take(payload)
+        if isinstance(payload, SubTaskOutcome) and self.phase is Phase.WORKING and self._current().settled:
+            self.phase = Phase.MERGING
 
     def _begin(self, begun: Round) -> None:
         """Start a round. A round of the same number, planned before a resumption, is replaced."""
@@ -444,153 +530,16 @@ class TaskState:
             self.rounds.append(Round(self.round_number, planned=False))
         return self.rounds[-1]
 
-    @_take.register
-    def _subtask_begins(self, payload: SubTask) -> None:
-        known = self.subtask(payload.subtask_id)
-        if known is None:
-            there = self._current().subtasks
-            known = there[payload.subtask_id] = Subtask(payload.subtask_id, len(there) + 1, payload.intent)
-        known.stage = Stage.WORKING
-
-    @_take.register
-    def _call_begins(self, payload: ToolStarted) -> None:
-        self.begin_call(Call(payload.act, payload.subtask_id, payload.tool, payload.input))
-
-    @_take.register
-    def _call_ended(self, payload: ToolCalled) -> None:
-        call = payload.call
-        self.end_call(Call(payload.act, payload.subtask_id, call.tool, call.input, call.target, call.status))
-
-    @_take.register
-    def _attempt_ended(self, payload: ExecutionResult) -> None:
-        self.begin_check(payload.subtask_id)
-
-    @_take.register
-    def _judged(self, payload: CriterionJudged) -> None:
-        subtask = self.subtask(payload.subtask_id)
-        if subtask is not None:
-            subtask.judged += 1
-            subtask.passed += payload.verdict.verdict == "pass"
-            subtask.open += payload.verdict.verdict == "open"
-
-    @_take.register
-    def _corrected(self, payload: CorrectionSignal) -> None:
-        subtask = self.subtask(payload.subtask_id)
-        if subtask is not None:
-            subtask.stage, subtask.attempt = Stage.WORKING, payload.attempt + 1
-            subtask.lessons = _latest([*subtask.lessons, payload.what_was_wrong], MOST_LESSONS)
-
-    @_take.register
-    def _outcome(self, payload: SubTaskOutcome) -> None:
-        subtask = self.subtask(payload.subtask_id)
-        if subtask is not None:
-            subtask.stage, subtask.outcome = Stage(payload.status), payload
-        if self.phase is Phase.WORKING and self._current().settled:
-            self.phase = Phase.MERGING
-
-    @_take.register
-    def _merged(self, payload: OutcomeSummary) -> None:
-        self._current().evidence, self.phase = payload, Phase.DECIDING
-
-    @_take.register
-    def _unmet(self, payload: ReplanRequest) -> None:
-        self._current().evidence, self.phase = payload, Phase.DECIDING
-
-    @_take.register
-    def _decided(self, payload: Decided) -> None:
-        self._current().decided, self.phase = payload, Phase.DECIDING
-
-    @_take.register
-    def _directed(self, payload: PlanDirective) -> None:
-        self._current().directive, self.phase = payload, Phase.REPLANNING
-
-    @_take.register
-    def _sampled(self, payload: SampleMeasured) -> None:
-        present = self._current()
-        present.samples = _latest([*present.samples, payload], MOST_SAMPLES)
-        if payload.directive is not None:
-            self.trouble = payload
-
-    @_take.register
-    def _model_called(self, payload: ModelCalled) -> None:
-        usage = payload.usage
-        self.add_model_call(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
-
-    @_take.register
-    def _said(self, payload: TextDelta) -> None:
-        whole = self.words + payload.text
-        self.words = whole[-WORDS_KEPT:]
-        self.words_cut += len(whole) - len(self.words)
-
-    @_take.register
-    def _checklist(self, payload: ChecklistUpdated) -> None:
-        self.checklist = payload.items
-        subtask = self.subtask(payload.subtask_id)
-        if subtask is not None:
-            subtask.checklist = payload.items
-
-    @_take.register
-    def _message(self, payload: UserMessage) -> None:
-        if payload.text:
-            self.messages = _latest([*self.messages, payload.text], MOST_MESSAGES)
-
-    @_take.register
-    def _asked(self, payload: ConfirmationRequest) -> None:
-        self.questions[payload.digest] = payload
-
-    @_take.register
-    def _answered(self, payload: ConfirmationAnswer) -> None:
-        asked = self.questions.pop(payload.digest, None)
-        if isinstance(asked, ConfirmationRequest) and asked.review is None and not payload.consent.is_yes:
+    def _answer(self, answer: ConfirmationAnswer) -> None:
+        asked = self.questions.pop(answer.digest, None)
+        if isinstance(asked, ConfirmationRequest) and asked.review is None and not answer.consent.is_yes:
             new = [act for act in asked.acts if act not in self.not_allowed]
             self.not_allowed = _latest([*self.not_allowed, *new], MOST_NOT_ALLOWED)
 
-    @_take.register
-    def _asked_for_words(self, payload: QuestionAsked) -> None:
-        self.questions[payload.subtask_id] = payload
-
-    @_take.register
-    def _said_words(self, payload: QuestionAnswered) -> None:
-        self.questions.pop(payload.subtask_id, None)
-
-    @_take.register
-    def _plan_proposed(self, payload: PlanProposed) -> None:
-        self.questions["plan"] = payload
-
-    @_take.register
-    def _plan_answered(self, payload: PlanAnswered) -> None:
-        self.questions.pop("plan", None)
-
-    @_take.register
-    def _interrupted(self, payload: Interrupt) -> None:
-        self.stopping = True
-
-    @_take.register
-    def _halted(self, payload: Halt) -> None:
-        self.stopping = True
-
-    @_take.register
-    def _role_failed(self, payload: RoleFailure) -> None:
-        self.trouble = self.failure = payload
-
-    @_take.register
-    def _ending(self, payload: Ending) -> None:
-        self.phase = Phase.SETTLING
-
-    @_take.register
-    def _changes_settled(self, payload: Settled) -> None:
-        self.settled = payload
-
-    @_take.register
-    def _ended(self, payload: FinalResult) -> None:
-        self.result, self.settled, self.phase = payload, payload.changes, Phase.ENDED
-        self._let_go()
-
-    @_take.register
-    def _resumed(self, payload: TaskResumed) -> None:
+    def _resume(self, resumed: TaskResumed) -> None:
         self.result, self.stopping, self.failure, self.trouble = None, False, None, None
         self.resumed += 1
-        if self._decision in payload.dropped:
+        if self._decision in resumed.dropped:
             self.rounds[-1].decided = self.rounds[-1].evidence = None
             self.phase = Phase.WORKING if self.rounds[-1].subtasks else Phase.PLANNING
         elif self.phase is Phase.ENDED:
