@@ -188,7 +188,7 @@ def _by_invariants(findings: tuple[Finding, ...]) -> Seen:
 
 
 def _by_proof(envelopes: Sequence[Envelope]) -> Seen:
-    difference = asyncio.run(Tape(tuple(envelopes)).difference())
+    difference = asyncio.run(Tape(tuple(envelopes)).difference(0.5, 0.1))
     return Seen() if difference is None else Seen("proof", (difference,))
 
 
