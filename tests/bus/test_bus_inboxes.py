@@ -101,7 +101,7 @@ async def test_a_late_subtask_port_gets_what_came_before_it() -> None:
     assert await validator.receive() is first
     result = executor.publish(ExecutionResult(subtask_id="s1", attempt=1, status="completed"), cause=first)
     assert await validator.receive() is result
-    assert not executor.inbox.queued
+    assert not executor.queued
 
 
 async def test_a_port_of_the_whole_role_hears_all_subtasks() -> None:
@@ -112,7 +112,7 @@ async def test_a_port_of_the_whole_role_hears_all_subtasks() -> None:
     sent = [dispatcher.publish(subtask(name), subtask_id=name) for name in ("s1", "s2")]
     assert [await executor.receive(), await executor.receive()] == sent
     late = bus.port(Role.EXECUTOR, TASK, subtask_id="s1")
-    assert not late.inbox.queued
+    assert not late.queued
 
 
 async def test_what_is_held_for_a_late_port_is_bounded_and_says_so() -> None:
@@ -139,7 +139,7 @@ async def test_nothing_is_held_for_a_port_that_was_closed() -> None:
         failure_class=FailureClass.LOGICAL,
     )
     validator.publish(correction)
-    assert not bus.port(Role.EXECUTOR, TASK, subtask_id="s1").inbox.queued
+    assert not bus.port(Role.EXECUTOR, TASK, subtask_id="s1").queued
 
 
 async def test_two_ports_of_one_role_both_hear() -> None:

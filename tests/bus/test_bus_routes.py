@@ -47,9 +47,9 @@ async def test_every_receiver_of_a_kind_hears_it_and_nobody_else(kind: str) -> N
     ports = {role: bus.port(role, TASK) for role in Role}
     other_task = bus.port(next(iter(ROUTES[kind].receivers), Role.USER), "another task")
     sent = ports[next(iter(ROUTES[kind].senders))].publish(bare(kind))
-    heard = {role for role, port in ports.items() if sent in port.inbox.queued}
+    heard = {role for role, port in ports.items() if sent in port.queued}
     assert heard == ROUTES[kind].receivers
-    assert not other_task.inbox.queued
+    assert not other_task.queued
 
 
 def test_a_kind_outside_the_table_is_refused() -> None:

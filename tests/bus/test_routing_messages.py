@@ -17,5 +17,5 @@ async def test_a_message_reaches_every_open_executor() -> None:
     to_all = user.publish(UserMessage(text="all"))
     to_one = user.publish(UserMessage(text="one"), subtask_id="s1")
     later = bus.port(Role.EXECUTOR, "t1", subtask_id="s3")
-    heard = [[each.id for each in port.inbox.queued] for port in (one, two, planner, other_task, later)]
+    heard = [[each.id for each in port.queued] for port in (one, two, planner, other_task, later)]
     assert heard == [[to_all.id, to_one.id], [to_all.id], [to_all.id, to_one.id], [], []]

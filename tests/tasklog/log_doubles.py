@@ -51,10 +51,6 @@ class ListedSpool:
             self._more.clear()
             await self._more.wait()
 
-    async def receive_batch(self, limit: int = 512) -> list[Envelope | Gap]:
-        await self.wait()
-        return self.take(limit)
-
     def take(self, limit: int) -> list[Envelope | Gap]:
         batch, self._items = self._items[:limit], self._items[limit:]
         return batch

@@ -55,7 +55,7 @@ class InProcessBus:
         with those that came before it was opened."""
         address = (role, subtask_id)
         port = RolePort(role, task_id, subtask_id, capacity, self._publish, partial(self._leave, task_id, address))
-        self._task(task_id).enter(address, port.inbox)
+        self._task(task_id).enter(address, port)
         return port
 
     def inbox(self, task_id: str, kinds: frozenset[str], *, capacity: int = 1_024) -> Inbox:

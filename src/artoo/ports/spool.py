@@ -55,7 +55,3 @@ class Spool(Protocol):
     def take(self, limit: int) -> list[Envelope | Gap]:
         """Take the present items, at most `limit`."""
         ...
-
-    async def receive_batch(self, limit: int = 512) -> list[Envelope | Gap]:
-        """Wait for an item, and take at most `limit`. Raises StreamClosed when finished and empty."""
-        ...
