@@ -110,7 +110,6 @@ def test_a_whole_audit_log_that_is_gone_is_missed(tmp_path: Path) -> None:
     assert (problem.file, problem.what) == (audit_directory(tmp_path), "missing")
 
 
-@pytest.mark.unreplayable
 def test_a_task_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """Something else in its place is a problem like any other."""
     path = logged(tmp_path, LOG)

@@ -100,7 +100,6 @@ def test_an_older_copy_of_the_whole_home_shows_against_a_noted_head(home: Path) 
     assert audit("verify", "--head", "12").exit_code == 2
 
 
-@pytest.mark.unreplayable
 def test_the_decisions_of_a_task_are_proved_or_the_message_is_named(home: Path) -> None:
     """Every decision is reached again; of a log in which a verdict was turned, the first message that differs."""
     asyncio.run(_task(home))

@@ -22,8 +22,6 @@ from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.tasklog.layout import part_path, task_directory
 from artoo.workspace.settlement.history import SettledRecord, note_settled
 
-pytestmark = pytest.mark.unreplayable
-
 CUT, STOPPED, DONE, AGENTS = (f"0198f000-{number}111-7000-8000-000000000001" for number in "1234")
 
 

@@ -19,14 +19,12 @@ def who(name: str) -> str:
             return by
 
 
-@pytest.mark.unreplayable
 @pytest.mark.parametrize("name", FAULTS, ids=lambda name: f"{name} ({who(name)})")
 def test_a_planted_fault_is_seen(name: str) -> None:
     """By a validator, a live invariant, the proof by replay, or the verification of the files."""
     assert seen(FAULTS[name]).by == who(name)
 
 
-@pytest.mark.unreplayable
 @pytest.mark.parametrize("name", CLEAN)
 def test_a_good_run_raises_no_alarm(name: str) -> None:
     """Whatever may happen in a healthy run, no invariant is broken."""

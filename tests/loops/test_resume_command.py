@@ -8,7 +8,6 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
 from scenario import Each, Ended, Script, World, merged, plan, shell, subtask
 
 from artoo import Artoo
@@ -103,7 +102,6 @@ async def test_replay_says_whether_it_is_the_same(world: World) -> None:
     assert code == 0 and json.loads(out)["same"] is True
 
 
-@pytest.mark.unreplayable
 async def test_an_edited_log_differs_where_it_was_edited(world: World) -> None:
     """A verdict that was turned is found: round, role, and both versions of the field."""
     world.file("a.txt", "x\n")
@@ -124,7 +122,6 @@ async def test_an_edited_log_differs_where_it_was_edited(world: World) -> None:
     assert "verdict: the log says 'fail', replay says 'pass'" in found["text"]
 
 
-@pytest.mark.unreplayable
 async def test_a_damaged_log_says_where(world: World) -> None:
     """A line that is no message is named with file and line; a gap with its count and reason."""
     world.file("a.txt", "x\n")

@@ -218,7 +218,6 @@ def test_a_worker_cannot_rewrite_what_is_anchored(store: StoreAddress) -> None:
             assert row == {"adds": True, "changes": False, "removes": False}
 
 
-@pytest.mark.unreplayable
 def test_what_the_home_has_forgotten_goes_from_the_store(store: StoreAddress, tmp_path: Path) -> None:
     """What the audit says was forgotten, of this home only; what was deleted by hand stays in the store."""
     task_directory(tmp_path, "c1").mkdir(parents=True)

@@ -183,7 +183,6 @@ def artoo_log(home: Path, *arguments: str) -> Result:
     return result
 
 
-@pytest.mark.unreplayable
 async def test_one_unreadable_log_hides_no_other(tmp_path: Path) -> None:
     """The list leaves out what cannot be read, and shows the rest."""
     await write(tmp_path, task())
@@ -191,7 +190,6 @@ async def test_one_unreadable_log_hides_no_other(tmp_path: Path) -> None:
     assert TASK[:13] in artoo_log(tmp_path, "list").output
 
 
-@pytest.mark.unreplayable
 async def test_a_line_that_cannot_be_read_hides_nothing_behind_it(tmp_path: Path) -> None:
     """It is left out and named, by `show`, by its JSON and by `export`."""
     await write(tmp_path, story())

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from web_home import NATURES, with_audit
 from web_server import page_of
 
 from artoo.auditor.layout import audit_directory, chains_in
 from artoo.auditor.reading import report_now
 from artoo.runtime.app.system import SystemClock
-
-pytestmark = pytest.mark.unreplayable
 
 SAID = "something that should not have been"
 

@@ -22,7 +22,7 @@ from artoo.runtime.approvals.multi_prompt import AskedEverywhere
 from artoo.runtime.approvals.prompt_store import Given, TaskDesk
 from artoo.tasklog.lock import TaskLock
 
-pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]
+pytestmark = NEEDS_BROWSER
 
 OTHER = "0198f111-0000-7000-8000-00000000000b"
 QUESTION = ConfirmationRequest(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
 from web_browser import NEEDS_BROWSER, browsing, count_of, known, shown_numbers
 from web_home import hire
 from web_relay import relayed
@@ -15,7 +14,7 @@ from web_server import page_of, site_at
 from artoo.tasklog.lock import TaskLock
 from artoo.team.office import open_office
 
-pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]
+pytestmark = NEEDS_BROWSER
 
 
 async def test_a_laptop_that_slept_for_a_minute(tmp_path: Path) -> None:

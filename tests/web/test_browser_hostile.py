@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
 from aiohttp import web
 from web_browser import NEEDS_BROWSER, browsing
 from web_home import FIND, with_everything
@@ -20,7 +19,7 @@ from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review
 from artoo.runtime.approvals.prompt_store import TaskDesk
 from artoo.tasklog.reader import list_tasks
 
-pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]
+pytestmark = NEEDS_BROWSER
 
 SCRIPT = "</pre></script><script>window.ran=1;alert(1)</script><img src=x onerror='window.ran=1'>{{7*7}}"
 

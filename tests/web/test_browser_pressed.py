@@ -13,7 +13,7 @@ from web_server import Page, page_of, stop_wanted
 from artoo.contracts.roles import Role
 from artoo.tasklog.lock import TaskLock
 
-pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]
+pytestmark = NEEDS_BROWSER
 
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 

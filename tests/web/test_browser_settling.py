@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from web_browser import NEEDS_BROWSER, browsing, reach
 from web_changes import script
 from web_server import page_of
 
 from artoo.testing import ScriptedModel
 
-pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]
+pytestmark = NEEDS_BROWSER
 
 
 async def test_from_the_request_to_the_undo_by_keyboard_alone(tmp_path: Path, project: Path) -> None:

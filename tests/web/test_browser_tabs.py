@@ -12,7 +12,7 @@ from web_server import page_of, stop_wanted
 
 from artoo.tasklog.lock import TaskLock
 
-pytestmark = [pytest.mark.unreplayable, NEEDS_BROWSER]
+pytestmark = NEEDS_BROWSER
 
 COUNTING = """
   window.streams = new Set();

@@ -6,7 +6,6 @@ import asyncio
 import os
 from pathlib import Path
 
-import pytest
 from starlette.routing import Route
 from web_scenes import TASK, Writer, opening, planned, used
 from web_server import Page, page_of, site_at
@@ -19,8 +18,6 @@ from artoo.runtime.approvals.prompt_store import TaskDesk
 from artoo.web.app import ROUTES, application
 from artoo.web.entry import Entry
 from artoo.web.guard import ENTRANCE, HEADERS
-
-pytestmark = pytest.mark.unreplayable
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 

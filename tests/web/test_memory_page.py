@@ -6,11 +6,8 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
 from web_home import FIND, config_of, with_memory
 from web_server import page_of
-
-pytestmark = pytest.mark.unreplayable
 
 SAID = "find over the whole home took minutes"
 

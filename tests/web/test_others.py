@@ -14,8 +14,6 @@ from artoo.store.address import StoreAddress
 from artoo.testing import ScriptedModel
 from artoo.web import others
 
-pytestmark = pytest.mark.unreplayable
-
 
 async def test_another_machines_task_is_listed_and_read(
     tmp_path: Path, store: StoreAddress, monkeypatch: pytest.MonkeyPatch

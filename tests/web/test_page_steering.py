@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from web_scenes import TASK, Writer, opening
 from web_server import hidden, page_of
 
@@ -94,7 +93,6 @@ async def test_a_question_in_words_is_answered_and_the_checklist_is_shown(tmp_pa
     assert "The user answers: b, please" in model.player.of("ExecutorStep")[-1].user
 
 
-@pytest.mark.unreplayable
 async def test_the_button_decides_about_a_plan(tmp_path: Path) -> None:
     """What is in the box is what must be different, except for a no, which rejects the plan."""
     plan = Plan.model_validate({"subtasks": [{"intent": "name the colour"}]})

@@ -18,8 +18,6 @@ from artoo.contracts.roles import Role
 from artoo.testing import ScriptedModel
 from artoo.web.rows import one_line, row_of
 
-pytestmark = pytest.mark.unreplayable
-
 
 async def test_an_empty_home_shows_how_to_begin(tmp_path: Path) -> None:
     """Every page of it says something."""

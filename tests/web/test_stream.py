@@ -14,8 +14,6 @@ from yarl import URL
 
 from artoo.tasklog.layout import LogLimits
 
-pytestmark = pytest.mark.unreplayable
-
 
 class Listener:
     """One page's stream, as a browser reads it: remembers the last id and comes back with it."""

@@ -20,8 +20,6 @@ from artoo.testing import Asked
 from artoo.testing.replies import Scripted
 from artoo.web.stream import signatures
 
-pytestmark = pytest.mark.unreplayable
-
 ALONE = {"ada": TrustLevel.PROBATION}
 
 

@@ -25,8 +25,6 @@ from artoo.testing.replies import Scripted
 from artoo.testing.server import ScriptedServer
 from artoo.web.serving import bound
 
-pytestmark = pytest.mark.unreplayable
-
 SNOOP = "env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'; echo looked"
 
 

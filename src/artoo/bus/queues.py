@@ -61,7 +61,7 @@ class MessageQueue:
         return bool(self.queued)
 
     def wake(self) -> None:
-        """Let the waiting reader run, if one waits."""
+        """Wake the waiting reader, if one waits."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
@@ -92,7 +92,7 @@ class Inbox(MessageQueue):
         self._leave = leave
 
     def put(self, envelope: Envelope) -> None:
-        """Queue a message. Full: the inbox overflows, and `receive` raises from then on."""
+        """Append a message to the queue. Full: the inbox overflows, and `receive` raises from then on."""
         if self.overflowed:
             return
         if len(self.queued) >= self.capacity:
@@ -109,7 +109,7 @@ class Inbox(MessageQueue):
         self.wake()
 
     def close(self) -> None:
-        """Leave the stream and forget what is queued. Idempotent."""
+        """Close the inbox and clear its messages. Idempotent."""
         if not self._closed:
             self.queued.clear()
             self.end()
@@ -174,7 +174,7 @@ class WatchQueue(MessageQueue):
         return self._dropped
 
     def put(self, envelope: Envelope) -> bool:
-        """Queue one message if there is room and no burst to account for; False: `put_all` must decide."""
+        """Append one message if there is room and no burst to account for; False: `put_all` must decide."""
         if self.burst or len(self.queued) >= self.capacity:
             return False
         self.queued.append(envelope)
@@ -186,7 +186,7 @@ class WatchQueue(MessageQueue):
         return True
 
     def put_all(self, envelopes: list[Envelope]) -> list[tuple[Burst, int]]:
-        """Queue messages, or count them as dropped; say which burst is over and which began, with its count."""
+        """Append the messages, or count them as dropped; return the burst that is over and the one that began."""
         queued = self.queued
         waiting = len(queued)
         said: list[tuple[Burst, int]] = []

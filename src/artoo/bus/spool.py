@@ -220,7 +220,7 @@ class SpoolingTap:
             await self._arrival(lull)
 
     def hurry(self) -> None:
-        """See Spool."""
+        """Implement `Spool`."""
         if self._timer is not None:
             self._wake()
 
@@ -234,12 +234,12 @@ class SpoolingTap:
                 yield item
 
     def finish(self) -> None:
-        """Finish: nothing more comes in, the consumer gets what is there, then the end. Detach the tap first."""
+        """Close the tap for messages: the consumer gets the remaining ones, then the end. Detach the tap first."""
         self._finished = True
         self._wake()
 
     def close(self) -> None:
-        """Finish, discard what was not consumed and remove the file. Idempotent."""
+        """Close the tap, discard the remaining messages and remove the file. Idempotent."""
         unread = len(self._memory) + sum(run.count for run in self._overflow if isinstance(run, _FileRun))
         if unread:
             logger.warning("the spool of %s was closed with %d messages that nobody read", self.name, unread)
@@ -247,7 +247,7 @@ class SpoolingTap:
         self.finish()
 
     def forget(self) -> None:
-        """Discard what was not consumed and remove the file, because the reader has left on purpose."""
+        """Drop the remaining messages and remove the file, because the reader has left on purpose."""
         self._memory.clear()
         self._overflow.clear()
         self._file.close()
@@ -331,7 +331,7 @@ class SpoolingTap:
                 self._let_go()
 
     def _stir(self, waiter: asyncio.Future[None]) -> None:
-        """Note that a first message is there."""
+        """Mark the arrival of a first message."""
         if self._lull is None:
             self._wake()
         else:

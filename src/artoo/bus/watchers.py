@@ -37,7 +37,7 @@ class Watchers:
         return iter(found.values())
 
     def add(self, queue: WatchQueue) -> None:
-        """Let `queue` hear what it subscribed to, from the next message on."""
+        """Add a queue, which hears its subscription from the next message on."""
         if queue.task_id is not None:
             self._by_task[queue.task_id].append(queue)
         elif queue.kinds is not None:
@@ -50,7 +50,7 @@ class Watchers:
         self._selective = bool(self._by_kind or self._by_task)
 
     def remove(self, queue: WatchQueue) -> None:
-        """Let `queue` hear nothing more; it still gets earlier messages."""
+        """Remove a queue from the stream; it still gets earlier messages."""
         if queue.task_id is not None:
             _without(self._by_task, queue.task_id, queue)
         elif queue.kinds is not None:
@@ -67,7 +67,7 @@ class Watchers:
         return tuple(self._by_task.get(task_id, ()))
 
     def deliver(self, kind: str, envelope: Envelope) -> None:
-        """Bring a message to all its watchers. Never waits."""
+        """Put a message into the queues of all its watchers. Never waits."""
         if self._everything:
             pending = self.pending
             if self.reader_waits and not pending:  # one message, and a reader waits: no list is needed

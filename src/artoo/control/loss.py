@@ -37,19 +37,19 @@ class LossTerms:
 
 
 def distance(gaps: Iterable[CriterionGap]) -> float:
-    """Return D = Σ failᵢ / number of criteria, in [0, 1]; 0 when there are none."""
+    """Return the distance D = Σ failᵢ / number of criteria, in [0, 1]; 0 when there are none."""
     weights = [gap.weight for gap in gaps]
     return sum(weights) / len(weights) if weights else 0.0
 
 
 def implausibility(logical: int, environmental: int) -> float:
-    """Return P = logical / (logical + environmental), in [0, 1]; 0 when nothing failed."""
+    """Return the implausibility P = logical / (logical + environmental), in [0, 1]; 0 when nothing failed."""
     total = logical + environmental
     return logical / total if total else 0.0
 
 
 def resource_cost(replans: int, elapsed_ms: float, h: Hyperparameters) -> float:
-    """Return Ω = w₁·min(1, replans/max_replans) + w₂·min(1, elapsed/budget), in [0, w₁ + w₂].
+    """Return the resource cost Ω = w₁·min(1, replans/max_replans) + w₂·min(1, elapsed/budget), in [0, w₁ + w₂].
 
     With max_replans 0 every replan is one too many, so its share is full from the first.
     """
@@ -59,13 +59,13 @@ def resource_cost(replans: int, elapsed_ms: float, h: Hyperparameters) -> float:
 
 
 def loss(terms: LossTerms, h: Hyperparameters) -> float:
-    """Return L = α·D + β·(1 − Ω)·P + λ·Ω."""
+    """Return the loss L = α·D + β·(1 − Ω)·P + λ·Ω."""
     beta_effective = h.beta * (1.0 - terms.cost)
     return h.alpha * terms.distance + beta_effective * terms.implausibility + h.lambda_ * terms.cost
 
 
 def gradient_at_equal_cost(current: LossTerms, previous: LossTerms | None, h: Hyperparameters) -> float:
-    """Return L(D_t, P_t, Ω_t) − L(D_{t−1}, P_{t−1}, Ω_t); 0 in the first round.
+    """Return the gradient at equal cost, L(D_t, P_t, Ω_t) − L(D_{t−1}, P_{t−1}, Ω_t); 0 in the first round.
 
     Both sides bear the present cost: otherwise the cost of a replan alone reads as a worsening result.
     """
@@ -82,5 +82,5 @@ def deciding_gradient(current: LossTerms, previous: LossTerms | None, h: Hyperpa
 
 
 def gradient_of_the_paper(current: LossTerms, previous: LossTerms | None, h: Hyperparameters) -> float:
-    """Return L_t − L_{t−1}; 0 in the first round."""
+    """Return the paper's gradient, L_t − L_{t−1}; 0 in the first round."""
     return 0.0 if previous is None else loss(current, h) - loss(previous, h)
