@@ -95,19 +95,19 @@ class ScriptedModel:
         self._model = EndpointModel(transport, "scripted", clock or FakeClock(auto_advance=True), retry=retry)
 
     async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
-        """See `artoo.ports.model.Model`. Raises ScriptError outside of a `with` block."""
+        """Implement `artoo.ports.model.Model`. Raises ScriptError outside of a `with` block."""
         self._require_block()
         return await self._model.ask(question, meter=meter)
 
     async def converse(
         self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
-        """See `artoo.ports.model.Converses`. Raises ScriptError outside of a `with` block."""
+        """Implement `artoo.ports.model.Converses`. Raises ScriptError outside of a `with` block."""
         self._require_block()
         return await self._model.converse(conversation, on_text, meter=meter)
 
     async def known(self, tier: Tier) -> Known:
-        """See `artoo.llm.budget.MeteredModel`."""
+        """Implement `artoo.llm.budget.MeteredModel`."""
         return await self._model.known()
 
     async def close(self) -> None:
