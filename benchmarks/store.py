@@ -32,7 +32,8 @@ import psycopg
 
 from artoo.agents.board.claim_holders import this_process
 from artoo.agents.board.next_task import Allocation
-from artoo.cluster.postgres import SharedDatabase
+from artoo.agents.storage.database import Database
+from artoo.cluster.cluster import open_store
 from artoo.runtime.app.system import UuidIds
 from artoo.store.address import StoreAddress, parse
 from artoo.store.connecting import connect
@@ -72,7 +73,7 @@ def bare(address: StoreAddress, seconds: float, counts: list[int]) -> None:
 async def ours(address: StoreAddress, seconds: float, counts: list[int], workers: int) -> None:
     """The same by the books."""
 
-    async def work(database: SharedDatabase) -> None:
+    async def work(database: Database) -> None:
         allocation, done, until = Allocation(database, UuidIds()), -WARM, math.inf
         while time.monotonic() < until:
             if not done:
@@ -83,7 +84,7 @@ async def ours(address: StoreAddress, seconds: float, counts: list[int], workers
             done += 1
         counts.append(done)
 
-    async with await SharedDatabase.open(address, holder=this_process("bench"), most=workers) as database:
+    async with await open_store(address, holder=this_process("bench"), most=workers) as database:
         await asyncio.gather(*(work(database) for _ in range(workers)))
 
 

@@ -29,7 +29,7 @@ from artoo.agents.cognition.consolidation_plan import Promotion
 from artoo.agents.cognition.observations import Noted
 from artoo.agents.cognition.store import CognitionStore, Session
 from artoo.agents.storage import database, transaction
-from artoo.agents.storage.sqlite import EmbeddedDatabase
+from artoo.agents.storage.database import open_file
 from artoo.disk import whole
 from artoo.testing.clock import FakeClock
 from artoo.testing.ids import SequentialIds
@@ -63,7 +63,7 @@ class Killer:
 async def fill(place: Path) -> None:
     """Fifty observations: one pattern often, one three times, one twice, the rest once."""
     asked = ["convert", *["sum up"] * 3, "greet", "greet"]
-    async with await EmbeddedDatabase.open(place / "activity.db", FakeClock()) as opened:
+    async with await open_file(place / "activity.db", FakeClock()) as opened:
         store = CognitionStore(opened, "ada", 90)
         for number in range(50):
             text = asked[number] if number < len(asked) else f"single {number * 'x'}" if number % 2 else "convert"
@@ -80,7 +80,7 @@ async def dream(place: Path, killer: Killer | None) -> None:
         with (place / "promoted").open("a") as file:
             file.write(f"{promotion.id} {promotion.about}\n")
 
-    async with await EmbeddedDatabase.open(place / "activity.db", clock) as opened:
+    async with await open_file(place / "activity.db", clock) as opened:
         store = CognitionStore(opened, "ada", 90)
         cycle = DreamCycle("ada", store, place / "knowledge.md", clock, SequentialIds(), promote=promote)
         if killer is not None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from artoo.agents.storage.database import Database
-from artoo.agents.storage.sqlite import EmbeddedDatabase
-from artoo.cluster.postgres import SharedDatabase
+from artoo.agents.storage.database import Database, open_file
+from artoo.cluster.cluster import open_store
 from artoo.ports.clock import Clock
 from artoo.store.address import StoreAddress
 from postgres_server import Server
@@ -43,5 +42,5 @@ class Choice:
 async def open_books(directory: Path, clock: Clock, *, holder: str = "here") -> Database:
     """The books in `directory`, by the engine that the test runs on. Time is `clock`'s, for a test to move."""
     if Choice.stores is None:
-        return await EmbeddedDatabase.open(directory / "a.db", clock, holder=holder)
-    return await SharedDatabase.open(Choice.stores.of(directory), holder=holder, clock=clock)
+        return await open_file(directory / "a.db", clock, holder=holder)
+    return await open_store(Choice.stores.of(directory), holder=holder, clock=clock)

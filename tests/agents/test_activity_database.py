@@ -15,9 +15,8 @@ from core_doubles import Stream, office
 
 from artoo.agents.board.claim_holders import is_dead, this_process
 from artoo.agents.mail.outbox import OTHERS_SECONDS, Outbox
-from artoo.agents.storage import sqlite as embedded
-from artoo.agents.storage.database import database_path
-from artoo.agents.storage.sqlite import APPLICATION_ID, EmbeddedDatabase, schema
+from artoo.agents.storage import database as embedded
+from artoo.agents.storage.database import APPLICATION_ID, database_path, open_file, schema
 from artoo.agents.storage.transaction import Writing, marked
 from artoo.contracts.agents import OPERATOR, TaskMoved
 from artoo.contracts.base import Contract
@@ -61,7 +60,7 @@ async def test_opening_makes_a_private_file_in_wal_mode(tmp_path: Path) -> None:
     """The file is its owner's alone, journalled ahead, of this version, and sound."""
     path = tmp_path / "data" / "a.db"
     for _ in range(2):
-        async with await EmbeddedDatabase.open(path, FakeClock()) as database:
+        async with await open_file(path, FakeClock()) as database:
             assert await database.check() == ()
         with closing(sqlite3.connect(path)) as connection:
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -72,7 +71,7 @@ async def test_opening_makes_a_private_file_in_wal_mode(tmp_path: Path) -> None:
 
 async def test_many_open_at_once(tmp_path: Path) -> None:
     """Sixteen connections that all find no file agree on one schema."""
-    opened = await asyncio.gather(*(EmbeddedDatabase.open(tmp_path / "a.db", FakeClock()) for _ in range(16)))
+    opened = await asyncio.gather(*(open_file(tmp_path / "a.db", FakeClock()) for _ in range(16)))
     numbers = await asyncio.gather(*(database.write(Writing.next_number) for database in opened))
     for database in opened:
         await database.close()
@@ -81,13 +80,13 @@ async def test_many_open_at_once(tmp_path: Path) -> None:
 
 async def test_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
     """The error says which version it is and what to do; the file keeps it."""
-    async with await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock()):
+    async with await open_file(tmp_path / "a.db", FakeClock()):
         pass
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         connection.execute(f"PRAGMA user_version = {len(schema().steps) + 1}")
     told = rf"newer artoo .schema {len(schema().steps) + 1}.*Update artoo.*another file in \S*\.activity_db"
     with pytest.raises(ActivityStoreError, match=told):
-        await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
+        await open_file(tmp_path / "a.db", FakeClock())
 
 
 async def test_a_file_of_the_first_schema_is_upgraded(tmp_path: Path) -> None:
@@ -113,7 +112,7 @@ async def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         connection.execute("CREATE TABLE songs (name)")
     with pytest.raises(ActivityStoreError, match=r"some other program.*another file in \S*\.activity_db"):
-        await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
+        await open_file(tmp_path / "a.db", FakeClock())
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("songs",)]
 
@@ -122,7 +121,7 @@ async def test_damage_is_named(tmp_path: Path) -> None:
     """A file of something else, and one with a torn page, say that they are damaged and what to do."""
     (tmp_path / "a.db").write_bytes(b"not a database at all, but long enough to have a header" * 100)
     with pytest.raises(ActivityStoreError, match=r"damaged. Restore a copy.*with what is newer than the copy lost"):
-        await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock())
+        await open_file(tmp_path / "a.db", FakeClock())
     async with office(tmp_path / "b") as opened:
         await opened.board.add("x", OPERATOR)
     path = tmp_path / "b" / "a.db"
@@ -152,15 +151,14 @@ async def test_a_full_disk_loses_nothing_that_was_accepted(tmp_path: Path) -> No
 async def test_who_stays_waits_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large write waits, once; readers and small ones go on. It is told once that there is no room, and once that
     there is: when the last one that waited is written, or somebody writes after those gave up."""
-    monkeypatch.setattr(embedded, "ROOM_SECONDS", 0.01)
+    monkeypatch.setattr(embedded, "PAUSES", (0.01,))
     told, full = list[str](), asyncio.Event()
 
     def tell(sentence: str) -> None:
         told.append(sentence)
         full.set()
 
-    async with await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock()) as database:
-        database.wait_for_room(tell)
+    async with await open_file(tmp_path / "a.db", FakeClock(), lasting=tell) as database:
         await database.write(lambda writing: writing.mark("x", "1"))
         for given_up in (True, False):
             told.clear()
@@ -183,12 +181,12 @@ async def test_who_stays_waits_for_room(tmp_path: Path, monkeypatch: pytest.Monk
                 await database.read(lambda reading: reading.one("PRAGMA max_page_count = 1000000"))
                 await asyncio.wait_for(waiting, 10)
                 assert len(await database.read(lambda reading: marked(reading, "large"))) == 200_000
-            assert len(told) == 2 and "There is room" in told[1]
+            assert len(told) == 2 and "can be used again" in told[1]
 
 
 async def test_who_holds_the_file_too_long_is_waited_for_and_then_named(tmp_path: Path) -> None:
     """A transaction of another process that does not end gives an error after the busy timeout, not a hang."""
-    async with await EmbeddedDatabase.open(tmp_path / "a.db", FakeClock(), busy_seconds=0.05) as database:
+    async with await open_file(tmp_path / "a.db", FakeClock(), busy_seconds=0.05) as database:
         with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(ActivityStoreError, match="Another process"):
@@ -229,7 +227,7 @@ async def test_time_never_goes_back_for_what_waits(tmp_path: Path, caplog: pytes
     """The clock is set back by an hour: waiting times go on from where they were, and the jump is recorded."""
     clock = SetClock()
 
-    async with await EmbeddedDatabase.open(tmp_path / "a.db", clock) as database:
+    async with await open_file(tmp_path / "a.db", clock) as database:
         first = await database.write(lambda writing: writing.steady_us)
         clock.set_by = timedelta(hours=-1)
         with caplog.at_level(logging.WARNING):

@@ -26,6 +26,8 @@ from artoo.contracts.errors import ActorRefused, ClaimLost, MoveRefused
 from artoo.testing import FakeClock
 from board_work import hand_in, take
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 S = BoardState
 
 
@@ -45,7 +47,6 @@ async def handed_in(opened: Office, agent: str, complexity: Complexity | None = 
     return await hand_in(opened.database, await take(opened.database, task.id, agent), "there are 12")
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_task_goes_from_pending_to_archived(tmp_path: Path) -> None:
     """The whole way: each step kept with the state before it, published under the name that the log has."""
     stream = Stream()
@@ -75,7 +76,6 @@ async def test_a_task_goes_from_pending_to_archived(tmp_path: Path) -> None:
         assert len(await opened.board.list([S.ARCHIVED])) == 1
 
 
-@pytest.mark.usefixtures("engine")
 async def test_nobody_without_the_right_approves(tmp_path: Path) -> None:
     """Juniors, strangers, artoo itself and its policy are refused; the task stays in review."""
     async with office(tmp_path) as opened:
@@ -89,7 +89,6 @@ async def test_nobody_without_the_right_approves(tmp_path: Path) -> None:
         assert (await opened.board.reviews.approve(task.id, OPERATOR)).state is S.COMPLETED
 
 
-@pytest.mark.usefixtures("engine")
 async def test_trust_is_what_it_is_when_the_work_is_handed_in(tmp_path: Path) -> None:
     """An agent that was demoted while it worked is reviewed."""
     async with office(tmp_path) as opened:
@@ -99,7 +98,6 @@ async def test_trust_is_what_it_is_when_the_work_is_handed_in(tmp_path: Path) ->
         assert (await hand_in(opened.database, claim, "done")).state is S.REVIEW
 
 
-@pytest.mark.usefixtures("engine")
 async def test_agents_decide_neither_trust_nor_complexity_nor_whose_it_is(tmp_path: Path) -> None:
     """Each such attempt of an agent is refused and says whose decision it is."""
     async with office(tmp_path) as opened:
@@ -123,7 +121,6 @@ async def test_agents_decide_neither_trust_nor_complexity_nor_whose_it_is(tmp_pa
         assert await opened.board.get(task.id) == task
 
 
-@pytest.mark.usefixtures("engine")
 async def test_what_is_changed_is_kept_and_attributed(tmp_path: Path) -> None:
     """Priority, complexity and people: who changed what from what to what."""
     async with office(tmp_path) as opened:
@@ -144,7 +141,6 @@ async def test_what_is_changed_is_kept_and_attributed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("start", "through"), [("in_progress", "blocked"), ("review", "rejected"), ("pending", None)]
 )
-@pytest.mark.usefixtures("engine")
 async def test_cancelling_goes_the_way_there_is(tmp_path: Path, start: str, through: str | None) -> None:
     """Work is stopped through blocked, a submission through rejected, by the operator; the claim is over."""
     async with office(tmp_path) as opened:
@@ -162,7 +158,6 @@ async def test_cancelling_goes_the_way_there_is(tmp_path: Path, start: str, thro
                 await hand_in(opened.database, claim, "late")
 
 
-@pytest.mark.usefixtures("engine")
 async def test_one_of_two_gets_a_task(tmp_path: Path) -> None:
     """The second gets nothing, nor does anybody else get a task that is somebody's."""
     async with office(tmp_path) as opened:
@@ -174,7 +169,6 @@ async def test_one_of_two_gets_a_task(tmp_path: Path) -> None:
         assert await opened.allocation.next("ada") is None
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_dead_process_gives_its_task_back(tmp_path: Path) -> None:
     """Through blocked, by `runtime`; the agent resumes the same run; the dead process's claim counts no more."""
     async with office(tmp_path) as opened:
@@ -203,7 +197,6 @@ async def test_a_dead_process_gives_its_task_back(tmp_path: Path) -> None:
         assert (await hand_in(opened.database, again, "fresh")).summary == "fresh"
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_claim_runs_out_unless_it_is_renewed(tmp_path: Path) -> None:
     """A process that hangs loses its task after the lease, one that renews never does."""
     clock = FakeClock()
@@ -218,7 +211,6 @@ async def test_a_claim_runs_out_unless_it_is_renewed(tmp_path: Path) -> None:
         assert (await work.recover(lambda _: False)).work == (hung.task.id,)
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_task_that_kills_its_processes_fails_in_the_end(tmp_path: Path) -> None:
     """After ten interruptions it is failed, with the reason, and may be tried again."""
     async with office(tmp_path) as opened:
@@ -232,7 +224,6 @@ async def test_a_task_that_kills_its_processes_fails_in_the_end(tmp_path: Path) 
         assert (await opened.board.retry(task.id, OPERATOR, "mind the memory")).state is S.PENDING
 
 
-@pytest.mark.usefixtures("engine")
 async def test_what_is_blocked_waits_for_the_operator(tmp_path: Path) -> None:
     """Nobody takes it before it is released; the operator's answer is in the notes of who does."""
     async with office(tmp_path) as opened:
@@ -249,7 +240,6 @@ async def test_what_is_blocked_waits_for_the_operator(tmp_path: Path) -> None:
         assert again.task.notes == ("operator: the first one",)
 
 
-@pytest.mark.usefixtures("engine")
 async def test_two_seniors_do_not_review_the_same(tmp_path: Path) -> None:
     """One claims the review, the other is refused until its process died; the operator never waits."""
     async with office(tmp_path) as opened:
@@ -265,7 +255,6 @@ async def test_two_seniors_do_not_review_the_same(tmp_path: Path) -> None:
         assert (await opened.board.reviews.approve(task.id, OPERATOR)).state is S.COMPLETED
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_review_is_of_the_submission_that_was_seen(tmp_path: Path) -> None:
     """What was rejected and handed in anew is not approved by who saw the first."""
     async with office(tmp_path) as opened:
@@ -276,7 +265,6 @@ async def test_a_review_is_of_the_submission_that_was_seen(tmp_path: Path) -> No
             await opened.board.reviews.approve(task.id, "dot", submission=1)
 
 
-@pytest.mark.usefixtures("engine")
 async def test_rejections_have_an_end_and_reasons(tmp_path: Path) -> None:
     """A rejection without reasons is refused; the fifth stays rejected until the operator decides."""
     async with office(tmp_path) as opened:
@@ -291,7 +279,6 @@ async def test_rejections_have_an_end_and_reasons(tmp_path: Path) -> None:
         assert task.notes[-1] == "dot: reason 4"
 
 
-@pytest.mark.usefixtures("engine")
 async def test_paused_and_stopped_agents_take_nothing_and_finish_what_they_have(tmp_path: Path) -> None:
     """A paused agent hands in, but gets nothing new."""
     async with office(tmp_path) as opened:
@@ -312,7 +299,6 @@ async def test_a_text_that_is_no_task_is_refused(tmp_path: Path, text: str) -> N
             await opened.board.add(text, OPERATOR)
 
 
-@pytest.mark.usefixtures("engine")
 async def test_who_and_what_is_unknown_is_named(tmp_path: Path) -> None:
     """No such task, no such agent, nobody's task: each error names what was asked for."""
     async with office(tmp_path) as opened:
@@ -326,7 +312,6 @@ async def test_who_and_what_is_unknown_is_named(tmp_path: Path) -> None:
             await opened.board.add("x", OPERATOR, assignee=RUNTIME)
 
 
-@pytest.mark.usefixtures("engine")
 async def test_an_open_task_is_open_again_after_a_rejection(tmp_path: Path) -> None:
     """Who took it from the pool does not keep it; a task that was given to somebody stays theirs."""
     async with office(tmp_path) as opened:
@@ -337,7 +322,6 @@ async def test_an_open_task_is_open_again_after_a_rejection(tmp_path: Path) -> N
         assert (await opened.board.reviews.reject(given.id, "dot", "no")).assignee == "ada"
 
 
-@pytest.mark.usefixtures("engine")
 async def test_another_agent_does_not_resume_what_one_began(tmp_path: Path) -> None:
     """A task that is given away keeps its notes and loses its run."""
     async with office(tmp_path) as opened:
@@ -350,7 +334,6 @@ async def test_another_agent_does_not_resume_what_one_began(tmp_path: Path) -> N
         assert (await opened.board.assign(task.id, "bob", OPERATOR)).run is None
 
 
-@pytest.mark.usefixtures("engine")
 async def test_what_is_given_back_while_others_go_on_fails_at_last(tmp_path: Path) -> None:
     """An outage or a stop fails nothing; a task that alone cannot be done is not tried for ever."""
     async with office(tmp_path) as opened:
@@ -376,7 +359,6 @@ async def test_what_is_given_back_while_others_go_on_fails_at_last(tmp_path: Pat
         assert await given_back(counted=True) is BoardState.BLOCKED
 
 
-@pytest.mark.usefixtures("engine")
 async def test_words_that_are_no_utf8_are_kept_as_far_as_they_can_be(tmp_path: Path) -> None:
     """Names of files come along in texts, reasons and letters; a project of such a name is refused."""
     odd = "see \udcff.txt"

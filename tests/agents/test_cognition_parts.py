@@ -180,7 +180,7 @@ def test_a_file_too_long_by_itself_is_reported_and_not_touched() -> None:
     result = merged("x" * 300, [_learnt(1)], {}, 200)
     assert result.trimmed == ("000000000001",)
     assert result.excess >= 100
-    _, pending = planned("ada", (), "x" * 300, NOW, ids=(), limit=200, observations=0, llm_calls=0)
+    _, pending = planned("ada", (), "x" * 300, NOW, ids=(), limit=200, observations=0)
     assert "knowledge.md is 100 characters longer than the 200" in (pending.report.error or "")
 
 
@@ -208,9 +208,7 @@ def test_a_pattern_fades_and_is_trimmed_when_worth_least() -> None:
     old = Pattern("a" * 12, "done|old|", "old " * 20, 4, NOW - timedelta(days=90), NOW - timedelta(days=90))
     new = Pattern("b" * 12, "done|new|", "new " * 20, 3, NOW, NOW)
     assert worth(old, NOW) < worth(new, NOW)
-    standing, pending = planned(
-        "ada", (old, new), "", NOW, ids=("p1", "p2"), limit=200, observations=7, llm_calls=0
-    )
+    standing, pending = planned("ada", (old, new), "", NOW, ids=("p1", "p2"), limit=200, observations=7)
     assert [(each.id[0], each.promoted, each.seen) for each in standing] == [("a", False, 0), ("b", True, 3)]
     assert [each.startswith("new") for each in pending.report.promoted] == [True]
     assert [each.startswith("old") for each in pending.report.trimmed] == [True]

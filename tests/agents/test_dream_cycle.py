@@ -12,17 +12,16 @@ from pathlib import Path
 import pytest
 from engines import open_books
 
-from artoo.agents.cognition.consolidate import DreamCycle, DreamSettings, Word
+from artoo.agents.cognition.consolidate import DreamCycle, DreamSettings
 from artoo.agents.cognition.consolidation_plan import Promotion
 from artoo.agents.cognition.observations import observation_of
 from artoo.agents.cognition.store import CognitionStore, Session
-from artoo.agents.heartbeat.beats import Beat
-from artoo.agents.heartbeat.ledger import Pulses
+from artoo.agents.heartbeat.ledger import Beat, Pulses
 from artoo.agents.mail.outbox import Outbox
 from artoo.agents.storage.database import Database
 from artoo.contracts.agents import DreamCycleReport
 from artoo.contracts.base import Contract
-from artoo.contracts.errors import ArtooError, BudgetExhausted, MemoryStoreError, ModelUnreachable
+from artoo.contracts.errors import ArtooError, MemoryStoreError
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.testing.clock import FakeClock
@@ -55,7 +54,7 @@ class Mind:
     async def remember(self, session: Session, request: str) -> bool:
         return await self.store.keep(session, observation_of(request, DONE))
 
-    def cycle(self, *, word: Word | None = None, characters: int = 15_000) -> DreamCycle:
+    def cycle(self, *, characters: int = 15_000) -> DreamCycle:
         """A cycle as a fresh process would make it."""
 
         async def promote(promotion: Promotion) -> None:
@@ -64,9 +63,7 @@ class Mind:
             self.promoted.append(promotion)
 
         settings = DreamSettings(characters=characters)
-        return DreamCycle(
-            "ada", self.store, self.path, self.clock, self.ids, promote=promote, word=word, settings=settings
-        )
+        return DreamCycle("ada", self.store, self.path, self.clock, self.ids, promote=promote, settings=settings)
 
     async def did(self, *requests: str) -> None:
         """Sessions that ended well."""
@@ -162,34 +159,6 @@ async def test_a_session_is_remembered_once(mind: Mind) -> None:
     assert await mind.remember(session, "greet")
     assert not await mind.remember(session, "greet")
     assert (await mind.store.buffer()).observations == 1
-
-
-async def test_a_model_words_a_pattern_once(mind: Mind) -> None:
-    """One call for what becomes knowledge; later cycles renew the count, not the wording."""
-    asked: list[str] = []
-
-    async def word(text: str) -> str | None:
-        asked.append(text)
-        return "Greetings always work."
-
-    await mind.did(*["greet"] * 3)
-    report = await mind.cycle(word=word).run()
-    assert (len(asked), report.llm_calls) == (1, 1)
-    await mind.did("greet")
-    assert (await mind.cycle(word=word).run()).llm_calls == 0
-    assert "- Greetings always work. (4 times" in mind.path.read_text()
-
-
-@pytest.mark.parametrize("error", [ModelUnreachable("gone"), BudgetExhausted("spent", budget="calls")])
-async def test_without_its_model_a_cycle_uses_its_own_words(mind: Mind, error: Exception) -> None:
-    """A dead model costs a wording, not the knowledge."""
-
-    async def word(text: str) -> str | None:
-        raise error
-
-    await mind.did(*["greet"] * 3, *["sum up"] * 3)
-    report = await mind.cycle(word=word).run()
-    assert (len(report.promoted), report.llm_calls, report.error) == (2, 1, None)
 
 
 async def test_shared_memory_that_is_away_delays_and_loses_nothing(mind: Mind) -> None:

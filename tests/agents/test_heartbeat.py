@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from pulse_doubles import ScriptedDuty, World
 
 from artoo.agents.heartbeat.backoff import Backoff, WakeAllowance
-from artoo.agents.heartbeat.beats import Beat
 from artoo.agents.heartbeat.duties import Done, throttled_ending, throttling
 from artoo.agents.heartbeat.heartbeat import HeartbeatSettings
+from artoo.agents.heartbeat.ledger import Beat
 from artoo.agents.storage.database import Database
 from artoo.contracts.agents import AgentWoken, ClockJumped, PulseRecorded, Recorded
 from artoo.contracts.errors import ActivityStoreError, BudgetExhausted, ModelRefused, ModelUnreachable, ToolError

@@ -16,8 +16,9 @@ from artoo.contracts.errors import IdentityRefused
 from artoo.testing import FakeClock
 from board_work import hand_in, take
 
+pytestmark = pytest.mark.usefixtures("engine")
 
-@pytest.mark.usefixtures("engine")
+
 async def test_every_state_that_needs_the_operator_is_named(tmp_path: Path) -> None:
     """A review that no agent can do, a failure and a block are named; what agents go on with is not."""
     async with office(tmp_path, team=False) as opened:
@@ -48,7 +49,6 @@ async def test_every_state_that_needs_the_operator_is_named(tmp_path: Path) -> N
         assert "w" not in await named()
 
 
-@pytest.mark.usefixtures("engine")
 async def test_what_nobody_could_do_waits_for_the_operator(tmp_path: Path) -> None:
     """Where no agent is, or all are retired or stopped, a task that anybody may do is named."""
     async with office(tmp_path, team=False) as opened:
@@ -64,7 +64,6 @@ async def test_what_nobody_could_do_waits_for_the_operator(tmp_path: Path) -> No
         assert [why.startswith("no agent is there") for why in await named()] == [True]
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_project_that_no_machine_at_work_has_is_named(tmp_path: Path) -> None:
     """Where several machines share the books, a task waits with the reason until one that has its project works."""
     clock = FakeClock()
@@ -87,7 +86,6 @@ async def test_a_project_that_no_machine_at_work_has_is_named(tmp_path: Path) ->
         assert len(await named()) == 1
 
 
-@pytest.mark.usefixtures("engine")
 async def test_an_older_reason_is_not_why_a_task_is_blocked(tmp_path: Path) -> None:
     """The operator may block one without a word: that it was taken before is no reason."""
     async with office(tmp_path, team=False) as opened:

@@ -20,6 +20,8 @@ from artoo.contracts.agents import OPERATOR, Mail, MailMoved, Priority, ReplyMis
 from artoo.contracts.errors import ActorRefused, ClaimLost, MailRefused
 from artoo.testing import FakeClock
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 
 async def partitions(opened: Office, mail_id: str) -> list[str]:
     """Where a letter has been, as the stream tells it."""
@@ -30,7 +32,6 @@ async def partitions(opened: Office, mail_id: str) -> list[str]:
     ]
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_letter_goes_from_outbox_to_inbox_to_archive(tmp_path: Path) -> None:
     """It is in each partition once, and all of it is on the stream, its text too."""
     stream = Stream()
@@ -57,7 +58,6 @@ async def test_a_letter_goes_from_outbox_to_inbox_to_archive(tmp_path: Path) -> 
         ]
 
 
-@pytest.mark.usefixtures("engine")
 async def test_letters_for_the_sake_of_letters_come_to_an_end(tmp_path: Path) -> None:
     """Two agents that write to each other over each letter are stopped; answers and the operator are not."""
     async with office(tmp_path) as opened:
@@ -90,7 +90,6 @@ async def _depths(database: Database) -> int:
     )
 
 
-@pytest.mark.usefixtures("engine")
 async def test_patrols_that_write_over_each_others_letters_come_to_an_end(tmp_path: Path) -> None:
     """`when: mail` of two agents, each item a letter to the other: what a patrol writes is for a letter's sake too.
     An answer is no new mail."""
@@ -117,7 +116,6 @@ async def _never(check: object) -> bool:
     raise AssertionError(check)
 
 
-@pytest.mark.usefixtures("engine")
 async def test_urgent_letters_come_first_and_old_ones_before_new(tmp_path: Path) -> None:
     """Critical, standard, background; within one in the order of sending."""
     order = [Priority.BACKGROUND, Priority.STANDARD, Priority.CRITICAL, Priority.STANDARD, Priority.CRITICAL]
@@ -138,7 +136,6 @@ async def test_urgent_letters_come_first_and_old_ones_before_new(tmp_path: Path)
         ("ada", "bob", "x" * 10_000_000, "10,000,000 characters, at most 100,000 .*name that file"),
     ],
 )
-@pytest.mark.usefixtures("engine")
 async def test_what_cannot_be_delivered_is_refused_at_sending(
     tmp_path: Path, sender: str, recipient: str, text: str, says: str
 ) -> None:
@@ -149,7 +146,6 @@ async def test_what_cannot_be_delivered_is_refused_at_sending(
         assert await opened.mailbox.sent("ada") == ()
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_letter_sent_twice_under_one_name_is_sent_once(tmp_path: Path) -> None:
     """Who does not know whether it was accepted may send it again."""
     async with office(tmp_path) as opened:
@@ -158,7 +154,6 @@ async def test_a_letter_sent_twice_under_one_name_is_sent_once(tmp_path: Path) -
         assert await opened.mailbox.unread("bob") == 1
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_full_inbox_keeps_letters_in_the_outbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are delivered as room comes, urgent ones first; a full outbox refuses with the reason."""
     monkeypatch.setattr(mail_rows, "MOST_UNREAD", 2)
@@ -179,7 +174,6 @@ async def test_a_full_inbox_keeps_letters_in_the_outbox(tmp_path: Path, monkeypa
         assert (await box.get(late.id)).partition == "outbox"
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_dead_reader_gives_its_letter_back(tmp_path: Path) -> None:
     """Somebody else reads it; the dead reader's claim counts no more; ten dead readers are enough."""
     async with office(tmp_path) as opened:
@@ -205,7 +199,6 @@ async def test_a_dead_reader_gives_its_letter_back(tmp_path: Path) -> None:
         assert "given up" in kept.note
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_letter_that_was_given_back_is_not_given_up(tmp_path: Path) -> None:
     """While the model is away its reader gives a letter back again and again, and nobody dies of it."""
     async with office(tmp_path, FakeClock()) as opened:
@@ -220,7 +213,6 @@ async def test_a_letter_that_was_given_back_is_not_given_up(tmp_path: Path) -> N
         assert (await box.get(mail.id)).partition == "inbox"
 
 
-@pytest.mark.usefixtures("engine")
 async def test_the_archive_keeps_ninety_days(tmp_path: Path) -> None:
     """Letters that were dealt with go after that; unread ones stay however old they are."""
     clock = FakeClock()
@@ -238,7 +230,6 @@ async def test_the_archive_keeps_ninety_days(tmp_path: Path) -> None:
         assert [kept.mail.id for kept in await box.sent("ada")] == [unread.id]
 
 
-@pytest.mark.usefixtures("engine")
 async def test_an_answer_is_sent_with_the_archiving_or_not_at_all(tmp_path: Path) -> None:
     """One transaction: a second answer under the same claim is refused, so nobody gets two."""
     async with office(tmp_path) as opened:
@@ -253,7 +244,6 @@ async def test_an_answer_is_sent_with_the_archiving_or_not_at_all(tmp_path: Path
         assert await box.unread("ada") == 1
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_letter_is_read_by_its_recipient_only(tmp_path: Path) -> None:
     """Somebody else's, one that is being read, an archived one, a paused reader: each is refused."""
     async with office(tmp_path) as opened:
@@ -273,7 +263,6 @@ async def test_a_letter_is_read_by_its_recipient_only(tmp_path: Path) -> None:
             await box.take("bob")
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_reply_ends_the_wait_at_once(tmp_path: Path) -> None:
     """Long before the next pulse; who waited has it, and it is not in the inbox a second time."""
     clock = FakeClock()
@@ -292,7 +281,6 @@ async def test_a_reply_ends_the_wait_at_once(tmp_path: Path) -> None:
         assert await partitions(opened, reply.mail.id) == ["outbox", "inbox", "archive"]
 
 
-@pytest.mark.usefixtures("engine")
 async def test_no_reply_gives_the_fallback_after_the_timeout(tmp_path: Path) -> None:
     """At 30 s, with a report; a late answer is a letter like any other."""
     clock, stream = FakeClock(), Stream()
@@ -319,7 +307,6 @@ async def until_asleep(clock: FakeClock, task: asyncio.Task[Reply] | asyncio.Tas
     sleeping.cancel()
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_circle_of_waiting_agents_is_broken_with_a_report(tmp_path: Path) -> None:
     """ada waits for bob, bob for cyd; cyd asking ada does not wait: its letter is sent, the circle named."""
     clock, stream = FakeClock(), Stream()
@@ -337,7 +324,6 @@ async def test_a_circle_of_waiting_agents_is_broken_with_a_report(tmp_path: Path
             task.cancel()
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_wait_that_is_cancelled_is_no_longer_in_the_way(tmp_path: Path) -> None:
     """Its edge is gone at once: the other may wait for who waited."""
     clock = FakeClock()
@@ -354,7 +340,6 @@ async def test_a_wait_that_is_cancelled_is_no_longer_in_the_way(tmp_path: Path) 
         assert (await second).text == "yes"
 
 
-@pytest.mark.usefixtures("engine")
 async def test_the_operator_waits_in_no_circle(tmp_path: Path) -> None:
     """A person answers when they like, also while an agent waits for them."""
     clock = FakeClock()
@@ -369,7 +354,6 @@ async def test_the_operator_waits_in_no_circle(tmp_path: Path) -> None:
         assert ((await agent).text, (await person).text) == ("yes", "fine")
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_reply_whose_waiter_died_is_a_letter_like_any_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -397,7 +381,6 @@ async def test_a_reply_whose_waiter_died_is_a_letter_like_any_other(
         await asyncio.wait([task])
 
 
-@pytest.mark.usefixtures("engine")
 async def test_mail_of_another_process_wakes_its_recipient(tmp_path: Path) -> None:
     """Seen a second later, with the pulse two minutes away; what is written to others wakes nobody."""
     clock = FakeClock()
@@ -421,7 +404,6 @@ async def test_mail_of_another_process_wakes_its_recipient(tmp_path: Path) -> No
         assert clock.monotonic() == 2
 
 
-@pytest.mark.usefixtures("engine")
 async def test_who_waits_in_vain_is_told_so(tmp_path: Path) -> None:
     """After the time that was given, and not before."""
     async with office(tmp_path, FakeClock(auto_advance=True)) as opened:

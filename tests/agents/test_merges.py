@@ -24,6 +24,8 @@ from artoo.contracts.errors import ActorRefused, ClaimLost, MoveRefused
 from artoo.runtime.app.system import UuidIds
 from board_work import take
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 S = BoardState
 
 
@@ -50,7 +52,6 @@ async def handed_in(opened: Office, name: str, complexity: Complexity | None = N
         (OPERATOR, None, False),
     ],
 )
-@pytest.mark.usefixtures("engine")
 async def test_handed_in_is_never_complete(
     tmp_path: Path, name: str, complexity: Complexity | None, review: bool
 ) -> None:
@@ -70,7 +71,6 @@ async def test_handed_in_is_never_complete(
         assert "demands no review" in last.reason
 
 
-@pytest.mark.usefixtures("engine")
 async def test_what_passes_is_not_reviewed(tmp_path: Path) -> None:
     """While the policy is about to pass a submission no agent begins to review it; the operator may decide."""
     async with office(tmp_path) as opened:
@@ -81,7 +81,6 @@ async def test_what_passes_is_not_reviewed(tmp_path: Path) -> None:
         assert (await opened.board.reviews.approve(task.id, OPERATOR)).state is S.COMPLETED
 
 
-@pytest.mark.usefixtures("engine")
 async def test_left_to_the_operator(tmp_path: Path) -> None:
     """The submission stays in review for the operator alone, with the reason on record; the next one is for whoever
     reviewed before."""
@@ -103,7 +102,6 @@ async def test_left_to_the_operator(tmp_path: Path) -> None:
         assert again.reviewer == "eve"
 
 
-@pytest.mark.usefixtures("engine")
 async def test_sent_back_until_the_operator_decides(tmp_path: Path) -> None:
     """What cannot be merged goes back with the reason, attributed to artoo; the fifth time it stays rejected."""
     async with office(tmp_path) as opened:
@@ -117,7 +115,6 @@ async def test_sent_back_until_the_operator_decides(tmp_path: Path) -> None:
         assert (await merges.send_back(task.id, MOST_SUBMISSIONS, "again")).state is S.REJECTED
 
 
-@pytest.mark.usefixtures("engine")
 async def test_another_submission_is_another_matter(tmp_path: Path) -> None:
     """What is said about a submission that does not wait any more is refused, and changes nothing."""
     async with office(tmp_path) as opened:

@@ -229,12 +229,13 @@ class Round:
 
 
 @pytest.fixture
-async def round_(tmp_path: Path, engine: str) -> AsyncGenerator[Round]:
+async def round_(tmp_path: Path) -> AsyncGenerator[Round]:
     clock = FakeClock()
     async with await open_books(tmp_path, clock) as database:
         yield Round(clock, database, tmp_path)
 
 
+@pytest.mark.usefixtures("engine")
 async def test_every_is_kept_across_pulses_and_restarts(round_: Round) -> None:
     """`every: 30m` runs at first sight, then once in 30 minutes, however many pulses and processes look."""
     round_.write("- every: 30m look")

@@ -20,9 +20,8 @@ from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.outbox import Outbox
-from artoo.agents.storage.database import Database
-from artoo.agents.storage.sqlite import EmbeddedDatabase
-from artoo.cluster.postgres import SharedDatabase
+from artoo.agents.storage.database import Database, open_file
+from artoo.cluster.cluster import open_store
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
@@ -38,8 +37,8 @@ async def _books(directory: Path, clock: SystemClock) -> Database:
     """Those in the directory, or in the store that the environment names."""
     url = os.environ.get("ARTOO_STORE")
     if url is None:
-        return await EmbeddedDatabase.open(directory / "a.db", clock)
-    return await SharedDatabase.open(parse(url), holder=this_process("machine"))
+        return await open_file(directory / "a.db", clock)
+    return await open_store(parse(url), holder=this_process("machine"))
 
 
 async def work(directory: Path, name: str, numbers: Iterator[int]) -> None:

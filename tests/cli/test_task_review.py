@@ -19,8 +19,8 @@ from artoo.contracts.agents import OPERATOR, BoardState, SubmittedWork, TrustLev
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.changes.pending_changes import Pending
 from artoo.team.attempt import begin, hand_in
+from artoo.team.by_hand import standing
 from artoo.team.office import Office, open_office
-from artoo.team.stands import standing
 from artoo.testing import Asked, ScriptedModel
 from artoo.testing.replies import Scripted
 from board_work import take

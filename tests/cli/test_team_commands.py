@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from artoo.agents.heartbeat.beats import Beat
+from artoo.agents.heartbeat.ledger import Beat
 from artoo.agents.patrol.store import PatrolStore
 from artoo.cli.commands.mail_command import BOXES
 from artoo.cli.commands.serve_command import line_of, told

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from artoo.cluster.migrate import memory as part_of
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.memory import Level, Megram, Origin, TLayerProposal
 from artoo.contracts.tags import tool_pair
-from artoo.memory.moving import Memory
 from artoo.memory.service import SharedMemory
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
@@ -42,10 +42,10 @@ async def test_memory_moves_into_a_store_and_back(
 ) -> None:
     """Rows and hashes are the same in the home, in the store and in a second home, and so are potentials."""
     await filled(tmp_path / "one", make, clock, ids)
-    first, second = Memory(tmp_path / "one"), Memory(tmp_path / "two")
+    first, second = part_of(tmp_path / "one"), part_of(tmp_path / "two")
     before = first.in_home()
     assert {one.table: one.rows for one in before} == {
-        "megrams": 1_201, "worked": 1, "marks": 3, "reports": 0, "proposals": 1,
+        "megrams": 1_201, "sums": 1, "recalled": 1, "worked": 1, "marks": 3, "reports": 0, "proposals": 1,
     }  # fmt: skip
     assert second.in_home() == ()
     assert first.move_in(store) == before == first.in_store(store)
@@ -68,13 +68,13 @@ async def test_memory_moves_only_to_where_none_is(
 ) -> None:
     """A store and a home that have memory already are left alone."""
     await filled(tmp_path / "one", make, clock, ids)
-    Memory(tmp_path / "one").move_in(store)
-    before = Memory(tmp_path / "one").in_store(store)
+    part_of(tmp_path / "one").move_in(store)
+    before = part_of(tmp_path / "one").in_store(store)
     with pytest.raises(ConfigurationError, match="has memory already"):
-        Memory(tmp_path / "one").move_in(store)
+        part_of(tmp_path / "one").move_in(store)
     with pytest.raises(ConfigurationError, match="has memory already"):
-        Memory(tmp_path / "one").move_out(store)
-    assert Memory(tmp_path / "one").in_store(store) == before
+        part_of(tmp_path / "one").move_out(store)
+    assert part_of(tmp_path / "one").in_store(store) == before
 
 
 async def test_memory_that_changes_on_the_way_is_not_moved(
@@ -85,5 +85,5 @@ async def test_memory_that_changes_on_the_way_is_not_moved(
     with connect(store) as connection:
         connection.execute("CREATE RULE meddle AS ON INSERT TO memory_proposals DO INSTEAD NOTHING")
     with pytest.raises(Exception, match="nothing was moved"):
-        Memory(tmp_path / "one").move_in(store)
-    assert sum(one.rows for one in Memory(tmp_path / "one").in_store(store)) == 0
+        part_of(tmp_path / "one").move_in(store)
+    assert sum(one.rows for one in part_of(tmp_path / "one").in_store(store)) == 0

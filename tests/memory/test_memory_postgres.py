@@ -32,7 +32,7 @@ TOGETHER = [tool_pair(f"t{number}") for number in range(5)]
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that is away is looked for again at once."""
-    monkeypatch.setattr("artoo.memory.sink.RETRY_SECONDS", 0.02)
+    monkeypatch.setattr("artoo.memory.spool.RETRY_SECONDS", 0.02)
     monkeypatch.setattr("artoo.store.postgres.AWAY_SECONDS", 0.0)
     monkeypatch.setattr("artoo.store.postgres.WAITING_SECONDS", 0.3)
 

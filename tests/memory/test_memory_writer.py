@@ -13,7 +13,7 @@ from artoo.contracts.tags import tool_pair
 from artoo.memory import verify
 from artoo.memory.commands import Append
 from artoo.memory.engines import engine_at
-from artoo.memory.sink import Sink
+from artoo.memory.spool import Sink
 from artoo.memory.writer import Writer
 from artoo.store.query import Engine
 

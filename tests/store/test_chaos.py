@@ -22,7 +22,7 @@ from artoo.agents.mail.outbox import Outbox
 from artoo.agents.storage.database import Database
 from artoo.auditor.layout import audit_directory
 from artoo.auditor.verify import Verification, verify
-from artoo.cluster.postgres import SharedDatabase
+from artoo.cluster.cluster import open_store
 from artoo.contracts.agents import OPERATOR, Complexity, TrustLevel
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
@@ -80,7 +80,7 @@ async def chaos(
 ) -> None:
     """Runs it all, waits until everything is done, and looks at what happened."""
     async with open_field(place, 6, network, seed) as around:
-        opening = SharedDatabase.open(around.address, holder="office/1/2/3/4", patience=END_SECONDS)
+        opening = open_store(around.address, holder="office/1/2/3/4", patience=END_SECONDS)
         async with await opening as database, asyncio.timeout(END_SECONDS):
             work = Work(database)
             async with asyncio.TaskGroup() as group:
@@ -140,7 +140,7 @@ def wires() -> Generator[Network]:
 async def test_kills_freezes_and_a_dead_server_lose_nothing_and_do_nothing_twice(tmp_path: Path) -> None:
     """All clocks are wrong and jump, the server's too; without a network to cut, so anybody can run it."""
     blows = ("kill", "server", "freeze", "clock", "server_clock")
-    await chaos(tmp_path, tasks=30, letters=30, blows=blows, seed=1, network=None, pause=1.0)
+    await chaos(tmp_path, tasks=30, letters=30, blows=blows, seed=1, network=None, pause=0.3)
 
 
 @pytest.mark.torture

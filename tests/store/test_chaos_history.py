@@ -133,6 +133,7 @@ def passes(sender: list[str], receiver: list[str], address: str) -> bool:
         return said == "came\n"
 
 
+@pytest.mark.torture  # so are the tests that cut
 def test_a_cut_is_of_the_way_that_it_says() -> None:
     """What a machine sends, what it is sent, or both: the other way stays open, and a mended one is open again."""
     try:

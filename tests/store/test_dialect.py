@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artoo.store.dialect import for_psycopg
+from artoo.store.postgres import for_psycopg
 
 
 @pytest.mark.parametrize(

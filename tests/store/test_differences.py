@@ -17,7 +17,8 @@ from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.identity.registry import Registry
-from artoo.cluster.postgres import SharedDatabase
+from artoo.agents.storage.database import Database
+from artoo.cluster.cluster import open_store
 from artoo.cluster.submission_bundles import Differences
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ClaimLost
@@ -32,15 +33,15 @@ SITE = "git.example.org/site"
 
 
 @asynccontextmanager
-async def machine(store: StoreAddress, name: str) -> AsyncGenerator[SharedDatabase]:
+async def machine(store: StoreAddress, name: str) -> AsyncGenerator[Database]:
     """The books as a machine has them, with a beginner and a senior."""
-    async with await SharedDatabase.open(store, holder=this_process(name)) as database:
+    async with await open_store(store, holder=this_process(name)) as database:
         for agent, trust in (("ada", TrustLevel.PROBATION), ("cyd", TrustLevel.SENIOR)):
             await Registry(database).register(agent, OPERATOR, sha256="0" * 64, trust=trust)
         yield database
 
 
-async def handed_in(database: SharedDatabase) -> BoardTask:
+async def handed_in(database: Database) -> BoardTask:
     """A submission of this machine's."""
     board = Board(database, IDS)
     task = await board.add("the site", OPERATOR, assignee="ada", complexity=Complexity.COMPLEX, project=SITE)
@@ -51,7 +52,7 @@ async def handed_in(database: SharedDatabase) -> BoardTask:
     return submitted
 
 
-async def announced(database: SharedDatabase, task: BoardTask, *, stays: str = "") -> bool:
+async def announced(database: Database, task: BoardTask, *, stays: str = "") -> bool:
     return await Differences(database).announce(
         task.id, task.submission, stays=stays, size=3, sha256="f" * 64, dossier="{}", review="{}"
     )

@@ -23,10 +23,9 @@ from artoo.agents.mail.request_reply import Asking
 from artoo.agents.mail.rows import MailClaim
 from artoo.agents.mail.wake import Wake
 from artoo.agents.patrol.store import ItemState, PatrolStore
-from artoo.agents.storage.database import Database
-from artoo.agents.storage.sqlite import EmbeddedDatabase
-from artoo.cluster.migrate import TABLES, Books
-from artoo.cluster.postgres import SharedDatabase
+from artoo.agents.storage.database import Database, open_file
+from artoo.cluster.cluster import open_store
+from artoo.cluster.migrate import TEAM, team
 from artoo.contracts.agents import OPERATOR, BoardState, Complexity, TrustLevel
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError
 from artoo.runtime.app.system import SystemClock, UuidIds
@@ -71,16 +70,16 @@ async def taken(mailbox: Mailbox) -> MailClaim:
 
 async def test_a_home_moves_into_a_store_and_back(store: StoreAddress, tmp_path: Path) -> None:
     """Rows and hashes are the same in the home, in the store, and in a second home; the board goes on in both."""
-    async with await EmbeddedDatabase.open(tmp_path / "one.db", CLOCK) as database:
+    async with await open_file(tmp_path / "one.db", CLOCK) as database:
         await fill(database)
-    first, second = Books(tmp_path / "one.db", "m1"), Books(tmp_path / "two.db", "m2")
+    first, second = team(tmp_path / "one.db", "m1"), team(tmp_path / "two.db", "m2")
     before = first.in_home()
     assert first.move_in(store) == before == first.in_store(store) == second.move_out(store)
     assert {one.table for one in before if not one.rows} <= {"waits", "pulses", "patterns", "dreams", "marks"}
-    assert [one.table for one in before] == list(TABLES)
-    async with await SharedDatabase.open(store, holder="m1/1/2/3/4") as shared:
+    assert [one.table for one in before] == list(TEAM)
+    async with await open_store(store, holder="m1/1/2/3/4") as shared:
         await goes_on(shared, "m1")
-    async with await EmbeddedDatabase.open(tmp_path / "two.db", CLOCK) as home:
+    async with await open_file(tmp_path / "two.db", CLOCK) as home:
         await goes_on(home, "m1")
 
 
@@ -106,24 +105,24 @@ async def goes_on(database: Database, machine: str) -> None:
 async def test_books_move_only_to_where_none_are(store: StoreAddress, tmp_path: Path) -> None:
     """A store and a home that have something already are left alone."""
     for name in ("one", "two"):
-        async with await EmbeddedDatabase.open(tmp_path / f"{name}.db", CLOCK) as database:
+        async with await open_file(tmp_path / f"{name}.db", CLOCK) as database:
             await Registry(database).register("ada", OPERATOR, sha256="0" * 64)
-    Books(tmp_path / "one.db", "m1").move_in(store)
+    team(tmp_path / "one.db", "m1").move_in(store)
     with pytest.raises(ConfigurationError, match="has books already"):
-        Books(tmp_path / "two.db", "m2").move_in(store)
+        team(tmp_path / "two.db", "m2").move_in(store)
     with pytest.raises(ConfigurationError, match="has books already"):
-        Books(tmp_path / "two.db", "m2").move_out(store)
+        team(tmp_path / "two.db", "m2").move_out(store)
 
 
 async def test_a_move_that_fails_leaves_nothing(store: StoreAddress, tmp_path: Path) -> None:
     """A row that the store refuses takes all others back."""
-    async with await EmbeddedDatabase.open(tmp_path / "one.db", CLOCK) as database:
+    async with await open_file(tmp_path / "one.db", CLOCK) as database:
         await fill(database)
     with closing(sqlite3.connect(tmp_path / "one.db")) as file:
         file.execute("INSERT INTO marks VALUES ('odd', 'a' || char(0))")
         file.commit()
     with pytest.raises(ActivityStoreError, match="NUL"):
-        Books(tmp_path / "one.db", "m1").move_in(store)
+        team(tmp_path / "one.db", "m1").move_in(store)
     with connect(store) as connection:
         assert connection.execute("SELECT count(*) AS n FROM mails").fetchone() == {"n": 0}
 
@@ -136,4 +135,4 @@ async def test_who_only_reads_leaves_a_server_that_says_nothing(
     with connect(store) as connection, connection.transaction():
         connection.execute("LOCK TABLE agents")
         with pytest.raises(ActivityStoreError, match="nothing for 1 s"):
-            await asyncio.wait_for(asyncio.to_thread(Books(tmp_path / "a.db", "m1").in_store, store), 20)
+            await asyncio.wait_for(asyncio.to_thread(team(tmp_path / "a.db", "m1").in_store, store), 20)

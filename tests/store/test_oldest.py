@@ -7,7 +7,7 @@ from artoo.agents.board.next_task import Allocation
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
-from artoo.cluster.postgres import SharedDatabase
+from artoo.cluster.cluster import open_store
 from artoo.contracts.agents import OPERATOR, BoardState, TrustLevel
 from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.store.connecting import connect
@@ -20,7 +20,7 @@ async def test_a_task_and_a_letter_go_their_way_on_version_14(oldest_postgres: S
     address, ids = oldest_postgres.new_database(), UuidIds()
     with connect(address) as connection:
         assert connection.info.server_version // 10_000 == 14
-    async with await SharedDatabase.open(address, holder="m0/1/2/3/4") as database:
+    async with await open_store(address, holder="m0/1/2/3/4") as database:
         await Registry(database).register("ada", OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
         board, mailbox = Board(database, ids), Mailbox(database, SystemClock(), ids)
         task = await board.add("a task", OPERATOR)

@@ -13,9 +13,10 @@ from artoo.agents.board.claim_holders import this_process
 from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.outbox import Outbox
+from artoo.agents.storage.database import Database
+from artoo.cluster.cluster import open_store
 from artoo.cluster.machines import Seats
-from artoo.cluster.migrate import Books
-from artoo.cluster.postgres import SharedDatabase
+from artoo.cluster.migrate import team as team_part
 from artoo.contracts.agents import OPERATOR, Mail, TrustLevel
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import ActivityStoreError, MailRefused, StoreRefused
@@ -37,9 +38,9 @@ class Team:
     def address(self, role: str) -> StoreAddress:
         return parse(self.owner.url.replace("postgres@", f"{role}@"))
 
-    async def at(self, role: str) -> SharedDatabase:
+    async def at(self, role: str) -> Database:
         """The books, as a process of this machine has them."""
-        return await SharedDatabase.open(self.address(role), holder=this_process(role))
+        return await open_store(self.address(role), holder=this_process(role))
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def team(store: StoreAddress) -> Generator[Team]:
 
 async def seated(team: Team) -> dict[str, Mail]:
     """Both agents sit, and the operator has written to each; the letters."""
-    async with await SharedDatabase.open(team.owner, holder="office/1/2/3/4") as database:
+    async with await open_store(team.owner, holder="office/1/2/3/4") as database:
         for agent in SEATED:
             await Registry(database).register(agent, OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
         for agent, role in SEATED.items():
@@ -68,7 +69,7 @@ async def seated(team: Team) -> dict[str, Mail]:
         return {agent: await mailbox.send(OPERATOR, agent, f"secret of {agent}") for agent in SEATED}
 
 
-def mails(database: SharedDatabase) -> Mailbox:
+def mails(database: Database) -> Mailbox:
     return Mailbox(database, SystemClock(), UuidIds())
 
 
@@ -149,7 +150,7 @@ async def test_the_owner_says_who_may_take_a_seat(team: Team) -> None:
     """An agent with a rule sits nowhere else, free seat or not; no worker writes rules."""
     with connect(team.owner) as connection:
         connection.execute("INSERT INTO seat_rules VALUES ('ada', 'laptop')")
-    async with await SharedDatabase.open(team.owner, holder="office/1/2/3/4") as database:
+    async with await open_store(team.owner, holder="office/1/2/3/4") as database:
         await Registry(database).register("ada", OPERATOR, sha256="0" * 64)
     async with await team.at("laptop") as laptop, await team.at("server") as server:
         with pytest.raises(StoreRefused, match="row-level security"):
@@ -183,5 +184,5 @@ async def test_a_worker_does_not_export_what_it_is_shown_as_if_it_were_all(team:
     """Counting and moving a store by a role that sees some of the letters is refused."""
     await seated(team)
     with pytest.raises(ActivityStoreError, match="row-level security"):
-        Books(tmp_path / "a.db", "laptop").in_store(team.address("laptop"))
-    assert Books(tmp_path / "a.db", "laptop").in_store(team.owner)
+        team_part(tmp_path / "a.db", "laptop").in_store(team.address("laptop"))
+    assert team_part(tmp_path / "a.db", "laptop").in_store(team.owner)

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from artoo.agents.storage.transaction import Writing
-from artoo.cluster.postgres import SharedDatabase
+from artoo.cluster.cluster import open_store
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError, StoreAway, StoreRefused
 from artoo.memory.engines import engine_at
 from artoo.store import pooled
@@ -26,7 +26,7 @@ PATIENCE = 1.5
 
 
 async def open_and_close(address: StoreAddress) -> None:
-    async with await SharedDatabase.open(address, holder="here", patience=PATIENCE):
+    async with await open_store(address, holder="here", patience=PATIENCE):
         pass
 
 
@@ -39,7 +39,7 @@ async def test_why_there_is_no_connection_is_said(store: StoreAddress, caplog: p
     with pytest.raises(MemoryStoreError, match=r'database "missing_\d+" does not exist'):
         await asyncio.to_thread(database.read, lambda query: query.all("SELECT 1"))
     database.close()
-    assert {record.name for record in caplog.records} == {"artoo.cluster.postgres"}
+    assert {record.name for record in caplog.records} == {"artoo.agents.storage.database"}
 
 
 async def test_a_role_without_the_schema_is_told_that(postgres: Server, store: StoreAddress) -> None:
@@ -95,7 +95,7 @@ async def test_a_server_that_says_nothing_is_left(store: StoreAddress, monkeypat
     def work(writing: Writing) -> None:
         writing.run("INSERT INTO marks (name, value) VALUES ('once', 'v')")
 
-    async with await SharedDatabase.open(store, holder="here") as database:
+    async with await open_store(store, holder="here") as database:
         with stopped_backends(store):
             await asyncio.wait_for(database.write(work), 30)
         counted = "SELECT count(*) FROM marks WHERE name = 'once'"

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from itertools import chain, repeat
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -21,16 +21,16 @@ from artoo.agents.board.rows import TaskClaim
 from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.wake import Wake
+from artoo.agents.storage.database import Database, Tell, failed
 from artoo.agents.storage.transaction import Reading, Writing
-from artoo.cluster import postgres as shared
+from artoo.cluster.cluster import open_store
 from artoo.cluster.machines import SEAT_SECONDS, Seats
-from artoo.cluster.pg_transaction import LEAVE, SharedEngine
-from artoo.cluster.postgres import SharedDatabase, settle
 from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import ClaimLost, StoreAway
 from artoo.runtime.app.system import SystemClock, UuidIds
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
+from artoo.store.postgres import PostgresEngine
 from artoo.testing import FakeClock
 from board_work import hand_in, take
 from postgres_server import Server, set_clock
@@ -39,27 +39,29 @@ IDS = UuidIds()
 Connection = psycopg.Connection[dict[str, Any]]
 
 
-async def opened(store: StoreAddress, machine: str, *, patience: float = 20.0) -> SharedDatabase:
+async def opened(
+    store: StoreAddress, machine: str, *, patience: float = 20.0, lasting: Tell | None = None
+) -> Database:
     """The books, as a process of this machine has them."""
-    return await SharedDatabase.open(store, holder=this_process(machine), patience=patience)
+    return await open_store(store, holder=this_process(machine), patience=patience, lasting=lasting)
 
 
 @asynccontextmanager
-async def machine(store: StoreAddress, name: str, *, patience: float = 20.0) -> AsyncGenerator[SharedDatabase]:
+async def machine(store: StoreAddress, name: str, *, lasting: Tell | None = None) -> AsyncGenerator[Database]:
     """The same, with the agent `ada` known."""
-    async with await opened(store, name, patience=patience) as database:
+    async with await opened(store, name, lasting=lasting) as database:
         await Registry(database).register("ada", OPERATOR, sha256="0" * 64, trust=TrustLevel.SENIOR)
         yield database
 
 
 async def test_many_claim_and_each_task_is_one_machines(store: StoreAddress) -> None:
-    """Six machines that claim at once get sixty tasks, each once, and find no more."""
+    """Six machines that claim at once get twenty-four tasks, each once, and find no more."""
     async with machine(store, "m0") as first:
         board = Board(first, IDS)
-        tasks = [await board.add(f"task {number}", OPERATOR) for number in range(60)]
+        tasks = [await board.add(f"task {number}", OPERATOR) for number in range(24)]
         databases = [await opened(store, f"m{number}") for number in range(6)]
 
-        async def claim_all(database: SharedDatabase) -> list[str]:
+        async def claim_all(database: Database) -> list[str]:
             got: list[str] = []
             while isinstance(claim := await Allocation(database, IDS, mail=False).next("ada"), TaskClaim):
                 got.append(claim.task.id)
@@ -82,10 +84,10 @@ async def test_nothing_is_said_of_processes_of_other_machines(store: StoreAddres
 async def test_a_letter_is_answered_once_by_many(store: StoreAddress) -> None:
     """Letters that four machines answer at once have one answer each, and nothing is left."""
     async with machine(store, "m0") as first:
-        sent = [await Mailbox(first, SystemClock(), IDS).send(OPERATOR, "ada", f"{n}") for n in range(24)]
+        sent = [await Mailbox(first, SystemClock(), IDS).send(OPERATOR, "ada", f"{n}") for n in range(12)]
         databases = [await opened(store, f"m{number}") for number in range(4)]
 
-        async def answer_all(database: SharedDatabase) -> None:
+        async def answer_all(database: Database) -> None:
             mailbox = Mailbox(database, SystemClock(), IDS)
             while (claim := await mailbox.take("ada")) is not None:
                 await mailbox.answer(claim, "yes")
@@ -128,49 +130,48 @@ async def test_transactions_that_hold_one_anothers_rows_are_tried_again(store: S
         assert await database.read(counts) == [one + 12 for one in before]
 
 
-async def test_a_commit_without_an_answer_is_asked_after(
-    store: StoreAddress, monkeypatch: pytest.MonkeyPatch
+def lost(self: PostgresEngine, connection: Connection) -> str | None:
+    """Commit, and lose the answer with the connection."""
+    COMMIT(self, connection)
+    raise psycopg.OperationalError("the connection is lost")
+
+
+def not_made(self: PostgresEngine, connection: Connection) -> str | None:
+    """Lose the connection before the commit arrives."""
+    connection.execute("ROLLBACK")
+    raise psycopg.OperationalError("the connection is lost")
+
+
+def ending(self: PostgresEngine, connection: Connection) -> str | None:
+    """Commit, and hear that the server ends where the answer was due."""
+    COMMIT(self, connection)
+    raise psycopg.errors.AdminShutdown("terminating connection due to administrator command")
+
+
+COMMIT = PostgresEngine._commit
+
+
+def once(first: Callable[..., str | None]) -> Callable[[PostgresEngine, Connection], str | None]:
+    """Commit by `first` for the first time, and as usual afterwards."""
+    ways = chain([first], repeat(COMMIT))
+
+    def commit(self: PostgresEngine, connection: Connection) -> str | None:
+        return next(ways)(self, connection)
+
+    return commit
+
+
+@pytest.mark.parametrize("first", [lost, not_made, ending])
+async def test_a_commit_without_an_answer_is_made_once(
+    store: StoreAddress, monkeypatch: pytest.MonkeyPatch, first: Callable[..., str | None]
 ) -> None:
-    """The connection dies with the answer to a commit: what was written is there once, and its writer knows it."""
-    committing, lost = SharedDatabase._commit, list[UUID]()
-
-    def cut(
-        self: SharedDatabase, connection: Connection, engine: SharedEngine, token: UUID, result: object
-    ) -> None:
-        if lost:
-            committing(self, connection, engine, token, result)
-            return
-        lost.append(token)
-        committing(self, connection, engine, token, result)
-        raise shared._Unanswered(token, result)
-
+    """Whether it was made or not, its writer gets the result, and the task is there once."""
     async with machine(store, "m0") as database:
-        monkeypatch.setattr(SharedDatabase, "_commit", cut)
+        monkeypatch.setattr(PostgresEngine, "_commit", once(first))
         task = await Board(database, IDS).add("once", OPERATOR)
         assert [one.id for one in await Board(database, IDS).list()] == [task.id]
-        assert len(lost) == 1
-
-
-async def test_a_commit_that_was_not_made_is_made_again(
-    store: StoreAddress, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The connection dies before the commit arrives: the store says aborted, and the work is done again, once."""
-    committing, lost = SharedDatabase._commit, list[UUID]()
-
-    def cut(
-        self: SharedDatabase, connection: Connection, engine: SharedEngine, token: UUID, result: object
-    ) -> None:
-        if lost:
-            committing(self, connection, engine, token, result)
-            return
-        lost.append(token)
-        connection.execute("ROLLBACK")
-        raise shared._Unanswered(token, result)
-
-    async with machine(store, "m0") as database:
-        monkeypatch.setattr(SharedDatabase, "_commit", cut)
-        task = await Board(database, IDS).add("once", OPERATOR)
-        assert [one.id for one in await Board(database, IDS).list()] == [task.id]
+    with connect(store) as connection:
+        assert connection.execute("SELECT FROM receipts").fetchall() == []
 
 
 async def test_a_write_that_a_crash_took_is_made_again_though_its_number_was_given_anew(
@@ -178,26 +179,25 @@ async def test_a_write_that_a_crash_took_is_made_again_though_its_number_was_giv
 ) -> None:
     """Nothing of a transaction reached the disk, and others committed under its number then: not lost."""
     server = Server.start(fsync="on", synchronous_commit="on", wal_writer_delay="10s")
-    committing, numbers = SharedDatabase._commit, list[int]()
+    numbers = list[int]()
     number = "SELECT pg_current_xact_id()::text::bigint AS number"
 
-    def crash(self: SharedDatabase, connection: Connection, engine: SharedEngine, token: UUID, result: Any) -> None:
-        if not numbers:
-            row = connection.execute(number).fetchone()
-            assert row is not None
-            numbers.append(row["number"])
-            server.end(signal.SIGQUIT)
-            server.run()
-            with connect(self.address) as other:
-                while numbers[-1] <= numbers[0]:
-                    again = other.execute(number).fetchone()
-                    assert again is not None
-                    numbers.append(again["number"])
-        committing(self, connection, engine, token, result)
+    def crash(self: PostgresEngine, connection: Connection) -> str | None:
+        row = connection.execute(number).fetchone()
+        assert row is not None
+        numbers.append(row["number"])
+        server.end(signal.SIGQUIT)
+        server.run()
+        with connect(self.address) as other:
+            while numbers[-1] <= numbers[0]:
+                again = other.execute(number).fetchone()
+                assert again is not None
+                numbers.append(again["number"])
+        return COMMIT(self, connection)
 
     try:
         async with machine(server.new_database(), "m0") as database:
-            monkeypatch.setattr(SharedDatabase, "_commit", crash)
+            monkeypatch.setattr(PostgresEngine, "_commit", once(crash))
             task = await Board(database, IDS).add("once", OPERATOR)
             assert [one.id for one in await Board(database, IDS).list()] == [task.id]
             assert numbers[0] in numbers[1:]  # else this has shown nothing
@@ -205,57 +205,22 @@ async def test_a_write_that_a_crash_took_is_made_again_though_its_number_was_giv
         server.stop()
 
 
-async def test_a_write_that_was_given_up_comes_too_late(store: StoreAddress) -> None:
-    """Once its writer was told that it was not committed, it cannot be: the server refuses its receipt."""
-    token = uuid4()
-    async with machine(store, "m0") as database:
-        with connect(store) as late, connect(store) as asking:
-            late.execute("BEGIN; UPDATE agents SET paused = TRUE")
-            assert settle(asking, token) is False
-            assert settle(asking, token) is False
-            with pytest.raises(psycopg.errors.UniqueViolation):
-                late.execute(LEAVE, ([], token))
-        assert not (await Registry(database).get("ada")).paused
-
-
-async def test_a_write_that_is_still_being_committed_is_waited_for(store: StoreAddress) -> None:
-    """Who asks meanwhile hears nothing yet; who waits hears that it was done."""
-    token = uuid4()
-    waits = "SELECT FROM pg_locks WHERE NOT granted"
-    async with machine(store, "m0"):
-        with connect(store) as slow, connect(store) as asking, connect(store) as looking:
-            slow.execute("BEGIN; UPDATE agents SET paused = TRUE")
-            slow.execute(LEAVE, ([], token))
-            asking.execute("SET lock_timeout = '50ms'")
-            assert settle(asking, token) is None
-            asking.execute("SET lock_timeout = 0")
-            answer = asyncio.create_task(asyncio.to_thread(settle, asking, token))
-            while looking.execute(waits).fetchone() is None:  # noqa: ASYNC110 (the server's state)
-                await asyncio.sleep(0.01)
-            slow.execute("COMMIT")
-            assert await answer is True
-
-
-@pytest.mark.parametrize("moment", ["commit", "notify"])
-async def test_a_server_that_ends_at_the_end_of_a_write_does_not_have_it_twice(
-    store: StoreAddress, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
-    """It says that it ends where the commit's answer was due, or is gone at the wake-up after it: done once."""
-    original: Callable[..., str | None] = getattr(SharedEngine, moment)
-    ended = list[str]()
-
-    def ending(self: SharedEngine, *given: object) -> str | None:
-        result = original(self, *given)
-        if not ended:
-            ended.append(moment)
-            raise psycopg.errors.AdminShutdown("terminating connection due to administrator command")
-        return result
-
-    async with machine(store, "m0") as database:
-        monkeypatch.setattr(SharedEngine, moment, ending)
-        task = await Board(database, IDS).add("once", OPERATOR)
-        assert [one.id for one in await Board(database, IDS).list()] == [task.id]
-        assert ended == [moment]
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+async def test_an_earlier_try_that_is_still_open_is_waited_for(store: StoreAddress, end: str) -> None:
+    """Its end says whether the write was made; a first try that arrives after the second one is refused."""
+    receipt, engine = uuid4(), PostgresEngine(store, failed)
+    insert, waits = "INSERT INTO receipts (token) VALUES (%s)", "SELECT FROM pg_locks WHERE NOT granted"
+    with connect(store) as slow, connect(store) as looking:
+        slow.execute("BEGIN")
+        slow.execute(insert, (receipt,))
+        trying = asyncio.create_task(asyncio.to_thread(engine.write, lambda query: query.first_time(receipt, ())))
+        while looking.execute(waits).fetchone() is None:  # noqa: ASYNC110 (the server's state)
+            await asyncio.sleep(0.01)
+        slow.execute(end.encode())
+        assert await trying is (end == "ROLLBACK")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            slow.execute(insert, (receipt,))
+    engine.close()
 
 
 async def test_who_waits_is_woken_by_another_machine(store: StoreAddress) -> None:
@@ -273,8 +238,8 @@ async def test_an_agents_heart_beats_on_one_machine(store: StoreAddress) -> None
     """Of two machines with the same agent one has its seat; when that is gone, the other takes it."""
     clock = FakeClock()
     async with (
-        await SharedDatabase.open(store, holder="a/1/2/3/4", clock=clock) as one,
-        await SharedDatabase.open(store, holder="b/1/2/3/4", clock=clock) as other,
+        await open_store(store, holder="a/1/2/3/4", clock=clock) as one,
+        await open_store(store, holder="b/1/2/3/4", clock=clock) as other,
     ):
         assert await Seats(one).take("ada")
         assert not await Seats(other).take("ada")
@@ -351,9 +316,12 @@ async def test_a_store_that_goes_away_is_waited_for() -> None:
     server, told, away = Server.start(), list[str](), asyncio.Event()
     try:
         address = server.new_database()
-        async with machine(address, "m0", patience=math.inf) as database, asyncio.timeout(120):
-            database.on_away(told.append)
-            database.on_away(lambda _: away.set())
+
+        def tell(sentence: str) -> None:
+            told.append(sentence)
+            away.set()
+
+        async with machine(address, "m0", lasting=tell) as database, asyncio.timeout(120):
             server.end(signal.SIGQUIT)
             writing = asyncio.create_task(Board(database, IDS).add("meanwhile", OPERATOR))
             await away.wait()
@@ -367,7 +335,7 @@ async def test_a_store_that_goes_away_is_waited_for() -> None:
         server.stop()
     assert len(told) == 2
     assert "Nothing new is begun" in told[0]
-    assert "is back" in told[1]
+    assert "can be used again" in told[1]
 
 
 @pytest.mark.parametrize(

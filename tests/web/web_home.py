@@ -8,8 +8,7 @@ from pathlib import Path
 from web_scenes import TASK, whole
 
 from artoo import Config
-from artoo.agents.heartbeat.beats import Beat
-from artoo.agents.heartbeat.ledger import Outcome
+from artoo.agents.heartbeat.ledger import Beat, Outcome
 from artoo.agents.identity.folders import create_agent
 from artoo.auditor.chain import Head
 from artoo.auditor.drift import Drift

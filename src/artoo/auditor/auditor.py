@@ -143,16 +143,16 @@ class Auditor:
         return report if report is not None else self._window.report("on-demand", self._clock.now())
 
     def note_log(self, task_id: str, file: str, size: int, digest: str) -> None:
-        """Note that the first `size` bytes of a task log have this sha256. From any thread; quick."""
+        """Record that the first `size` bytes of a task log have this sha256. From any thread; quick."""
         with self._noting:
             self._task_logs[task_id, file] = size, digest
 
     def note_forgotten(self, tasks: Sequence[str]) -> None:
-        """Note that the logs of these tasks were removed because of their age, and not by a user."""
+        """Record that the logs of these tasks were removed because of their age, and not by a user."""
         self._forgotten.extend(tasks)
 
     def note_witness(self, machine: str, number: int, digest: str) -> None:
-        """Note where another machine's anchors are, as the store has it. From any thread; quick."""
+        """Record where another machine's anchors are, as the store has it. From any thread; quick."""
         self._witnessed.append((machine, number, digest))
 
     # --- on the event loop ----------------------------------------------------------------------------------
@@ -180,7 +180,8 @@ class Auditor:
             ended = False
             for number, item in enumerate(batch):
                 if number % YIELD_EVERY == 0:
-                    time.sleep(0)  # the event loop may have the interpreter now, and need not wait 5 ms for it
+                    # The event loop may have the interpreter now, and need not wait 5 ms for it.
+                    time.sleep(0)
                 if isinstance(item, Gap):
                     records.append(gap_record(item, now))
                     self._window.lost(item.count)
@@ -195,6 +196,7 @@ class Auditor:
                     ended = ended or item.kind == "FinalResult"
                 records.extend(map(self._found, findings))
             records.extend(self._log_records(now))
+            # Anchored at the end of each task, so that the tail of a finished task cannot be cut unseen.
             self._trail.write(records, now, anchor=ended)
             if not self._begun:
                 self._begin(now)

@@ -103,6 +103,7 @@ class Drift:
             return None
         mean = sum(block) / len(block)
         distance = band.distance(mean, len(block), least)
+        # Both bounds: many samples make tiny differences significant, few make large ones uncertain.
         if abs(distance) < SIGMAS or abs(mean - band.mean) < least:
             self._outside.discard(name)
             return None

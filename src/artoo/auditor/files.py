@@ -31,6 +31,7 @@ def append(descriptor: int, block: bytes, size: int) -> None:
     try:
         while done < len(block):
             done += os.write(descriptor, block[done:])
+    # A half line would break the chain for every later record.
     except OSError:
         os.ftruncate(descriptor, size)
         raise

@@ -82,6 +82,7 @@ def _beginning(path: Path, anchors: Sequence[LogAnchor], report: Report) -> None
         return
     digest, done, lines = hashlib.sha256(), 0, 0
     with path.open("rb") as file:
+        # One pass over the file: the hash of each longer beginning continues the shorter one.
         for each in sorted(anchors, key=lambda anchor: anchor.size):
             first = lines + 1
             for block in _blocks(file.read, each.size - done):

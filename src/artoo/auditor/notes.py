@@ -77,7 +77,7 @@ class TaskNotes:
 
     @property
     def abandoning(self) -> bool:
-        """True if the task ends without having been accepted."""
+        """Return whether the task ends without having been accepted."""
         return self.ending is not None and self.ending.directive == "abandon"
 
     def cause_kind(self, envelope: Envelope) -> str | None:

@@ -25,6 +25,7 @@ def retire(directory: Path, limits: TrailLimits, own: str, at: datetime, retired
         too_old = at - last > timedelta(days=limits.days)
         if chain == own or not (too_old or total > limits.total) or is_being_written(parts[-1]):
             continue
+        # Anchored before the files go, so that a crash in between is no missing chain.
         retired(chain, head_of(parts))
         for part in parts:
             part.unlink(missing_ok=True)

@@ -112,6 +112,7 @@ class Stats:
             return Stored(window=Window(at))
 
     def _write(self, stored: Stored, anchors: Head) -> None:
+        # Another process may have stored a later head already.
         if anchors.count > stored.anchors.count:
             stored = stored.model_copy(update={"anchors": SeenHead(count=anchors.count, head=anchors.hash)})
         write_whole(self._path, stored.model_dump_json(exclude={"open", "tidied", "sha256"}).encode(), sync=False)

@@ -22,7 +22,8 @@ from artoo.auditor.chain import Head, add_encoded
 from artoo.auditor.files import append, open_for_appending
 from artoo.auditor.layout import TrailLimits, part_path
 
-if TYPE_CHECKING:  # the first record of a process is written before anything of a report is needed
+# The first record of a process is written before anything of a report is needed.
+if TYPE_CHECKING:
     from artoo.contracts.audit import AuditReport, Finding
     from artoo.contracts.envelope import Envelope
     from artoo.ports.spool import Gap
@@ -91,7 +92,7 @@ class Trail:
             self._anchors.write(chain, event, head, at)
 
     def note_fault(self, error: OSError) -> None:
-        """Note that a file next to the chain could not be written; the closing record gives the reason."""
+        """Record that a file next to the chain could not be written; the closing record gives the reason."""
         self._fault = self._fault or str(error)
 
     def close(self, at: datetime) -> None:
@@ -200,7 +201,7 @@ class Trail:
 
 
 def is_being_written(path: Path) -> bool:
-    """True if a living process has this part of a chain open for writing."""
+    """Check whether a living process has this part of a chain open for writing."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -223,7 +224,8 @@ def header_record(envelope: Envelope) -> bytes:
         "at": envelope.at,
         "id": envelope.id,
         "kind": envelope.kind,
-        "sender": str(envelope.sender),  # as in contracts.codec
+        # A string as in contracts.codec, so that both say the same.
+        "sender": str(envelope.sender),
         "task": envelope.task_id,
     }
     if envelope.subtask_id is not None:

@@ -64,7 +64,7 @@ class ChainState:
     last: datetime = _BEGINNING
 
     def may_miss(self, at: datetime) -> bool:
-        """True if something that was said then may be missing here although no record was removed."""
+        """Check whether a message of that time may be missing here although no record was removed."""
         if self.ended == "closed" and not (self.lost or self.missed):
             return False
         return self.begun <= at and (self.ended == "running" or at <= self.last + LAG)
@@ -94,7 +94,7 @@ class Verification:
 
     @property
     def sound(self) -> bool:
-        """True if nothing is wrong. A process that died is no problem of the log."""
+        """Return whether nothing is wrong. A process that died is no problem of the log."""
         return not self.problems
 
     @property
@@ -103,7 +103,7 @@ class Verification:
         return sum(chain.lost + chain.missed for chain in self.chains)
 
     def add(self, file: Path, line: int | None, what: What, detail: str) -> None:
-        """Note a problem."""
+        """Record a problem."""
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append(Problem(file, line, what, detail))
 
@@ -193,7 +193,8 @@ def _ended(tasks: Path) -> Iterator[tuple[str, datetime]]:
     """Yield each task whose log ends with a result, and when it ended."""
     for path in tasks.glob("*/log*.jsonl"):
         if not path.is_file():
-            continue  # if a chain knows it, it is reported as missing
+            # If a chain knows it, it is reported as missing.
+            continue
         with open_for_reading(path) as (descriptor, size):
             line = last_line(descriptor, size) or b""
         if b'"kind":"FinalResult"' in line:
@@ -222,7 +223,8 @@ def _unanchored(
     for state in states:
         known = anchored.get(state.chain)
         if known is None and state.records <= 1:
-            continue  # the disk was full, or its process died, before the anchors knew it: it says nothing yet
+            # The disk was full, or its process died, before the anchors knew it: it says nothing yet.
+            continue
         if known is None:
             path = directory / f"audit-{state.chain}.jsonl"
             found.add(path, None, "added", "the anchors do not know this chain")
@@ -304,7 +306,8 @@ def _chain(
             continue
         if heads.get(link.number, link.hash) != link.hash:
             found.add(each.file, each.line, "changed", f"record {link.number} is not the one that was anchored")
-            heads.clear()  # the rest was rewritten with it
+            # The rest was rewritten with it.
+            heads.clear()
         _take(each, link, state, logs, seen, found)
     state.torn = walk.torn
     end = walk.last
@@ -320,7 +323,7 @@ def _chain(
 def _take(
     each: Placed, link: Link, state: ChainState, logs: Logged, seen: list[_Seen], found: Verification
 ) -> None:
-    """Note what one sound record says. Most are messages, whose fields are not read."""
+    """Take one sound record. Most are messages, whose fields are not read."""
     if state.ended == "closed":
         found.add(each.file, each.line, "added", "it stands behind the closing record")
         return
@@ -373,7 +376,8 @@ def _against_anchors(state: ChainState, walk: Walk, last: Path, anchored: _Ancho
     """Report a chain that ends before its last anchor, or whose closing record is gone."""
     end, most = walk.last, max(anchored.heads, default=0)
     if end is not None and end.sound is None:
-        return  # it was reported as changed
+        # The walk has reported this line as changed.
+        return
     if walk.most < most:
         place = end.line + 1 if end else 1
         found.add(last, place, "cut", f"{most} records were anchored, {walk.most} are there")

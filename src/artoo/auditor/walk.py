@@ -51,6 +51,7 @@ class Walk:
         for path in self._parts:
             for number, (line, whole) in enumerate(lines_of(path), 1):
                 self._read(len(line) + 1)
+                # The last line of a living process may be unfinished, and that is no damage.
                 if not whole:
                     self.torn = True
                     continue

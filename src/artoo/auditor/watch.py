@@ -241,7 +241,8 @@ class Watch:
             notes.partial, notes.seen = True, 1
             return notes
         dropped = set(resumed.dropped)
-        for message in earlier:  # a task may be resumed often: what an earlier life dropped does not stand either
+        # A task may be resumed often: what an earlier life dropped does not stand either.
+        for message in earlier:
             if isinstance(message.payload, TaskResumed):
                 dropped.update(message.payload.dropped)
         for message in earlier:

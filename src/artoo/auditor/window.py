@@ -43,7 +43,7 @@ class Window:
 
     @property
     def empty(self) -> bool:
-        """True when nothing happened in it."""
+        """Return whether nothing happened in it."""
         return not self.counts and not self.tasks
 
     def observe(self, envelope: Envelope) -> None:

@@ -1,4 +1,4 @@
-"""Agents whose folder is on another machine: what `artoo serve worker` needs to work for them, from the store.
+"""Copy agents' files by way of the store, so that `artoo serve worker` can work for agents of other machines.
 
 folder of the agent ─ artoo serve, artoo agent accept ─► store ─ verified by the accepted hash ─► borrowed/NAME
 """
@@ -28,7 +28,7 @@ LONGEST = 200_000
 
 
 class AgentFiles(Stored):
-    """Rows of a shared store. Every method raises ActivityStoreError."""
+    """The copies of agents' files in a shared store. Every method raises ActivityStoreError."""
 
     async def keep(self, agent: str, files: Mapping[str, str]) -> None:
         """Make the copies what the folder on this machine holds; what is the same already is not written."""
@@ -54,7 +54,7 @@ class AgentFiles(Stored):
         return {row["file"]: row["content"] for row in rows}
 
     async def lend(self, folder: AgentFolder, accepted: str | None) -> None:
-        """Lay copies of an agent's files into the store, if its identity is the accepted one.
+        """Send copies of an agent's files to the store, if its identity is the accepted one.
 
         Raises ActivityStoreError.
         """
@@ -69,6 +69,7 @@ class AgentFiles(Stored):
             except (OSError, UnicodeDecodeError) as error:
                 logger.warning("%s of agent %s is not in the store: %s", name, folder.name, error)
         text = found.get(IDENTITY)
+        # Only the accepted identity may reach other machines.
         if text is None or _sha256(text) != accepted:
             return
         await self.keep(folder.name, {name: text for name, text in found.items() if len(text) <= LONGEST})

@@ -1,4 +1,4 @@
-"""A change set on its way to another machine, without anything that means something only on its own machine.
+"""Pack a change set for another machine, without anything that means something only on its own machine.
 
     one line of JSON: the manifest ─┬─ the contents of its files, one after another, in the manifest's order
 
@@ -85,7 +85,7 @@ class Manifest(BaseModel):
 
     @property
     def contents(self) -> tuple[Item, ...]:
-        """The items whose bytes follow the manifest, in their order."""
+        """Return the items whose bytes follow the manifest, in their order."""
         return tuple(item for item in self.items if item.now is not None and item.now.node is Node.FILE)
 
 
@@ -121,7 +121,7 @@ def pack(settlement: Settlement, reviewed: ChangeSet, into: BinaryIO) -> Manifes
 
 
 def _is_local(effect: Effect) -> bool:
-    """True for git's reflogs and scratch files, which belong to one clone."""
+    """Check whether a path is one of git's reflogs and scratch files, which belong to one clone."""
     _, found, inner = os.fsdecode(effect.path).partition("/.git/")
     if not found:
         return False
@@ -133,7 +133,7 @@ def _is_local(effect: Effect) -> bool:
 
 
 def _item(effect: Effect, roots: Roots) -> Item:
-    """Raises StaysHere for what cannot be described for another machine's files."""
+    """Describe one change. Raises StaysHere when it means nothing among another machine's files."""
     where, relative = _placed(effect.path, roots, effect.shown)
     for state in (effect.before, effect.after):
         if state is not None and state.node not in _CARRIED:
@@ -251,7 +251,7 @@ class _Laying:
             (upper.parent / "work").mkdir(mode=0o700, exist_ok=True)
 
     def lay(self, item: Item, source: BinaryIO) -> None:
-        """Lay down one path, in the order of the manifest. `source` is at its content. Raises SandboxError."""
+        """Write one path, in the order of the manifest. `source` is at its content. Raises SandboxError."""
         root, relative = self._find(item)
         path, inner = root / relative, self._tops[root] / relative
         real, digest = _here(path)
@@ -263,7 +263,8 @@ class _Laying:
         if item.now is None:
             if not self._is_gone_already(root, relative):
                 self._make_parents(root, relative)
-                os.mknod(inner, stat.S_IFCHR)  # a whiteout
+                # A character device 0/0 is a whiteout: the overlay shows nothing there.
+                os.mknod(inner, stat.S_IFCHR)
             return
         self._make_parents(root, relative)
         _put(inner, item.now, source)
@@ -307,7 +308,7 @@ class _Laying:
         raise SandboxError(f"the bundle changes {printable(path)}, which no workspace covers here")
 
     def _is_gone_already(self, root: Path, relative: str) -> bool:
-        """True if a directory above is deleted, replaced or not there: then there is nothing to delete."""
+        """Check whether a directory above is deleted, replaced or not there: then there is nothing to delete."""
         for above in _above(relative):
             inner = self._tops[root] / above
             if os.path.lexists(inner) and not _is_directory(inner):
@@ -325,7 +326,8 @@ class _Laying:
                 like, _ = _here(root / above)
                 if like is not None and like.is_directory:
                     self._undressed.append((inner, root / above, None, None))
-                else:  # the task found a directory: what is here instead is a conflict
+                else:
+                    # The task found a directory: what is here instead is a conflict.
                     known = Known(node=Node.DIRECTORY, mode=0o755)
                     self._bases.append(_base(root / above, known, like, same=False))
             elif not _is_directory(inner):
@@ -350,7 +352,7 @@ def _here(path: Path) -> tuple[NodeState | None, str | None]:
 
 
 def _is(real: NodeState | None, digest: str | None, known: Known | None) -> bool:
-    """True if what is here is what the bundle speaks of."""
+    """Check whether this machine has the path as the bundle knows it."""
     if real is None or known is None or real.node is not known.node:
         return False
     if real.node is Node.LINK:

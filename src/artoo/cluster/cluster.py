@@ -1,30 +1,35 @@
-"""What a home has besides where several machines share its database. Nothing here is imported without a store."""
+"""Open the shared database and its helpers on one machine. Nothing here is imported without a store."""
 
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from artoo.agents.board.board import Board
 from artoo.agents.board.claim_holders import this_process
-from artoo.agents.storage.database import Database
+from artoo.agents.storage.database import Database, Tell, failed
 from artoo.cluster.borrowed import AgentFiles
 from artoo.cluster.exchange import Exchange
 from artoo.cluster.machines import Machines, Seats
-from artoo.cluster.postgres import PATIENCE_SECONDS, SharedDatabase
+from artoo.cluster.pg_listen import Listener
 from artoo.cluster.submission_bundles import Differences
+from artoo.ports.clock import Clock
 from artoo.runtime.app.machine_name import machine_name
 from artoo.runtime.changes.submissions import Submissions
 from artoo.runtime.cluster.project_names import Projects
 from artoo.runtime.config.model import Config
 from artoo.store.address import StoreAddress
+from artoo.store.connecting import MOST_CONNECTIONS
+from artoo.store.postgres import PostgresEngine
+
+PATIENCE_SECONDS = 20.0
+"""How long a command waits for a store that is away. `artoo serve` waits until it is back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """`machine`: the name of this one; `exchange` brings what another one made."""
+    """The parts of a shared database. `machine`: the name of this one; `exchange` fetches others' change sets."""
 
     machine: str
     database: Database
@@ -35,16 +40,34 @@ class Cluster:
     exchange: Exchange
 
 
-async def open_shared(
-    config: Config, address: StoreAddress, lasting: Callable[[str], None] | None = None
-) -> SharedDatabase:
-    """Open the database in the store. `lasting`: for who stays: it waits for a store that is away, and says so."""
+async def open_shared(config: Config, address: StoreAddress, lasting: Tell | None = None) -> Database:
+    """Open the database in the store, as this machine. Raises as `open_store`."""
     holder = this_process(await asyncio.to_thread(machine_name, config.home.resolve()))
-    patience = math.inf if lasting else PATIENCE_SECONDS
-    shared = await SharedDatabase.open(address, holder=holder, patience=patience)
-    if lasting:
-        shared.on_away(lasting)
-    return shared
+    return await open_store(address, holder=holder, lasting=lasting)
+
+
+async def open_store(
+    address: StoreAddress,
+    *,
+    holder: str,
+    patience: float = PATIENCE_SECONDS,
+    lasting: Tell | None = None,
+    clock: Clock | None = None,
+    most: int = MOST_CONNECTIONS,
+) -> Database:
+    """Open the database in the store. `clock` None: the store's own, as several machines need it.
+
+    Raises ConfigurationError (not set up, another schema) and StoreAway.
+    """
+    engine = PostgresEngine(address, failed, waiting=min(patience, PATIENCE_SECONDS), refusing=0.0, most=most)
+    listen = partial(Listener, address, holder)
+    opened = Database(engine, holder, clock, threads=most, patience=patience, lasting=lasting, listen=listen)
+    try:
+        await opened.read(lambda reading: reading.steady_us)
+    except BaseException:
+        await opened.close()
+        raise
+    return opened
 
 
 def cluster_of(

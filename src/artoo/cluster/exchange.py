@@ -1,6 +1,6 @@
-"""Change sets between this home and the store: what was handed in here is sent there.
+"""Send this home's submitted change sets to the store, and fetch those of other machines.
 
-A change set of another machine is put over the files here while it is reviewed.
+A change set of another machine covers the files here while it is reviewed.
 
     workspace of the board task ── packed ──► store ── unpacked ──► a workspace here, as if the task had worked here
     on the machine that made it                     reviewed, applied and undone as any other; deleted afterwards
@@ -43,7 +43,7 @@ LONGEST_REVIEW = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One for each home that shares its database. `machine`: this one; `workspace`: its."""
+    """The exchange of a home that shares its database. `_machine`: this one; `_workspace`: its output folder."""
 
     _board: Board
     differences: Differences
@@ -54,15 +54,15 @@ class Exchange:
     _address: StoreAddress
 
     def is_elsewhere(self, task: BoardTask) -> bool:
-        """Whether another machine made the latest submission."""
+        """Check whether another machine made the latest submission."""
         return task.made_on not in ("", self._machine)
 
     async def kept(self, task: BoardTask) -> Kept | None:
-        """What the store has of the latest submission."""
+        """Return the store's record of the latest submission."""
         return await self.differences.of(task.id, task.submission)
 
     async def work(self, task: BoardTask) -> SubmittedWork | None:
-        """What was handed in, wherever it was. None: nothing, or nothing that can be read."""
+        """Return the submitted work of any machine. None: nothing, or nothing that can be read."""
         if not self.is_elsewhere(task):
             return await asyncio.to_thread(self._submissions.of(task.id, task.submission).work)
         kept = await self.kept(task)
@@ -71,7 +71,7 @@ class Exchange:
         return None
 
     async def review(self, task: BoardTask) -> Review | None:
-        """How a submission of another machine looked there, for who cannot lay it over files of their own."""
+        """Return the review of a submission as it looked on the machine that made it."""
         kept = await self.kept(task)
         with suppress(ValidationError):
             return None if kept is None else Review.model_validate_json(kept.review)
@@ -80,14 +80,15 @@ class Exchange:
     # --- to the store -------------------------------------------------------------------------------------------
 
     async def send(self, task: BoardTask) -> None:
-        """Brings this machine's submission to where it can be reviewed from anywhere, or says there why it stays.
+        """Send this machine's submission to the store, or the reason why it stays here.
 
-        What was sent is not sent again. Raises ActivityStoreError (it is sent later then), SandboxError when the
+        A submission is sent once. Raises ActivityStoreError (it is sent later then), SandboxError when the
         workspace cannot be read now.
         """
         if task.state is not BoardState.REVIEW or task.made_on != self._machine:
             return
         kept = await self.kept(task)
+        # The upkeep calls this every minute for all pending submissions.
         if kept is not None and (kept.whole or kept.stays):
             return
         work = await asyncio.to_thread(self._submissions.of(task.id, task.submission).work)
@@ -105,7 +106,8 @@ class Exchange:
     async def _announce(
         self, task: BoardTask, work: SubmittedWork | None, stays: str, review: str, parcel: BinaryIO | None
     ) -> None:
-        from artoo.store.parcels import sha256_of  # the driver is there only with the extra
+        # The driver is there only with the extra.
+        from artoo.store.parcels import sha256_of
 
         size, sha256 = (0, "") if parcel is None else await asyncio.to_thread(sha256_of, parcel)
         dossier = "" if work is None else work.model_dump_json()
@@ -144,7 +146,7 @@ class Exchange:
 
     @asynccontextmanager
     async def at_hand(self, task: BoardTask) -> AsyncGenerator[None]:
-        """While it lasts, the workspace of the task is here, if another machine made it and it travels.
+        """Keep the workspace of another machine's submission here for as long as this lasts.
 
         Raises SandboxError when it does not, or this machine does not have the project; ActivityStoreError.
         """
@@ -215,13 +217,14 @@ class Exchange:
             with opened(self._address, "read", ActivityStoreError) as connection:
                 receive(connection, task.id, task.submission, kept.sha256, parcel)
             if directory.exists:
-                with opened_workspace(directory, self._submissions.home):  # an interrupted apply is ended first
+                # An interrupted apply is ended first.
+                with opened_workspace(directory, self._submissions.home):
                     pass
             with directory.locked(PATIENCE_SECONDS):
                 unpack(parcel, directory, roots, covered, to_look=to_look)
 
     def _forget_earlier(self, task: BoardTask) -> None:
-        """What this machine handed in before is no part of what waits now."""
+        """Delete this machine's earlier submission, which is no part of the pending one."""
         directory = self._submissions.workspace(task.id)
         if directory.exists:
             with writing(directory.base), directory.locked(PATIENCE_SECONDS):
@@ -238,7 +241,7 @@ class Exchange:
         return Roots(Path(os.path.realpath(Path.home())), workspace, project)
 
     def _put_away(self, task_id: str, submission: int) -> None:
-        """What was only looked at goes; an approval that was cut needs it still."""
+        """Delete a workspace that was only looked at; an interrupted approval still needs it."""
         directory = self._submissions.workspace(task_id)
         if not directory.is_brought or self._submissions.of(task_id, submission).noted() is not None:
             return
@@ -249,7 +252,7 @@ class Exchange:
     # --- upkeep -------------------------------------------------------------------------------------------------
 
     async def keep_up(self) -> None:
-        """Sends what could not be sent, forgets what is not there any more, and drops what was settled elsewhere.
+        """Send pending submissions, forget those that are gone, and delete those that were applied elsewhere.
 
         Raises ActivityStoreError.
         """
@@ -274,7 +277,7 @@ class Exchange:
         return self._submissions.workspace(task_id).exists
 
     async def _drop_stale(self, task: BoardTask) -> None:
-        """Another machine's submission has replaced what was handed in here, or it took effect elsewhere."""
+        """Delete a submission that another machine's has replaced, or that took effect elsewhere."""
         settled = task.state in (BoardState.COMPLETED, BoardState.ARCHIVED)
         if settled or (task.state is BoardState.REVIEW and self.is_elsewhere(task)):
             await asyncio.to_thread(self._drop, task)
@@ -288,7 +291,7 @@ class Exchange:
 
 
 def _covered(roots: Roots) -> tuple[Path, ...]:
-    """Project and workspace, without the one that lies in the other."""
+    """Return project and workspace, without the one that lies in the other."""
     places = sorted({roots.project, roots.workspace}, key=lambda place: len(place.parts))
     return tuple(
         place for place in places if not any(place != other and place.is_relative_to(other) for other in places)

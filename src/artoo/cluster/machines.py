@@ -22,7 +22,7 @@ SEAT_SECONDS = 60.0
 
 
 class Seats(Stored):
-    """One for each process. Every method raises ActivityStoreError."""
+    """The seats of agents, for one process. Every method raises ActivityStoreError."""
 
     @writes
     def take(self, writing: Writing, agent: str) -> bool:
@@ -72,18 +72,18 @@ class Machine:
 
     @property
     def worker(self) -> bool:
-        """True if it works for the agents of all machines (`artoo serve worker`), and has none of its own."""
+        """Return whether it works for the agents of all machines (`artoo serve worker`)."""
         return self.program.endswith(_WORKER)
 
 
 class Machines(Stored):
-    """Every method raises ActivityStoreError."""
+    """The machines that share a database. Every method raises ActivityStoreError."""
 
     @writes
     def seen(
         self, writing: Writing, machine: str, program: str, projects: Collection[str], *, worker: bool = False
     ) -> None:
-        """Note that a machine is at work. `program`: its version of artoo."""
+        """Record that a machine is at work. `program`: its version of artoo."""
         now = writing.steady_us
         row: dict[str, Any] = {"program": program + _WORKER * worker, "last_seen_us": now}
         row["projects"] = json.dumps(sorted(projects), ensure_ascii=False)

@@ -1,247 +1,268 @@
-"""The team's database on its way from a home into a store, and back: every row, in one transaction, compared.
+"""Copy what a home keeps into a store, and back: every row of its tables, in one transaction, compared by hash.
 
-Not moved: arrivals (counters of one database), clock jumps (the store has one clock), seats and machines, and which
-foreign agents can be written to (the configuration says it at every start). Times by which things wait are of the
-home's steady clock there, and of the store's here. Files of submissions stay where they are: the tasks are marked
-with the machine that has them.
+Not copied: arrivals (counters of one database), clock jumps (the store has one clock), seats and machines, and the
+foreign agents that can be written to (the configuration names them at every start). Times by which things wait are
+of the home's steady clock there, and of the store's here. Files of submissions stay where they are: the tasks are
+marked with the machine that has them.
 """
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Generator, Iterable
-from contextlib import closing, contextmanager, nullcontext
-from itertools import count, islice
+import hashlib
+import sqlite3
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from artoo.agents.storage.database import database_path
-from artoo.agents.storage.sqlite import engine_of
-from artoo.cluster.pg_transaction import NUMBERS
+import orjson
+
+from artoo.agents.storage.database import database_path, engine_of, failed, schema
+from artoo.agents.storage.transaction import NUMBERS
 from artoo.contracts.errors import ActivityStoreError, ConfigurationError
-from artoo.memory.moving import Memory
+from artoo.memory.engines import engine_at, has_memory
+from artoo.memory.tables import SCHEMA as MEMORY_SCHEMA
 from artoo.runtime.app.machine_name import machine_name
 from artoo.runtime.config.model import Config
 from artoo.store.address import StoreAddress
-from artoo.store.opened import opened
-from artoo.store.parts import Cell, Counted, Counting, Part, Record
-from artoo.store.pooled import without_limits
-from artoo.store.query import Query
+from artoo.store.postgres import PostgresEngine
+from artoo.store.query import Engine, Query, Row, Value
 
-if TYPE_CHECKING:
-    from artoo.store.opened import Connection
-
-TABLES = {
+TEAM = {
     "agents": "name", "tasks": "id", "transitions": "position", "task_changes": "position", "mails": "position",
     "waits": "mail", "pulses": "position", "activity": "position", "observations": "position",
     "patterns": "agent, id", "foreign_tasks": "board_task", "foreign_messages": "board_task, number",
     "foreign_pushes": "board_task, id", "foreign_letters": "mail", "dreams": "position", "patrols": "agent, item",
     "events": "sequence", "marks": "name",
 }  # fmt: skip
-"""Everything that moves, each after what it refers to, and the order in which both sides read it."""
+"""The tables, each after those that it refers to, and the order in which both sides read them."""
+MEMORY = {
+    "memory_megrams": "id", "memory_sums": "space, entity, k, epoch, kind", "memory_recalled": "id",
+    "memory_worked": "intent, space, entity", "memory_marks": "name", "memory_reports": "id",
+    "memory_proposals": "id",
+}  # fmt: skip
 
 _BATCH = 5_000
 """Rows that are in memory at a time."""
 _STEADY = {"queued_us", "lease_us", "until_us", "since_us"}
 """Columns in the home's steady time."""
-_NUMBERS = {"position", "sequence", "number"}
-_ANYTHING = "SELECT 1 FROM tasks UNION ALL SELECT 1 FROM agents UNION ALL SELECT 1 FROM mails LIMIT 1"
+_TRUTHS = (
+    "SELECT column_name FROM information_schema.columns"
+    " WHERE table_schema = current_schema AND table_name = ? AND data_type = 'boolean'"
+)
 _HIGHEST = (
     "SELECT coalesce(max(n), 0) AS n FROM (SELECT max(position) AS n FROM transitions UNION ALL"
     " SELECT max(position) FROM task_changes UNION ALL SELECT max(queue) FROM tasks) AS given"
 )
 
-
-def parts(config: Config) -> tuple[Part, ...]:
-    """Return all that moves of this home, in the order in which it does. Blocks. Raises ConfigurationError."""
-    home = config.home.resolve()
-    path = database_path(config.runtime.memory.episodic.activity_db, home)
-    return (Books(path, machine_name(home)), Memory(config.memory_path))
+Record = tuple[Value, ...]
+Change = Callable[[dict[str, Value]], dict[str, Value]]
 
 
-class Books:
-    """Implements `store.parts.Part`. `path`: the home's file; `machine`: this home's name in the store."""
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One table: how many rows, and the hash of all of them in their order."""
 
-    name = "books"
+    table: str
+    rows: int
+    sha256: str
 
-    def __init__(self, path: Path, machine: str) -> None:
-        self._path = path
-        self._machine = machine
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of what a home keeps. Its methods block and raise ArtooError.
+
+    `machine`: this home's name in the store.
+    """
+
+    name: str
+    tables: Mapping[str, str]
+    open: Callable[[], Engine]
+    exists: Callable[[], bool]
+    machine: str = ""
 
     def in_home(self) -> tuple[Counted, ...]:
-        """See Part."""
-        if not self._path.exists():
+        """Count the home's rows; empty when it has nothing of this part."""
+        if not self.exists():
             return ()
-        with closing(engine_of(self._path)) as home:
-            return home.read(lambda query: tuple(_counted(name, self._to_store(query, name)) for name in TABLES))
+        with closing(self.open()) as home:
+            return home.read(lambda query: self._counted(query, self._to_store(query)))
 
     def in_store(self, address: StoreAddress) -> tuple[Counted, ...]:
-        """See Part."""
-        with _store(address) as connection:
-            return tuple(_counted(name, _rows(connection, name, columns)) for name, columns in _known().items())
+        """Count the store's rows; empty when it has nothing of this part."""
+        with closing(_engine(address)) as store:
+            found = store.read(lambda query: self._counted(_whole(query)))
+        return found if any(one.rows for one in found) else ()
 
     def move_in(self, address: StoreAddress) -> tuple[Counted, ...]:
-        """See Part."""
-        if not self._path.exists():
+        """Copy the home's rows into the store, which must have none: all or nothing."""
+        if not self.exists():
             return ()
-        with closing(engine_of(self._path)) as home, _store(address, to_write=True) as connection:
+        with closing(self.open()) as home, closing(_engine(address)) as store:
+
+            def copied(source: Query, target: Query) -> tuple[Counted, ...]:
+                target.keep_out(", ".join(self.tables))
+                moved = self._copied(source, _whole(target), f"the store {address}", self._to_store(source))
+                self._count_on(target)
+                return moved
+
             # Nothing is written in the home meanwhile.
-            return home.write(lambda query: self._move_in(query, connection, address))
+            return home.write(lambda source: store.write(lambda target: copied(source, target)))
 
     def move_out(self, address: StoreAddress) -> tuple[Counted, ...]:
-        """See Part."""
-        if self._path.exists():
-            with closing(engine_of(self._path)) as home:
-                _require_empty(not home.read(lambda query: query.all(_ANYTHING)), f"the home's file {self._path}")
-        new = self._path.with_name(f"{self._path.name}.new")
-        new.unlink(missing_ok=True)
-        with closing(engine_of(new)) as home, _store(address) as connection:
-            moved = home.write(lambda query: self._move_out(query, connection))
-        new.replace(self._path)
-        return moved
+        """Copy the store's rows into the home, which must have none: all or nothing."""
+        if not self.in_store(address):
+            return ()
+        with closing(self.open()) as home, closing(_engine(address)) as store:
 
-    def _move_in(self, home: Query, connection: Connection, address: StoreAddress) -> tuple[Counted, ...]:
-        connection.execute("LOCK TABLE tasks, agents, mails IN EXCLUSIVE MODE")
-        _require_empty(connection.execute(_ANYTHING).fetchone() is None, f"the store {address}")
-        moved: list[Counted] = []
-        for name in TABLES:
-            columns, truths = _names(home, name), _truths(connection, name)
-            marks = ", ".join(["%s"] * len(columns))
-            insert = f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({marks})".encode()
-            counting, records = Counting(name), self._to_store(home, name)
-            with connection.cursor() as cursor:
-                while batch := list(islice(records, _BATCH)):
-                    counting.add(batch)
-                    cursor.executemany(insert, [_with_truths(columns, record, truths) for record in batch])
-            moved.append(_same(counting.counted(), _counted(name, _rows(connection, name, columns))))
-        _count_on(connection)
-        return tuple(moved)
+            def copied(source: Query, target: Query) -> tuple[Counted, ...]:
+                moved = self._copied(_whole(source), target, "this home")
+                # The files of its submissions are at home again.
+                if self.tables is TEAM:
+                    target.run("UPDATE tasks SET made_on = '' WHERE made_on = ?", (self.machine,))
+                    highest = target.all(_HIGHEST)[0]["n"]
+                    target.run("UPDATE marks SET value = ? WHERE name = 'number'", (str(highest),))
+                return moved
 
-    def _move_out(self, home: Query, connection: Connection) -> tuple[Counted, ...]:
-        moved: list[Counted] = []
-        for name in TABLES:
-            columns = _names(home, name)
-            insert = f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-            counting, records = Counting(name), _rows(connection, name, columns)
-            while batch := list(islice(records, _BATCH)):
-                counting.add(batch)
-                home.many(insert, batch)
-            moved.append(_same(counting.counted(), _counted(name, _own(home, name))))
-        home.run("UPDATE tasks SET made_on = '' WHERE made_on = ?", (self._machine,))  # it is at home again
-        highest = home.all(_HIGHEST)[0]["n"]
-        home.run("UPDATE marks SET value = ? WHERE name = 'number'", (str(highest),))
-        return tuple(moved)
+            return store.read(lambda source: home.write(lambda target: copied(source, target)))
 
-    def _to_store(self, home: Query, name: str) -> Generator[Record]:
-        """The home's rows with what changes: the clock that things wait by, and whose files a submission has."""
+    def _copied(
+        self, source: Query, target: Query, where: str, change: Change | None = None
+    ) -> tuple[Counted, ...]:
+        if any(one.rows for one in self._counted(target)):
+            raise ConfigurationError(
+                f"{where} has {self.name} already; nothing was changed. They can only move to where none are."
+            )
+        for table, order in self.tables.items():
+            for rows in _batches(source, table, order, change):
+                names, truths = list(rows[0]), _truths(target, table)
+                insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+                target.many(insert, [_with_truths(row, truths) for row in rows])
+        sent, arrived = self._counted(source, change), self._counted(target)
+        for one, other in zip(sent, arrived, strict=True):
+            if one != other:
+                raise ActivityStoreError(
+                    f"{one.table}: {one.rows} rows were read, {other.rows} written, or they differ; nothing was"
+                    " moved. Please report this."
+                )
+        return arrived
+
+    def _counted(self, query: Query, change: Change | None = None) -> tuple[Counted, ...]:
+        return tuple(_count(query, table, order, change) for table, order in self.tables.items())
+
+    def _to_store(self, home: Query) -> Change | None:
+        """Return the change of a row on its way: of the clock, and of the machine of a submission's files."""
+        if self.tables is not TEAM:
+            return None
         ahead = int(home.all("SELECT ahead_us FROM steady")[0]["ahead_us"])
-        columns = _names(home, name)
-        for record in _own(home, name):
-            row = dict(zip(columns, record, strict=True))
+
+        def change(row: dict[str, Value]) -> dict[str, Value]:
             for steady in _STEADY.intersection(row):
                 waiting = row[steady]
                 row[steady] = waiting - ahead if isinstance(waiting, int) else waiting
             if row.get("submission") and not row["made_on"]:
-                row["made_on"] = self._machine
-            yield tuple(row.values())
+                row["made_on"] = self.machine
+            return row
+
+        return change
+
+    def _count_on(self, store: Query) -> None:
+        """Let new rows come after those that were copied."""
+        if self.tables is not TEAM:
+            return
+        given = f"1 + ({_HIGHEST}) / {NUMBERS}"
+        store.all(f"SELECT setval('numbers', greatest((SELECT last_value FROM numbers), {given}))")
+        for name, order in TEAM.items():
+            if order in ("position", "sequence") and name not in ("transitions", "task_changes"):
+                store.all(
+                    f"SELECT setval(pg_get_serial_sequence('{name}', '{order}'), max({order})) FROM {name}"
+                    f" HAVING max({order}) IS NOT NULL"
+                )
 
 
-@contextmanager
-def _store(address: StoreAddress, *, to_write: bool = False) -> Generator[Connection]:
-    """One transaction. A role that is shown some of the rows only is refused, instead of moving those.
-
-    Only what is written takes as long as it takes: who reads gives up on a server that says nothing.
-    """
-    with opened(address, "use", ActivityStoreError) as connection:
-        connection.execute("SET row_security = off")
-        with connection.transaction(), without_limits(connection) if to_write else nullcontext():
-            if not to_write:
-                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield connection
+def parts(config: Config) -> tuple[Part, ...]:
+    """Return the parts of this home, in the order in which they move. Blocks. Raises ConfigurationError."""
+    home = config.home.resolve()
+    path = database_path(config.runtime.memory.episodic.activity_db, home)
+    return (team(path, machine_name(home)), memory(config.memory_path))
 
 
-def _where(name: str) -> str:
-    return "WHERE name NOT IN ('store', 'number')" if name == "marks" else ""
+def team(path: Path, machine: str) -> Part:
+    """Return the part that is the team's database."""
+    return Part("books", TEAM, lambda: engine_of(path), path.exists, machine)
 
 
-def _names(home: Query, name: str) -> list[str]:
-    return [str(row["name"]) for row in home.all("SELECT name FROM pragma_table_info(?)", (name,))]
+def memory(directory: Path) -> Part:
+    """Return the part that is shared memory."""
+    return Part("memory", MEMORY, lambda: engine_at(directory), lambda: has_memory(directory))
 
 
-def _own(home: Query, name: str) -> Generator[Record]:
-    columns, query = _names(home, name), f"SELECT * FROM {name} {_where(name)} ORDER BY {TABLES[name]}"
-    for offset in count(0, _BATCH):  # quadratic: each batch walks over all before it
-        rows = home.all(f"{query} LIMIT ? OFFSET ?", (_BATCH, offset))
-        yield from (tuple(row[column] for column in columns) for row in rows)
+def _engine(address: StoreAddress) -> Engine:
+    return PostgresEngine(address, failed)
+
+
+def _whole(query: Query) -> Query:
+    """Refuse a role that is shown only some of the rows, instead of copying those."""
+    query.run("SET LOCAL row_security = off")
+    return query
+
+
+def _count(query: Query, table: str, order: str, change: Change | None) -> Counted:
+    rows, total = 0, hashlib.sha256()
+    for batch in _batches(query, table, order, change):
+        rows += len(batch)
+        for row in batch:
+            total.update(orjson.dumps([row[name] for name in sorted(row)], default=bytes.hex) + b"\n")
+    return Counted(table.removeprefix("memory_"), rows, total.hexdigest())
+
+
+def _batches(query: Query, table: str, order: str, change: Change | None) -> Generator[list[dict[str, Value]]]:
+    """Yield the rows, in the order of SQLite, which compares texts by their bytes."""
+    columns = _columns()[table]
+    texts = {name for name, kind in columns.items() if kind == "TEXT" and query.dialect == "postgresql"}
+    by = ", ".join(f'{name} COLLATE "C"' if name in texts else name for name in order.split(", "))
+    where = "WHERE name NOT IN ('store', 'number')" if table == "marks" else ""
+    sql = f"SELECT {', '.join(columns)} FROM {table} {where} ORDER BY {by} LIMIT ? OFFSET ?"
+    # Quadratic: each batch walks over all before it.
+    for offset in count(0, _BATCH):
+        rows = [_plain(row) for row in query.all(sql, (_BATCH, offset))]
+        if rows:
+            yield rows if change is None else list(map(change, rows))
         if len(rows) < _BATCH:
             return
 
 
-def _truths(connection: Connection, name: str) -> set[str]:
-    query = (
-        "SELECT column_name FROM information_schema.columns"
-        " WHERE table_schema = current_schema AND table_name = %s AND data_type = 'boolean'"
-    )
-    return {str(row["column_name"]) for row in connection.execute(query, (name,))}
+@cache
+def _columns() -> dict[str, dict[str, str]]:
+    """Return columns and their types as a new home has them: other columns of a store are its own."""
+    with closing(sqlite3.connect(":memory:")) as new:
+        for step in (*schema().steps, *MEMORY_SCHEMA.steps):
+            new.executescript(step)
+        described = {table: new.execute(f"PRAGMA table_info({table})").fetchall() for table in (*TEAM, *MEMORY)}
+    return {table: {row[1]: row[2] for row in rows} for table, rows in described.items()}
 
 
-def _with_truths(columns: list[str], record: Record, truths: set[str]) -> tuple[Cell | bool, ...]:
-    return tuple(bool(cell) if name in truths else cell for name, cell in zip(columns, record, strict=True))
+def _truths(query: Query, table: str) -> set[str]:
+    """Return the columns that take truth values only."""
+    if query.dialect == "sqlite":
+        return set()
+    return {str(row["column_name"]) for row in query.all(_TRUTHS, (table,))}
 
 
-def _known() -> dict[str, list[str]]:
-    """The columns of every table, as a new file has them: what else a store has is its own."""
-    with tempfile.TemporaryDirectory() as folder, closing(engine_of(Path(folder) / "new.db")) as new:
-        return new.read(lambda query: {name: _names(query, name) for name in TABLES})
+def _with_truths(row: dict[str, Value], truths: set[str]) -> Record:
+    return tuple(bool(cell) if name in truths else cell for name, cell in row.items())
 
 
-def _rows(connection: Connection, name: str, columns: Iterable[str]) -> Generator[Record]:
-    """The store's rows, in the order of SQLite, which compares texts by their bytes."""
-    order = ", ".join(at if at in _NUMBERS else f'{at} COLLATE "C"' for at in TABLES[name].split(", "))
-    query = f"SELECT {', '.join(columns)} FROM {name} {_where(name)} ORDER BY {order}"
-    with connection.cursor(f"read_{name}") as cursor:  # the server keeps what was not fetched yet
-        cursor.itersize = _BATCH
-        for row in cursor.execute(query.encode()):
-            yield tuple(_plain(cell) for cell in row.values())
-
-
-def _plain(cell: object) -> Cell:
-    if isinstance(cell, bool):
-        return int(cell)
-    if cell is None or isinstance(cell, str | int | float | bytes):
-        return cell
-    raise AssertionError(f"no column has {type(cell)}")
-
-
-def _counted(name: str, records: Iterable[Record]) -> Counted:
-    counting = Counting(name)
-    counting.add(records)
-    return counting.counted()
-
-
-def _same(sent: Counted, found: Counted) -> Counted:
-    if sent != found:
-        raise ActivityStoreError(
-            f"{sent.table}: {sent.rows} rows ({sent.sha256[:12]}) were sent, {found.rows} ({found.sha256[:12]}) are"
-            " there; nothing was changed. Please report this."
-        )
-    return sent
-
-
-def _require_empty(empty: bool, what: str) -> None:
-    if not empty:
-        raise ConfigurationError(
-            f"{what} has books already; nothing was changed. They can only move to where none are."
-        )
-
-
-def _count_on(connection: Connection) -> None:
-    """New rows come after those that were moved."""
-    given = f"1 + ({_HIGHEST}) / {NUMBERS}"
-    connection.execute(f"SELECT setval('numbers', greatest((SELECT last_value FROM numbers), {given}))".encode())
-    for name, order in TABLES.items():
-        if order in ("position", "sequence") and name not in ("transitions", "task_changes"):
-            connection.execute(
-                f"SELECT setval(pg_get_serial_sequence('{name}', '{order}'), max({order})) FROM {name}"
-                f" HAVING max({order}) IS NOT NULL".encode()
-            )
+def _plain(row: Row) -> dict[str, Value]:
+    """Return a row as both sides have it: truth values as 0 and 1, whole numbers of any size as text."""
+    found: dict[str, Any] = {name: row[name] for name in row.keys()}  # noqa: SIM118 - SQLite's rows give values
+    for name, cell in found.items():
+        if isinstance(cell, bool):
+            found[name] = int(cell)
+        elif isinstance(cell, Decimal):
+            found[name] = str(int(cell))
+    return found

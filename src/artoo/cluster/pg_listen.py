@@ -1,6 +1,6 @@
-"""Being woken by other machines: LISTEN on a connection of its own, in a thread.
+"""Hear of other machines' writes: LISTEN on a connection of its own, in a thread.
 
-It is a wake-up and nothing else. Who waits looks for itself now and then, so that a lost notification, a lost
+It is a wake-up and nothing else. Waiters look for themselves now and then, so that a lost notification, a lost
 connection or a pooler that passes none on costs time only.
 """
 
@@ -12,13 +12,12 @@ from collections.abc import Callable
 
 import psycopg
 
+from artoo.agents.storage.transaction import CHANNEL
 from artoo.contracts.errors import ConfigurationError
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
 
 logger = logging.getLogger(__name__)
-
-CHANNEL = "artoo_arrivals"
 
 _LOOK_SECONDS = 0.5
 """How soon `stop` is noticed."""
@@ -26,7 +25,7 @@ _AGAIN_SECONDS = 2.0
 
 
 class Listener:
-    """Calls `wake`, from its thread, for what others than `holder` wrote. `start` and `stop` it."""
+    """A thread that calls `wake` for writes of others than `holder`. `start` and `stop` it."""
 
     def __init__(self, address: StoreAddress, holder: str, wake: Callable[[], None]) -> None:
         self._address = address
@@ -36,11 +35,11 @@ class Listener:
         self._thread = threading.Thread(target=self._run, name="artoo-listener", daemon=True)
 
     def start(self) -> None:
-        """Begins to listen."""
+        """Begin to listen."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Returns when the thread has ended."""
+        """Return when the thread has ended."""
         self._stopping.set()
         self._thread.join()
 
@@ -55,7 +54,8 @@ class Listener:
     def _listen(self) -> None:
         with connect(self._address) as connection:
             connection.execute(f"LISTEN {CHANNEL}".encode())
-            self._wake()  # what came before it listened
+            # Arrivals from before it listened are found by this look.
+            self._wake()
             while not self._stopping.is_set():
                 for notice in connection.notifies(timeout=_LOOK_SECONDS):
                     if notice.payload != self._holder:

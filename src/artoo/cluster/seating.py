@@ -1,4 +1,4 @@
-"""For which agents a machine works, where several share a database: an agent's seat is a lease on its work.
+"""Decide for which agents a machine works: an agent's seat is a lease on its work.
 
 A machine with the folder of an agent takes its seat and keeps it. A worker takes seats that are free: at once where
 work waits that it can do, one at each look so that other workers get some too; and its share of those for which
@@ -29,7 +29,7 @@ _WAITING = (
 
 @dataclass(slots=True)
 class Seating:
-    """One for each process. `allocation` looks at the work that can be done here."""
+    """The seats of one process. `allocation` looks at the work that can be done here."""
 
     cluster: Cluster
     allocation: Allocation
@@ -72,9 +72,10 @@ class Seating:
         return None
 
     async def _why_leave(self, agent: str, *, mine: bool) -> str | None:
-        """Why a worker does not take, or keep, the seat of this agent; None: it does."""
+        """Return why a worker does not take, or keep, the seat of this agent; None: it does."""
         workers = [one for one in self._others if one.worker]
         if await self.allocation.peek(agent) is not None:
+            # One new seat at each look, so that other workers get some too.
             if not mine and self._taken and workers:
                 return f"agent {agent} is left to the other workers for a moment"
             self._taken = self._taken or not mine
@@ -88,5 +89,5 @@ class Seating:
 
 
 def _waiting(reading: Reading, agent: str) -> set[str]:
-    """The projects of tasks that wait for the agent."""
+    """Return the projects of tasks that wait for the agent."""
     return set(reading.names(_WAITING, (agent,)))

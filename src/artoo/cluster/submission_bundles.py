@@ -1,4 +1,4 @@
-"""Differences of submissions that lie in the store: which, made where, for whom (SPEC section 13).
+"""Keep the change sets of submissions in the store (SPEC section 13).
 
 The machine that made a submission announces its difference, sends the pieces (`store.parcels`), and says that it is
 whole. One machine at a time may apply it. The store forgets it with the move that settles it, or with a newer one.
@@ -37,12 +37,12 @@ class Kept:
 
     @property
     def is_here(self) -> bool:
-        """Whether any machine can have it from the store."""
+        """Return whether any machine can fetch it from the store."""
         return self.whole and not self.stays
 
 
 class Differences(Stored):
-    """Rows of a shared store. Every method raises ActivityStoreError."""
+    """The change sets in a shared store. Every method raises ActivityStoreError."""
 
     @reads
     def of(self, reading: Reading, task: str, submission: int) -> Kept | None:
@@ -98,7 +98,7 @@ class Differences(Stored):
 
     @writes
     def whole(self, writing: Writing, task: str, submission: int, sha256: str) -> bool:
-        """Note that all pieces are there, and a review may begin. False: it is not wanted any more."""
+        """Record that all pieces are there, and a review may begin. False: it is not wanted any more."""
         if _waits(writing, task, submission) is None:
             return False
         writing.arrived(ANYBODY)
@@ -116,6 +116,7 @@ class Differences(Stored):
 
         Raises ClaimLost when another one is at it, or something else waits by now.
         """
+        # The task's row is held, so that no move settles it in between.
         row = writing.one("SELECT state, submission FROM tasks WHERE id = ?", (task,), hold="wait")
         if row is None or (row["state"], row["submission"]) != (BoardState.REVIEW.value, submission):
             raise ClaimLost(f"Task {task}: submission {submission} is not waiting any more; look again.")
@@ -143,7 +144,7 @@ class Differences(Stored):
 
 
 def _waits(writing: Writing, task: str, submission: int) -> int | None:
-    """The epoch of the task, which is held, when it is this machine's submission that waits; else None."""
+    """Return the epoch of the task, which is held, when this machine's submission waits; else None."""
     row = writing.one("SELECT state, submission, made_on, epoch FROM tasks WHERE id = ?", (task,), hold="wait")
     wanted = (BoardState.REVIEW.value, submission, machine_of(writing.holder))
     if row is None or (row["state"], row["submission"], row["made_on"]) != wanted:

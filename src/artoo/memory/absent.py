@@ -11,13 +11,22 @@ from artoo.ports.recall import KNOWN_REQUESTS
 
 
 class NoMemory:
-    """A memory that recalls nothing and never fails; it implements both ports. `reason` is for people."""
+    """A memory that recalls and keeps nothing; it implements both ports. `reason` is for people.
 
-    def __init__(self, reason: str = "memory is off") -> None:
+    `unusable`: a store could not be opened. Every reader is told why, so that the stream says it.
+    """
+
+    def __init__(self, reason: str = "memory is off", *, unusable: bool = False) -> None:
         self.reason = reason
+        self._unusable = unusable
+
+    def _check(self) -> None:
+        if self._unusable:
+            raise MemoryStoreError(self.reason)
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
-        """Ignore, for each."""
+        """Return Ignore for each pair."""
+        self._check()
         ignore = MemoryAction.IGNORE
         return tuple(
             Potentials(space=each.space, entity=each.entity, attention=0.0, decision=0.0, action=ignore)
@@ -26,29 +35,34 @@ class NoMemory:
 
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
         """Return no advice."""
+        self._check()
         return Calibration()
 
     async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
         """Return no alternatives."""
+        self._check()
         return ()
 
     async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
         """Return no requests."""
+        self._check()
         return ()
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
         """Return no pairs."""
+        self._check()
         return ()
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
         """Return nothing."""
+        self._check()
         return ()
 
     def write(self, megram: Megram) -> None:
-        """Discard it."""
+        """Drop it."""
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """Discard it."""
+        """Drop it."""
         return ""
 
     async def flush(self) -> None:
@@ -56,31 +70,3 @@ class NoMemory:
 
     async def close(self) -> None:
         """Return at once, because nothing is open."""
-
-
-class UnusableMemory(NoMemory):
-    """A store that could not be opened: lets writes go, and tells every reader why, so that the stream says it."""
-
-    async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
-        """Raise MemoryStoreError."""
-        raise MemoryStoreError(self.reason)
-
-    async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
-        """Raise MemoryStoreError."""
-        raise MemoryStoreError(self.reason)
-
-    async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
-        """Raise MemoryStoreError."""
-        raise MemoryStoreError(self.reason)
-
-    async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
-        """Raise MemoryStoreError."""
-        raise MemoryStoreError(self.reason)
-
-    async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
-        """Raise MemoryStoreError."""
-        raise MemoryStoreError(self.reason)
-
-    async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
-        """Raise MemoryStoreError."""
-        raise MemoryStoreError(self.reason)

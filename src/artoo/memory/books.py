@@ -59,11 +59,11 @@ class Books:
         self._engine = engine
 
     async def overview(self, now: datetime) -> Overview:
-        """See the port."""
+        """Implement the port."""
         return await self._read(lambda query: _overview(query, microseconds(now)))
 
     async def explain(self, pair: Pair, now: datetime, *, shown: int = SHOWN) -> Explanation:
-        """See the port."""
+        """Implement the port."""
         now_us = microseconds(now)
 
         def work(query: Query) -> Explanation:
@@ -80,7 +80,7 @@ class Books:
         return await self._read(work)
 
     async def kinds(self) -> tuple[Kind, ...]:
-        """See the port."""
+        """Implement the port."""
         texts: dict[str, list[str]] = {}
         for each in await self._read(lambda query: reading.requests(query, REQUESTS)):
             texts.setdefault(each.label, []).append(each.text)
@@ -90,11 +90,12 @@ class Books:
         )
 
     async def rename_kind(self, old: str, new: str) -> int:
-        """See the port. One transaction for each slice; repeating it goes on where it stopped."""
+        """Implement the port. One transaction for each slice; repeating it goes on where it stopped."""
         tags = [keys.escape(f"{family}:{old}") for family in ("intent", "request")]
 
         def work(query: Query) -> int:
             listed = [row["id"] for row in query.all(_OF_KIND, (*tags, *tags, _SLICE))]
+            # Removed and added again, because the sums of both pairs change with it.
             changed = [found for each in reading.get(query, listed).values() if (found := _moved(each, old, new))]
             tables.remove(query, [each.id for each in changed])
             return tables.add(query, changed)
@@ -102,7 +103,7 @@ class Books:
         return await self._until_done(work)
 
     async def forget_pair(self, pair: Pair) -> int:
-        """See the port."""
+        """Implement the port."""
         given = (*reading.key_of(pair), _SLICE)
 
         def work(query: Query) -> int:
@@ -111,11 +112,11 @@ class Books:
         return await self._until_done(work)
 
     async def forget_one(self, megram_id: str) -> Megram | None:
-        """See the port."""
+        """Implement the port."""
         return next(iter(await self._write(lambda query: tables.remove(query, [megram_id]))), None)
 
     async def oppose(self, megram_id: str, why: str, *, new_id: str, at: datetime) -> Megram:
-        """See the port."""
+        """Implement the port."""
 
         def work(query: Query) -> Megram:
             target = reading.get(query, [megram_id]).get(megram_id)
@@ -130,11 +131,11 @@ class Books:
         return await self._write(work)
 
     async def open_proposals(self) -> tuple[TLayerProposal, ...]:
-        """See the port."""
+        """Implement the port."""
         return tuple(await self._read(_proposals))
 
     async def answer_proposal(self, proposal_id: str, *, accept: bool) -> TLayerProposal:
-        """See the port."""
+        """Implement the port."""
 
         def work(query: Query) -> TLayerProposal:
             row = first(query.all(_PROPOSAL, (proposal_id,)))
@@ -149,15 +150,15 @@ class Books:
         return await self._write(work)
 
     async def examine(self) -> Findings:
-        """See the port."""
+        """Implement the port."""
         return await self._read(verify.examine)
 
     async def repair(self) -> None:
-        """See the port."""
+        """Implement the port."""
         await asyncio.to_thread(verify.repair, self._engine)
 
     async def exported(self) -> AsyncIterator[bytes]:
-        """See the port."""
+        """Implement the port."""
         after: str | None = ""
         while after is not None:
             lines, after = await self._read(lambda query, start=after: exchange.exported(query, start))
@@ -165,15 +166,15 @@ class Books:
                 yield line
 
     async def imported(self, lines: Iterable[bytes]) -> tuple[int, int]:
-        """See the port."""
+        """Implement the port."""
         return await asyncio.to_thread(exchange.imported, self._engine, lines)
 
     def dreams(self, clock: Clock) -> Dreams:
-        """See the port."""
+        """Implement the port."""
         return Dreams(self._engine, clock)
 
     async def close(self) -> None:
-        """See the port."""
+        """Implement the port."""
         await asyncio.to_thread(self._engine.close)
 
     async def _until_done(self, work: Callable[[Query], int]) -> int:

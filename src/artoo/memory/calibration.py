@@ -58,6 +58,7 @@ def calibration(
         for entry in by_pair.values()
         if _says(entry) and not (is_wide(entry.pair) and entry.space in by_kind)
     ]
+    # What forbids comes before what warns before what recommends, and tools as such come last.
     ranked.sort(key=lambda item: item[:4])
     chosen = ranked[:limit]
     return Calibration(

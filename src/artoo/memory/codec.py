@@ -21,7 +21,9 @@ class MemoryAway(MemoryStoreError):
 
 def failed(message: str, kind: Failure) -> MemoryStoreError:
     """Return the error that says what an engine could not do."""
-    return {"away": MemoryAway, "data": RecordDamaged, "other": MemoryStoreError}[kind](message)
+    if kind == "data":
+        return RecordDamaged(message)
+    return (MemoryStoreError if kind in ("full", "other") else MemoryAway)(message)
 
 
 _ADAPTER = TypeAdapter(Megram)

@@ -47,6 +47,7 @@ Command = Append | Touch | Oppose
 
 def apply(query: Query, commands: Sequence[Command]) -> int:
     """Apply a batch in order; how many commands took effect. Locks come in one order: megrams, rules, sums."""
+    # Read before any write, because locks are taken in one order: megrams, rules, sums.
     wanted = [each.against for each in commands if isinstance(each, Oppose)]
     known = reading.get(query, wanted) if wanted else {}
     added: dict[str, Megram] = {}

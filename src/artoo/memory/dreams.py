@@ -75,16 +75,18 @@ class Dreams:
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[None]:
-        """See the port."""
+        """Implement the port."""
         self._epoch = epoch = await asyncio.to_thread(self._engine.write, self._take)
         try:
             yield
         finally:
             self._epoch = None
-            with suppress(MemoryStoreError):  # one that cannot be given back ends by itself
+            # A turn that cannot be given back ends by itself.
+            with suppress(MemoryStoreError):
                 await asyncio.to_thread(self._engine.write, lambda query: query.run(_GIVE_BACK, (epoch,)))
 
     def _take(self, query: Query) -> int:
+        # A Dreamer that is known to be dead need not be waited for.
         held = first(query.all(_HOLDER))
         dead = str(held["holder"]) if held is not None and _is_dead(str(held["holder"])) else ""
         holder = f"{socket.gethostname()} ({os.getpid()})"
@@ -95,7 +97,7 @@ class Dreams:
         raise DreamingElsewhere(f"{named} is dreaming over this store. Try again when it has ended.")
 
     async def fading(self, after: str | None, limit: int, select: Callable[[Fading], bool]) -> Slice[Fading]:
-        """See the port."""
+        """Implement the port."""
         rows = await self._read(lambda query: query.all(_FADING, (after or "", limit)))
         now_us = self._now_us()
         found = [Fading(row["id"], row["f"], row["k"], (now_us - row["born_us"]) / DAY_US) for row in rows]
@@ -103,7 +105,7 @@ class Dreams:
         return Slice(tuple(each for each in found if select(each)), len(found), last)
 
     async def forget(self, megram_ids: Sequence[str], select: Callable[[Fading], bool]) -> tuple[Megram, ...]:
-        """See the port."""
+        """Implement the port."""
         now_us = self._now_us()
 
         def faded(megram: Megram) -> bool:
@@ -117,7 +119,7 @@ class Dreams:
         return await self._write(work)
 
     async def strong(self, after: str | None, limit: int, select: Callable[[float, float], bool]) -> Slice[Pair]:
-        """See the port."""
+        """Implement the port."""
         start = tuple(map(bytes.fromhex, after.split(":"))) if after is not None else (b"", b"")
 
         def work(query: Query) -> Slice[Pair]:
@@ -131,11 +133,11 @@ class Dreams:
         return await self._read(work)
 
     async def cluster(self, pair: Pair, newest: int) -> Cluster:
-        """See the port."""
+        """Implement the port."""
         return (await self._read(lambda query: self._clusters(query, [pair], newest)))[0]
 
     async def about(self, space: str, limit: int, newest: int) -> tuple[Cluster, ...]:
-        """See the port."""
+        """Implement the port."""
 
         def work(query: Query) -> tuple[Cluster, ...]:
             return self._clusters(
@@ -145,7 +147,7 @@ class Dreams:
         return await self._read(work)
 
     async def kinds(self, tool: Pair, limit: int) -> tuple[Potentials, ...]:
-        """See the port."""
+        """Implement the port."""
 
         def work(query: Query) -> tuple[Potentials, ...]:
             rows = query.all(_KINDS, (keys.escape(tool.space), *keys.under("intent:"), limit))
@@ -154,7 +156,7 @@ class Dreams:
         return await self._read(work)
 
     async def standing(self, after: str | None, limit: int) -> Slice[Standing]:
-        """See the port."""
+        """Implement the port."""
 
         def work(query: Query) -> Slice[Standing]:
             rules = reading.megrams(query.all(_STANDING, (after or "", limit)))
@@ -165,7 +167,7 @@ class Dreams:
         return await self._read(work)
 
     async def demote(self, rule_id: str, k: float, at: datetime) -> bool:
-        """See the port."""
+        """Implement the port."""
 
         def work(query: Query) -> bool:
             rule = reading.get(query, [rule_id]).get(rule_id)
@@ -177,7 +179,7 @@ class Dreams:
         return await self._write(work)
 
     async def store(self, megram: Megram, mark: str, value: str) -> None:
-        """See the port."""
+        """Implement the port."""
 
         def work(query: Query) -> None:
             tables.add(query, [megram])
@@ -186,7 +188,7 @@ class Dreams:
         await self._write(work)
 
     async def intents(self, limit: int) -> dict[str, frozenset[str]]:
-        """See the port. Pairs whose evidence is gone are taken off the list."""
+        """Implement the port. Pairs whose evidence is gone are taken off the list."""
         if self._epoch is not None:
             await self._write(lambda query: query.run(_GONE))
 
@@ -213,13 +215,13 @@ class Dreams:
         return dict(list(found.items())[:limit])
 
     async def mark(self, name: str) -> str | None:
-        """See the port."""
+        """Implement the port."""
         asked = "SELECT value FROM memory_marks WHERE name = ?"
         row = first(await self._read(lambda query: query.all(asked, (keys.escape(name),))))
         return str(row["value"]) if row is not None else None
 
     async def set_mark(self, name: str, value: str | None) -> None:
-        """See the port."""
+        """Implement the port."""
         key = keys.escape(name)
         if value is None:
             await self._write(lambda query: query.run("DELETE FROM memory_marks WHERE name = ?", (key,)))
@@ -227,7 +229,7 @@ class Dreams:
             await self._write(lambda query: query.run(tables.MARK, (key, value)))
 
     async def propose(self, proposal: TLayerProposal, mark: str) -> None:
-        """See the port."""
+        """Implement the port."""
 
         def work(query: Query) -> None:
             query.run(tables.MARK, (keys.escape(mark), proposal.id))
@@ -236,7 +238,7 @@ class Dreams:
         await self._write(work)
 
     async def keep_report(self, report: DreamReport) -> None:
-        """See the port."""
+        """Implement the port."""
 
         def work(query: Query) -> None:
             query.run(_REPORT, (report.dream_id, report.model_dump_json()))
@@ -264,7 +266,8 @@ class Dreams:
             raise MemoryStoreError("Only whoever holds the turn to dream may change memory as the Dreamer does.")
 
         def fenced(query: Query) -> T:
-            if not query.run(_KEEP, (self._lease_us, epoch)):  # which keeps others out until the transaction ends
+            # The row lock keeps other Dreamers out until the transaction ends.
+            if not query.run(_KEEP, (self._lease_us, epoch)):
                 raise MemoryStoreError(
                     "The turn to dream has ended, and another's may have begun; nothing more is changed now."
                 )
@@ -281,7 +284,7 @@ def _tools(worked: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
 
 
 def _is_dead(holder: str) -> bool:
-    """True if a holder is a process of this machine that has ended."""
+    """Check whether a holder is a process of this machine that has ended."""
     host, _, number = holder.rstrip(")").rpartition(" (")
     if host != socket.gethostname() or not number.isdigit():
         return False

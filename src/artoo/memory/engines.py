@@ -28,6 +28,7 @@ def engine_at(place: Path | StoreAddress) -> Engine:
         return PostgresEngine(place, failed)
     engine = SqliteEngine(place / FILE, SCHEMA, failed)
     try:
+        # An earlier version's file is taken over once, when its home is first opened.
         if (place / _EARLIER).exists():
             from artoo.memory.lmdb_home import take_over
 
@@ -39,5 +40,5 @@ def engine_at(place: Path | StoreAddress) -> Engine:
 
 
 def has_memory(directory: Path) -> bool:
-    """True if a home has memory, of this version or an earlier one."""
+    """Check whether a home has memory, of this version or an earlier one."""
     return (directory / FILE).exists() or (directory / _EARLIER).exists()

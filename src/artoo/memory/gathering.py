@@ -34,6 +34,7 @@ class Facts:
 
 def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Facts:
     """Read the facts for planning one intent. `thing:` pairs give places, the others advice."""
+    # Places are shown only while they proved right; other pairs give advice.
     things = [pair for pair in asked if pair.space.startswith("thing:")]
     others = [pair for pair in asked if not pair.space.startswith("thing:")]
     every = (*others, *things)
@@ -49,7 +50,8 @@ def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Fac
     guessed = reading.megrams(guesses)[::-1]
     shown = [each.pair for each in live if each.action is not MemoryAction.IGNORE]
     telling = list(dict.fromkeys((*shown, *(rule.pair for rule in rules))))
-    against = [Pair(each.entity, each.space) for each in guessed]  # how a guessed tool did for this kind of request
+    # How a guessed tool did for this kind of request.
+    against = [Pair(each.entity, each.space) for each in guessed]
     found, said, tried = query.each(
         (reading.NEWEST, reading.about(telling, RECENT)),
         (reading.DISSONANCE, [(*reading.key_of(rule.pair), rule.sigma) for rule in rules]),
@@ -59,7 +61,8 @@ def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Fac
     untried = reading.added_up(query, against, tried, now_us)
     known = [each.content for each in reading.megrams(notes) if each.sigma == 0][:NOTES]
     for rows, believed in zip(places, sums[len(others) :], strict=True):
-        if believed.decision > 0:  # where a thing was found, as far as that proved right since
+        # Where a thing was found, as far as that proved right since.
+        if believed.decision > 0:
             known += [each.content for each in reading.megrams(rows)]
     return Facts(
         live=live,

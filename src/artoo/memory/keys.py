@@ -31,4 +31,5 @@ def unescape(key: bytes) -> str | None:
 def under(prefix: str) -> tuple[bytes, bytes]:
     """Return the range of keys that begin with `prefix`, which ends with a colon: from, and up to."""
     start = prefix.encode()
-    return start, start[:-1] + b";"  # the next byte after `:`
+    # `;` is the next byte after `:`.
+    return start, start[:-1] + b";"

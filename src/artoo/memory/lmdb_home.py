@@ -54,7 +54,8 @@ def take_over(directory: Path, engine: Engine) -> None:
     descriptor = os.open(directory / _IN_USE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if (directory / DATA).exists():  # another process may have been faster
+        # Another process may have been faster.
+        if (directory / DATA).exists():
             engine.write(lambda query: _copied(directory, query))
             (directory / DATA).rename(directory / f"{DATA}.old")
             for name in ("lock.mdb", "seal", _IN_USE, "dreaming"):
@@ -74,7 +75,8 @@ def _copied(directory: Path, query: Query) -> None:
     found = (directory / DATA).stat()
     file = f"{found.st_ino} {found.st_mtime_ns}"
     if any(row["value"] == file for row in query.all("SELECT value FROM memory_marks WHERE name = ?", (_MARK,))):
-        return  # it was cut short between the copy and the renaming; another file is of an earlier version since
+        # An earlier take-over was interrupted between the copy and the renaming of this very file.
+        return
     try:
         with (
             lmdb.Environment(os.fsencode(directory), readonly=True, lock=False, max_readers=1) as environment,

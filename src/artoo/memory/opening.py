@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ConfigurationError, MemoryStoreError
-from artoo.memory.absent import NoMemory, UnusableMemory
+from artoo.memory.absent import NoMemory
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 from artoo.store.address import StoreAddress
@@ -31,7 +31,7 @@ async def open_memory(place: Path | StoreAddress, spool: Path, clock: Clock, ids
         return await open_store(place, spool, clock, ids)
     except (MemoryStoreError, ConfigurationError) as error:
         _log.warning("going on without memory: %s", error)
-        return UnusableMemory(str(error))
+        return NoMemory(str(error), unusable=True)
 
 
 async def open_store(place: Path | StoreAddress, spool: Path, clock: Clock, ids: Ids) -> SharedMemory:

@@ -173,6 +173,7 @@ def told_by_kind(query: Query, asked: Sequence[tuple[Pair, Pair]], now_us: int) 
 
 def local_pairs(query: Query, family: str, limit: int) -> list[Pair]:
     """Return the pairs of a family of spaces with `env:local` that have evidence."""
+    # Only pairs with evidence have a row of sums, so no megram has to be read.
     found = query.all(_SPACES, (LOCAL.encode(), *keys.under(family), limit))
     return named(query, [{"space": row["space"], "entity": LOCAL.encode()} for row in found])
 
@@ -202,4 +203,5 @@ def named(query: Query, rows: Iterable[Row]) -> list[Pair]:
 
 def age(megram: Megram) -> tuple[object, str]:
     """Return what orders megrams by when they were made."""
-    return megram.created_at, megram.id  # ids sort by creation: two of one instant keep their order
+    # Ids sort by creation: two of one instant keep their order.
+    return megram.created_at, megram.id

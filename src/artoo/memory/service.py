@@ -17,8 +17,7 @@ from artoo.memory.dreams import Dreams
 from artoo.memory.engines import engine_at
 from artoo.memory.gathering import MOST_RULES, gather
 from artoo.memory.signal import microseconds
-from artoo.memory.sink import Sink
-from artoo.memory.spool import Spool
+from artoo.memory.spool import Sink, Spool
 from artoo.memory.writer import Writer, WriterStatistics
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
@@ -73,21 +72,21 @@ class SharedMemory:
         return Dreams(self.engine, self._clock)
 
     def write(self, megram: Megram) -> None:
-        """See `ports.remember`."""
+        """Implement `ports.remember`."""
         self._writer.submit(Append(megram))
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """See `ports.remember`."""
+        """Implement `ports.remember`."""
         megram_id = self._ids.new()
         self._writer.submit(Oppose(rule_id, content, megram_id, self._clock.now()))
         return megram_id
 
     async def flush(self) -> None:
-        """See `ports.remember`. On this machine's disk is enough while a store is away."""
+        """Implement `ports.remember`. On this machine's disk is enough while a store is away."""
         await asyncio.to_thread(self._writer.flush)
 
     async def close(self) -> None:
-        """See `ports.remember`."""
+        """Implement `ports.remember`."""
         if self._closed:
             return
         self._closed = True
@@ -106,12 +105,13 @@ class SharedMemory:
         return found
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
-        """See `ports.recall`."""
+        """Implement `ports.recall`."""
         return tuple(await self._read(lambda query: reading.potentials(query, pairs, self._now_us())))
 
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
-        """See `ports.recall`."""
+        """Implement `ports.recall`."""
         macro = macro_pair(kind)
+        # The intent comes first, and no pair is read twice.
         asked = tuple(dict.fromkeys((macro, *pairs)))
         facts = await self._read(lambda query: gather(query, macro, asked, self._now_us()))
         return calibration(
@@ -124,21 +124,21 @@ class SharedMemory:
         )
 
     async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
-        """See `ports.recall`."""
+        """Implement `ports.recall`."""
         macro = macro_pair(kind)
         found = await self._read(lambda query: reading.exploits(query, macro, self._now_us(), PAIRS_OF_INTENT))
         return tuple(sorted(found, key=lambda entry: -entry.decision)[:limit])
 
     async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
-        """See `ports.recall`."""
+        """Implement `ports.recall`."""
         return await self._read(lambda query: reading.requests(query, limit))
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
-        """See `ports.recall`."""
+        """Implement `ports.recall`."""
         return tuple(await self._read(lambda query: reading.local_pairs(query, "tool:", limit)))
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
-        """See `ports.recall`."""
+        """Implement `ports.recall`."""
         return tuple(await self._read(lambda query: reading.taught(query, task_id, TAUGHT)))
 
     def _recalled(self, rules: Sequence[Megram]) -> tuple[SOPRecord, ...]:

@@ -51,6 +51,7 @@ def moment(us: int) -> datetime:
 
 def recomputed(signals: Iterable[Signal], now_us: int) -> Sums:
     """Return the sums entry by entry, as the definition has it; O(n)."""
+    # fsum makes the result independent of the order of the entries.
     shares: list[tuple[float, float]] = []
     for signal in signals:
         if signal.counts:

@@ -15,18 +15,21 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from artoo.contracts.errors import MemoryStoreError
-from artoo.memory.codec import failed
-from artoo.memory.commands import Command
-from artoo.store.query import Query
+from artoo.memory.codec import MemoryAway, RecordDamaged, failed
+from artoo.memory.commands import Command, apply
+from artoo.store.query import Engine, Query
 from artoo.store.sqlite import Schema, SqliteEngine
 
 TOGETHER = 1_024
 MOST_BYTES = 64 << 20
 """Some 100,000 megrams."""
 
+RETRY_SECONDS = 5.0
+
 _SCHEMA = Schema(
     "the memory that waits for the store in",
-    0x41525750,  # "ARWP"
+    # The number spells "ARWP" in the file's header.
+    0x41525750,
     ("CREATE TABLE waiting (number INTEGER PRIMARY KEY AUTOINCREMENT, command TEXT NOT NULL)",),
 )
 _log = logging.getLogger(__name__)
@@ -40,7 +43,7 @@ class Spool:
         self._opened: SqliteEngine | None = None
 
     def is_empty(self) -> bool:
-        """True if no entry is pending, of any process."""
+        """Check whether no entry is pending, of any process."""
         if not self.path.exists() and not any(self.path.parent.glob("*.jsonl")):
             return True
         return not self._engine().read(lambda query: query.all("SELECT 1 FROM waiting LIMIT 1"))
@@ -65,11 +68,12 @@ class Spool:
             lambda query: query.all("SELECT number, command FROM waiting ORDER BY number LIMIT ?", (TOGETHER,))
         ):
             take([found for row in rows if (found := self._command(row["command"])) is not None])
+            # Deleted after they were taken: a crash in between sends them twice, and ids make that harmless.
             taken = [(row["number"],) for row in rows]
             self._engine().write(lambda query, gone=taken: query.many("DELETE FROM waiting WHERE number = ?", gone))
 
     def close(self) -> None:
-        """Let go of the file; another process may write its entries."""
+        """Close the file; another process may write its entries."""
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
@@ -97,6 +101,78 @@ class Spool:
         except ValidationError:
             _log.warning("memory: an entry that waits in %s cannot be read and is left out", self.path.parent)
             return None
+
+
+class Sink:
+    """The destination of batches, for the writer's thread alone. What fails is stored later, in its order."""
+
+    def __init__(self, engine: Engine, spool: Spool | None) -> None:
+        self._engine = engine
+        self._spool = spool
+        self._behind = True
+        """Something may wait: the spool is looked at before anything new is stored."""
+        self.again_after: float | None = None
+        """Seconds after which `store` is to be called even with nothing new; None: never."""
+
+    def store(self, commands: Sequence[Command]) -> int:
+        """Apply a batch in order, all of it or nothing; how many took effect. Empty: try what was held back.
+
+        What is kept on the local disk counts as done. Raises RecordDamaged when one command cannot be stored (the
+        batch is then halved until it stands alone), MemoryStoreError when none can.
+        """
+        if self._spool is None:
+            return self._apply(commands) if commands else 0
+        try:
+            self._catch_up(self._spool)
+            return self._apply(commands) if commands else 0
+        except MemoryAway as error:
+            if commands:
+                self._keep(self._spool, commands, error)
+            return len(commands)
+
+    def close(self) -> None:
+        """Close the spool. Its entries stay for the next start."""
+        if self._spool is not None:
+            self._spool.close()
+
+    def _keep(self, spool: Spool, commands: Sequence[Command], error: MemoryAway) -> None:
+        if not self.again_after:
+            _log.warning("memory: kept on this machine until the store is back: %s", error)
+        spool.add(commands)
+        self._behind, self.again_after = True, RETRY_SECONDS
+
+    def _catch_up(self, spool: Spool) -> None:
+        if not self._behind:
+            return
+        stored = 0
+
+        def take(commands: list[Command]) -> None:
+            nonlocal stored
+            stored += self._salvaged(commands)
+
+        if not spool.is_empty():
+            spool.hand_over(take)
+        self._behind, self.again_after = False, None
+        if stored:
+            _log.warning("memory: the store is back; %d entries that were kept on this machine are in it", stored)
+
+    def _salvaged(self, commands: list[Command]) -> int:
+        """Store what can be stored; a command that never can be is named and left out."""
+        try:
+            done = self._apply(commands)
+        except RecordDamaged as error:
+            if len(commands) == 1:
+                _log.warning("memory: an entry that was kept on this machine cannot be stored: %s", error)
+                return 0
+            middle = len(commands) // 2
+            return self._salvaged(commands[:middle]) + self._salvaged(commands[middle:])
+        if done < len(commands):
+            gone = len(commands) - done
+            _log.warning("memory: %d entries that were kept here speak of a memory that is gone", gone)
+        return done
+
+    def _apply(self, commands: Sequence[Command]) -> int:
+        return self._engine.write(lambda query: apply(query, commands))
 
 
 @cache

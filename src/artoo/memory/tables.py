@@ -25,7 +25,8 @@ from artoo.store.sqlite import Schema
 
 SCHEMA = Schema(
     "the memory store",
-    0x41524D45,  # "ARME"
+    # The number spells "ARME" in the file's header.
+    0x41524D45,
     (
         """
 CREATE TABLE memory_megrams (
@@ -155,7 +156,7 @@ class Cells:
             cell.latest_us = max(cell.latest_us, int(row["born_us"]))
 
     def write(self, query: Query) -> None:
-        """Change the sums by this, with cells in the order of their keys, so that no two transactions deadlock."""
+        """Add this to the sums, with cells in the order of their keys, so that no two transactions deadlock."""
         listed = sorted(self.found.items())
         changes = [
             (*key, each.entries, each.latest_us, str(each.attention), str(each.decision)) for key, each in listed

@@ -46,7 +46,7 @@ _PairKey = tuple[bytes, bytes]
 
 
 def examine(query: Query) -> Findings:
-    """Recompute everything from the records in one snapshot and compare. Changes nothing."""
+    """Compute everything from the records in one snapshot and compare. Changes nothing."""
     findings = Findings()
     for problem in query.problems():
         findings.missing_index += 1
@@ -115,6 +115,7 @@ def _mend_rows(query: Query, after: str) -> str | None:
 
 
 def _mend_sums(query: Query, after: _PairKey) -> _PairKey | None:
+    # A write between the sum and its correction would be lost.
     query.keep_out(_TABLES)
     pairs = _pairs(query, after)
     for pair in pairs:
@@ -125,7 +126,7 @@ def _mend_sums(query: Query, after: _PairKey) -> _PairKey | None:
 
 
 def _agree(query: Query, pair: _PairKey) -> bool:
-    """True if the sums of a pair are what its entries add up to."""
+    """Check whether the sums of a pair are the totals of its entries."""
     due = {
         key[2:]: (cell.entries, str(cell.attention), str(cell.decision), cell.latest_us)
         for key, cell in _due(query, pair).found.items()

@@ -1,7 +1,7 @@
-"""Where the shared store is, and how safely it is reached (SPEC section 13).
+"""Parse the address of the shared store, and require a safe connection to it (SPEC section 13).
 
-The address is what libpq takes as a URL. A password never stands in it: an address is shown in messages, kept in
-the file of settings and seen by everybody who lists processes.
+The address is a URL of libpq. It never contains a password: an address is shown in messages, kept in the settings
+and seen by everyone who lists processes.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class StoreAddress:
     service: str | None = None
 
     def is_local(self, environ: Mapping[str, str] = os.environ) -> bool:
-        """Whether the connection never leaves this machine: a socket, or the loopback.
+        """Check whether the connection never leaves this machine: a socket, or the loopback.
 
-        What the address leaves open, the environment says to libpq; what a service file says is not known here.
+        The environment fills the gaps of the address for libpq; the content of a service file is not known here.
         """
         if self.service or environ.get("PGSERVICE"):
             return False
@@ -45,7 +45,7 @@ class StoreAddress:
         return all(map(_is_local, named))
 
     def settings(self, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-        """What libpq needs beside the URL: TLS, and the password where the environment has one.
+        """Return the settings for libpq besides the URL: TLS, and the password where the environment has one.
 
         Not local: `sslmode=verify-full`, against ~/.postgresql/root.crt where it is, else the system's authorities.
         """
@@ -66,14 +66,15 @@ class StoreAddress:
 
 
 def parse(url: str) -> StoreAddress:
-    """Reads an address. Raises ConfigurationError: another scheme, a password in it, no database named.
+    """Parse an address. Raises ConfigurationError: another scheme, a password in it, no database named.
 
     No error shows an address that was refused, for anything in it may be a password that was not escaped.
     """
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise _wrong("is no address") from None  # what it says names the parts
+        # The error's text is not shown, because it may contain a password.
+        raise _wrong("is no address") from None
     if parts.scheme not in SCHEMES:
         raise _wrong("must be a PostgreSQL address")
     user, at, places = parts.netloc.rpartition("@")
@@ -94,12 +95,12 @@ def parse(url: str) -> StoreAddress:
 
 
 def _listed(given: Mapping[str, str], *names: str) -> tuple[str, ...]:
-    """Hosts that a query or an environment names; the query does so for a socket's directory."""
+    """Return the hosts that a query or an environment names; the query does so for a socket's directory."""
     return tuple(host for name in names for host in given.get(name, "").split(",") if host)
 
 
 def _host(place: str) -> str:
-    """The host of `host:port`, `[address]:port` or an escaped directory."""
+    """Return the host of `host:port`, `[address]:port` or an escaped directory."""
     if place.startswith("["):
         return place[1:].partition("]")[0]
     return unquote(place.partition(":")[0])
@@ -115,7 +116,7 @@ def _is_local(host: str) -> bool:
 
 
 def own_root_certificate() -> Path:
-    """Where libpq looks for authorities of its own."""
+    """Return the file in which libpq looks for the user's own authorities."""
     return Path("~/.postgresql/root.crt").expanduser()
 
 

@@ -1,6 +1,6 @@
-"""Connections to the shared store: their settings, pools of them, and errors that say what to do.
+"""Connect to the shared store, with errors that say what to do.
 
-The team's books run whole transactions in threads, as they do on SQLite, so the connections are plain ones.
+Transactions run in threads, as they do on SQLite, so the connections are plain ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg.rows import DictRow
 
-    from artoo.store.pooled import Pool
 
 SCHEMA = "artoo"
 """The schema of a database in which everything of ours stands."""
@@ -34,13 +33,13 @@ MOST_CONNECTIONS = 8
 
 
 def check_installed() -> None:
-    """Raises ConfigurationError when the driver is not there."""
+    """Raise ConfigurationError when the driver is not there."""
     if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
         raise ConfigurationError("A shared store needs the PostgreSQL driver: pip install 'artoo[postgres]'")
 
 
 def settings(address: StoreAddress, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """Keyword arguments of `psycopg.connect`, beside the address's own `conninfo`. Values are libpq's.
+    """Return the keyword arguments of `psycopg.connect`, with the address as `conninfo`. Values are libpq's.
 
     Raises ConfigurationError for an address that libpq cannot read.
     """
@@ -68,7 +67,8 @@ def settings(address: StoreAddress, environ: Mapping[str, str] = os.environ) -> 
         "application_name": own.get("application_name", "artoo"),
         "client_encoding": "UTF8",
         "connect_timeout": own.get("connect_timeout", CONNECT_SECONDS),
-        "target_session_attrs": own.get("target_session_attrs", "read-write"),  # never a replica
+        # A replica may be behind, so reads use the primary too.
+        "target_session_attrs": own.get("target_session_attrs", "read-write"),
         "keepalives_idle": own.get("keepalives_idle", 10),
         "keepalives_interval": own.get("keepalives_interval", 5),
         "keepalives_count": own.get("keepalives_count", 3),
@@ -78,7 +78,7 @@ def settings(address: StoreAddress, environ: Mapping[str, str] = os.environ) -> 
 
 
 def connect(address: StoreAddress) -> psycopg.Connection[DictRow]:
-    """One connection in autocommit mode, rows as dictionaries. Raises psycopg.Error, ConfigurationError."""
+    """Open a connection in autocommit mode, rows as dictionaries. Raises psycopg.Error, ConfigurationError."""
     check_installed()
     from artoo.store.pooled import Connection
 
@@ -86,17 +86,8 @@ def connect(address: StoreAddress) -> psycopg.Connection[DictRow]:
     return Connection.connect(given.pop("conninfo"), row_factory=given.pop("row_factory"), **given)
 
 
-def pool(address: StoreAddress, *, most: int = MOST_CONNECTIONS) -> Pool:
-    """A pool that is not open yet. It connects when it is first asked; broken connections are replaced."""
-    check_installed()
-    from artoo.store.pooled import Pool
-
-    given = settings(address)
-    return Pool(given.pop("conninfo"), kwargs=given, min_size=0, max_size=most, open=False, timeout=CONNECT_SECONDS)
-
-
 def explanation(address: StoreAddress, doing: str, error: Exception) -> str:
-    """What went wrong, where, and what to do, for a person."""
+    """Return an error for people: the cause, the store, and what to do."""
     said = " ".join(str(error).split()) or type(error).__name__
     return f"Cannot {doing} the store {address}: {said}. {_advice(error, address)}"
 
@@ -118,16 +109,10 @@ def _advice(error: Exception, address: StoreAddress) -> str:
             return "The server has no room; what was being written is not there."
         case errors.QueryCanceled() | errors.LockNotAvailable():
             return "It took too long; look at what else the server does, and try again."
-        case psycopg.OperationalError() if error.sqlstate is None and "sslmode" in address.settings():
-            return (
-                "Check that it runs, can be reached, lets this user in and speaks TLS with a certificate of its"
-                " name (`artoo store check` says what is wrong with that); what is under way goes on, and is"
-                " written when it is back."
-            )
         case psycopg.OperationalError():
             return (
-                "Check that it runs, can be reached and lets this user in; what is under way goes on, and is"
-                " written when it is back."
+                "Check that it runs, can be reached, lets this user in and has a certificate of its name from an"
+                " authority that is known here; what is under way goes on, and is written when it is back."
             )
         case _:
             return "Nothing was changed; please report this."

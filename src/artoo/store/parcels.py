@@ -1,4 +1,4 @@
-"""Parcels of bytes in the store: cut into pieces, each with its hash, put together only when all are right."""
+"""Send parcels of bytes to the store in pieces, each with its hash, and join them only when all are right."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _GET = b"SELECT sha256, content FROM difference_pieces WHERE task = %s AND submi
 
 
 def send(connection: Connection, task: str, submission: int, parcel: BinaryIO) -> None:
-    """Makes the pieces in the store those of the parcel; what is there already is not sent again.
+    """Make the pieces in the store those of the parcel; a piece that is there already is not sent again.
 
     Raises psycopg.Error; a foreign-key violation when its row in `differences` has gone meanwhile.
     """
@@ -41,9 +41,9 @@ def send(connection: Connection, task: str, submission: int, parcel: BinaryIO) -
 
 
 def receive(connection: Connection, task: str, submission: int, sha256: str, into: BinaryIO) -> None:
-    """Writes the parcel, piece by piece, and goes back to its beginning.
+    """Write the parcel, piece by piece, and go back to its beginning.
 
-    Raises ActivityStoreError when it is not what its row says (it has gone meanwhile, or somebody changed it).
+    Raises ActivityStoreError when it is not what its row says (it has gone meanwhile, or was changed).
     """
     whole, number = hashlib.sha256(), 0
     while (row := connection.execute(_GET, (task, submission, number)).fetchone()) is not None:
@@ -59,7 +59,7 @@ def receive(connection: Connection, task: str, submission: int, sha256: str, int
 
 
 def sha256_of(parcel: BinaryIO) -> tuple[int, str]:
-    """Its size in bytes, and its hash."""
+    """Return the size of a parcel in bytes, and its hash."""
     parcel.seek(0)
     size, total = 0, hashlib.sha256()
     while piece := parcel.read(PIECE_BYTES):

@@ -1,34 +1,44 @@
-"""The query layer on a PostgreSQL store that several machines share.
+"""Run the query layer on a PostgreSQL store that several machines share.
 
-Transactions run on connections of a pool. They run beside each other, and one that meets a conflict is tried again.
-While the store is away, callers are refused at once after the first one has waited.
+Transactions run on connections of a pool. They run at the same time, and a transaction that meets a conflict is
+tried again. While the store is away, callers are refused at once after the first one has waited.
+
+The answer to a COMMIT can be lost with its connection. So a transaction may leave a receipt, a row under a token of
+the caller's (`Query.first_time`). A caller that tries it again under the same token learns that it was made, or
+waits for it while it is still open. A first try that arrives too late fails at the primary key. The number of a
+transaction (`pg_xact_status`) does not prove that, because a server that crashed gives numbers again.
 """
 
 from __future__ import annotations
 
+import logging
 import random
+import re
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from uuid import UUID
 
 import psycopg
 from psycopg import errors
+from psycopg.rows import DictRow
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.store.address import StoreAddress
-from artoo.store.connecting import MOST_CONNECTIONS, SCHEMA, explanation, pool
-from artoo.store.dialect import for_psycopg
-from artoo.store.query import Asked, Failed, Query, Row, Values
+from artoo.store.connecting import CONNECT_SECONDS, MOST_CONNECTIONS, SCHEMA, check_installed, explanation, settings
+from artoo.store.pooled import Connection as PlainConnection
+from artoo.store.query import Asked, Dialect, Failed, Failure, Hold, Query, Row, Values
 from artoo.store.schema import check
 
 if TYPE_CHECKING:
-    from psycopg.rows import DictRow
-
     Connection = psycopg.Connection[DictRow]
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 WAITING_SECONDS = 2.0
 """For a connection. A task's recall waits for no more: it goes on without memory."""
@@ -36,111 +46,230 @@ AWAY_SECONDS = 5.0
 """After a failure to connect, everybody is refused at once for so long."""
 MOST_TRIES = 20
 """Of a transaction that gets into the way of others."""
+KEPT_DAYS = 30
+"""Receipts of killed processes."""
+
 _CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure)
-_OF_ITS_DATA = (psycopg.DataError, psycopg.IntegrityError)
+_AWAY = (
+    PoolTimeout, errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.TooManyConnections,
+    errors.IdleInTransactionSessionTimeout,
+    # A read-only server was a primary before.
+    errors.ReadOnlySqlTransaction,
+)  # fmt: skip
+_NO_CONNECTION = (None, "08000", "08001", "08003", "08006")
+"""Codes of errors of the connection; those that the driver found by itself have none."""
+
+_HOLDING = {"wait": " FOR UPDATE", "skip": " FOR UPDATE SKIP LOCKED"}
+_RECEIPT = b"INSERT INTO receipts (token) VALUES (%s) ON CONFLICT DO NOTHING"
+_FORGET = b"DELETE FROM receipts WHERE token = ANY(%s)"
+_SWEEP = b"DELETE FROM receipts WHERE token = ANY(%s) OR at_us < now_us() - %s"
 _SIZE = b"""
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes
 FROM pg_class AS c WHERE c.relnamespace = %s::regnamespace AND c.relkind = 'r' AND starts_with(c.relname, %s)
 """
 
+_TOKENS = re.compile(r"'(?:[^']|'')*'|\?|:([a-z][a-z0-9_]*)|%")
+
 
 class PostgresEngine:
-    """Implements `query.Engine`. Connects when it is first used."""
+    """The engine of a shared store. Implements `query.Engine`. Connects when it is first used."""
 
-    def __init__(self, address: StoreAddress, failed: Failed) -> None:
-        """Raises ConfigurationError when the driver is missing or the address cannot be read."""
+    def __init__(
+        self,
+        address: StoreAddress,
+        failed: Failed,
+        *,
+        waiting: float | None = None,
+        refusing: float | None = None,
+        most: int = MOST_CONNECTIONS,
+    ) -> None:
+        """Prepare a pool. Raises ConfigurationError when the driver is missing or the address cannot be read.
+
+        `waiting`: seconds for a connection; `refusing`: seconds after a failure to connect in which no one waits.
+        """
+        check_installed()
         self.address = address
+        self.place = f"the store {address}"
         self._failed = failed
-        self._pool = pool(address)
+        self._waiting = waiting
+        self._refusing = refusing
+        self._most = most
+        self._why: psycopg.Error | None = None
         self._away_until = 0.0
         self._ready = False
-        self._opening = Lock()
+        driver = logging.getLogger("psycopg")
+        # psycopg itself sets this level; another one is the user's choice.
+        if driver.level == logging.WARNING:
+            # It warns of each try, and of each connection that was lost: callers get one error with the reason.
+            driver.setLevel(logging.ERROR)
+        self._pool = self._new_pool()
 
     def read(self, work: Callable[[Query], T]) -> T:
-        """See Engine. A connection that died while it was idle is noticed here, and another one taken."""
-
-        def snapshot(connection: Connection) -> T:
-            with connection.pipeline(), connection.transaction():
-                connection.execute(b"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                return work(_PostgresQuery(connection))
-
+        """Implement Engine. A connection that died while it was idle is noticed here, and another one taken."""
         with self._explained("read"):
-            for _ in range(MOST_CONNECTIONS):
+            for _ in range(self._most):
                 with self._connection() as connection:
                     try:
-                        return snapshot(connection)
+                        return self._snapshot(connection, work)
                     except psycopg.OperationalError:
                         if not connection.closed:
                             raise
             with self._connection() as connection:
-                return snapshot(connection)
+                return self._snapshot(connection, work)
 
     def write(self, work: Callable[[Query], T]) -> T:
-        """See Engine. It fails as `away` also where a commit got no answer: write what may be written twice."""
+        """Implement Engine. It fails as `unanswered` where a commit got no answer."""
         with self._explained("write to"), self._connection() as connection:
             for tries in range(MOST_TRIES):
                 try:
-                    with connection.transaction():
-                        return work(_PostgresQuery(connection))
+                    return self._committed(connection, work)
                 except _CONFLICTS:
                     if tries + 1 == MOST_TRIES:
                         raise
-                    time.sleep(random.uniform(0.0, 0.005 * 2 ** min(tries, 6)))  # so that both do not meet again
+                    # A random pause, so that the two transactions do not meet again.
+                    time.sleep(random.uniform(0.0, 0.005 * 2 ** min(tries, 6)))
             raise AssertionError("a transaction ends by returning or raising")
 
+    def forget(self, receipts: Sequence[UUID]) -> None:
+        """Implement Engine."""
+        try:
+            with self._pool.connection(timeout=1.0) as connection:
+                connection.execute(_SWEEP, (list(receipts), KEPT_DAYS * 86_400_000_000))
+        except psycopg.Error as error:
+            logger.debug("receipts of writes stay in the store for a while: %s", error)
+
     def close(self) -> None:
-        """See Engine."""
+        """Implement Engine."""
         self._away_until = float("inf")
         self._pool.close()
+
+    def _new_pool(self) -> ConnectionPool[Connection]:
+        engine, given = self, settings(self.address)
+
+        class Noting(PlainConnection):
+            @classmethod
+            def connect(cls, *args: Any, **named: Any) -> Any:
+                """Connect, and note why there is no connection: a pool says only that there was none in time."""
+                try:
+                    connection = cast("Any", super()).connect(*args, **named)
+                except psycopg.Error as error:
+                    engine._why = error
+                    raise
+                engine._why = None
+                return connection
+
+        return ConnectionPool(
+            given.pop("conninfo"),
+            connection_class=Noting,
+            kwargs=given,
+            min_size=0,
+            max_size=self._most,
+            open=False,
+            timeout=CONNECT_SECONDS,
+        )
+
+    def _snapshot(self, connection: Connection, work: Callable[[Query], T]) -> T:
+        connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            return work(_PostgresQuery(connection))
+        finally:
+            _roll_back(connection)
+
+    def _committed(self, connection: Connection, work: Callable[[Query], T]) -> T:
+        connection.execute(b"BEGIN")
+        try:
+            result = work(_PostgresQuery(connection))
+            try:
+                ended = self._commit(connection)
+            except psycopg.OperationalError as error:
+                # A server that ends says so before the connection is gone, be the commit made or not.
+                if connection.closed or _is_away(error):
+                    raise self._failed(explanation(self.address, "write to", error), "unanswered") from error
+                raise
+            if ended != "COMMIT":
+                said = f"{self.place} did not commit, but said {ended}; please report this."
+                raise self._failed(said, "other")
+            return result
+        finally:
+            _roll_back(connection)
+
+    def _commit(self, connection: Connection) -> str | None:
+        return connection.execute(b"COMMIT").statusmessage
 
     @contextmanager
     def _connection(self) -> Generator[Connection]:
         if time.monotonic() < self._away_until:
             raise self._failed(f"The store {self.address} is away or closed.", "away")
-        with self._opening:
-            self._pool.open()
+        self._pool.open()
         try:
-            connection = self._pool.getconn(timeout=WAITING_SECONDS)
-        except psycopg.OperationalError as error:  # PoolTimeout and PoolClosed too
-            self._away_until = max(self._away_until, time.monotonic() + AWAY_SECONDS)
-            raise self._failed(explanation(self.address, "reach", error), "away") from error
+            connection = self._pool.getconn(WAITING_SECONDS if self._waiting is None else self._waiting)
+        except psycopg.OperationalError as error:
+            # PoolTimeout and PoolClosed are such errors too.
+            refusing = AWAY_SECONDS if self._refusing is None else self._refusing
+            self._away_until = max(self._away_until, time.monotonic() + refusing)
+            raise self._failed(explanation(self.address, "reach", self._why or error), "away") from error
         try:
             if not self._ready:
                 self._check(connection)
                 self._ready = True
             yield connection
         finally:
-            self._pool.putconn(connection)  # which looks whether it still works
+            # The pool checks here whether the connection still works.
+            self._pool.putconn(connection)
 
     def _check(self, connection: Connection) -> None:
         try:
             check(connection, self.address)
         except ConfigurationError as error:
-            raise self._failed(str(error), "away") from error
+            raise self._failed(str(error), "unready") from error
 
     @contextmanager
     def _explained(self, doing: str) -> Generator[None]:
         try:
             yield
         except psycopg.Error as error:
-            kind = "data" if isinstance(error, _OF_ITS_DATA) else "away"
-            raise self._failed(explanation(self.address, doing, error), kind) from error
+            raise self._failed(explanation(self.address, doing, error), _kind(error)) from error
+
+
+def _kind(error: psycopg.Error) -> Failure:
+    if _is_away(error):
+        return "away"
+    if isinstance(error, errors.InsufficientPrivilege):
+        return "refused"
+    return "data" if isinstance(error, psycopg.DataError | psycopg.IntegrityError) else "stuck"
+
+
+def _is_away(error: psycopg.Error) -> bool:
+    """Check whether trying again later may help: no connection, or a server that stops, starts or is full."""
+    lost = isinstance(error, psycopg.OperationalError) and error.sqlstate in _NO_CONNECTION
+    return lost or isinstance(error, _AWAY)
+
+
+def _roll_back(connection: Connection) -> None:
+    """Roll back a transaction that is still open; a broken connection has ended it already."""
+    if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        try:
+            connection.execute(b"ROLLBACK")
+        except psycopg.OperationalError:
+            connection.close()
 
 
 class _PostgresQuery:
+    dialect: Dialect = "postgresql"
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def all(self, sql: str, values: Values = ()) -> Sequence[Row]:
-        """See Query."""
+        """Implement Query."""
         return self._connection.execute(for_psycopg(sql), values or None).fetchall()
 
     def run(self, sql: str, values: Values = ()) -> int:
-        """See Query."""
+        """Implement Query."""
         return self._connection.execute(for_psycopg(sql), values or None).rowcount
 
     def each(self, *asked: Asked) -> list[list[Sequence[Row]]]:
-        """See Query. All are sent before the first answer is waited for."""
+        """Implement Query. All are sent before the first answer is waited for."""
         with self._connection.pipeline():
             sent = [
                 [self._connection.execute(for_psycopg(sql), values or None) for values in given]
@@ -149,21 +278,58 @@ class _PostgresQuery:
             return [[cursor.fetchall() for cursor in cursors] for cursors in sent]
 
     def many(self, sql: str, values: Sequence[Values]) -> None:
-        """See Query."""
+        """Implement Query."""
         with self._connection.cursor() as cursor:
             cursor.executemany(for_psycopg(sql), values)
 
+    def holding(self, sql: str, hold: Hold) -> str:
+        """Implement Query."""
+        return sql + _HOLDING[hold]
+
+    def alone(self, what: str) -> None:
+        """Implement Query."""
+        self._connection.execute(b"SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"artoo {what}",))
+
     def keep_out(self, tables: str) -> None:
-        """See Query."""
+        """Implement Query."""
         self._connection.execute(b"SET LOCAL statement_timeout = 0")
         self._connection.execute(b"SET LOCAL lock_timeout = 0")
         self._connection.execute(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE".encode())
 
+    def first_time(self, receipt: UUID, forget: Sequence[UUID]) -> bool:
+        """Implement Query."""
+        try:
+            new = self._connection.execute(_RECEIPT, (receipt,)).rowcount > 0
+        except errors.LockNotAvailable as error:
+            # The caller has to wait longer for what it sent before.
+            raise psycopg.OperationalError("an earlier try of this write is still under way") from error
+        if forget:
+            self._connection.execute(_FORGET, (list(forget),))
+        return new
+
     def size(self, prefix: str) -> int:
-        """See Query."""
+        """Implement Query."""
         (row,) = self._connection.execute(_SIZE, (SCHEMA, prefix)).fetchall()
         return int(row["bytes"])
 
     def problems(self) -> list[str]:
-        """See Query. The server looks after its files."""
+        """Implement Query. The server looks after its files."""
         return []
+
+
+@lru_cache(maxsize=1_024)
+def for_psycopg(sql: str) -> bytes:
+    """Return SQL as psycopg takes it: `?` becomes `%s` and `:name` becomes `%(name)s`.
+
+    Text between quotes stays, and each percent sign is doubled.
+    """
+    return _TOKENS.sub(_token, sql).encode()
+
+
+def _token(match: re.Match[str]) -> str:
+    text = match[0]
+    if text == "?":
+        return "%s"
+    if match[1]:
+        return f"%({match[1]})s"
+    return text.replace("%", "%%")

@@ -1,4 +1,4 @@
-"""One SQL text for SQLite and PostgreSQL: what may be done inside one transaction of either.
+"""Define the query layer: one SQL text for SQLite and PostgreSQL, inside one transaction of either.
 
     Engine.read(work)    work(query) on one consistent snapshot
     Engine.write(work)   work(query) in one transaction: all of it, or nothing when it raises
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
+from uuid import UUID
 
 T = TypeVar("T")
 
@@ -20,8 +21,15 @@ Values = Sequence[Value] | Mapping[str, Value]
 Asked = tuple[str, Sequence[Values]]
 """One statement, and the parameters of each time that it is executed."""
 
-Failure = Literal["away", "data", "other"]
-"""`away`: the store cannot be used now, and may be later; `data`: this very change cannot be stored."""
+Hold = Literal["wait", "skip"]
+"""How a writer treats a row that another transaction holds: wait for its end, or pass the row over."""
+
+Dialect = Literal["sqlite", "postgresql"]
+
+Failure = Literal["away", "unanswered", "unready", "full", "stuck", "refused", "data", "other"]
+"""`away`: the store cannot be reached now; `unanswered`: neither can it, and the commit may have been made;
+`unready`: the store is not set up for this program; `full`: the disk is; `stuck`: the store could not do it this
+time; `refused`: the role lacks the right; `data`: this very change cannot be stored."""
 Failed = Callable[[str, Failure], Exception]
 """Makes the error of a package from what is wrong, where, and what to do."""
 
@@ -39,6 +47,11 @@ class Row(Protocol):
 class Query(Protocol):
     """One transaction of one engine."""
 
+    @property
+    def dialect(self) -> Dialect:
+        """Return which SQL the engine speaks, for the few statements that both do not have in common."""
+        ...
+
     def all(self, sql: str, values: Values = ()) -> Sequence[Row]:
         """Return every row; bound what you ask for with LIMIT."""
         ...
@@ -55,8 +68,20 @@ class Query(Protocol):
         """Execute one statement that gives nothing for many parameters."""
         ...
 
+    def holding(self, sql: str, hold: Hold) -> str:
+        """Return a query whose rows no other transaction changes before this one ends."""
+        ...
+
+    def alone(self, what: str) -> None:
+        """Wait until no other transaction that asked for `what` is under way."""
+        ...
+
     def keep_out(self, tables: str) -> None:
-        """Let nobody else change these tables until the transaction ends, however long that takes."""
+        """Lock these tables against all other writers until the transaction ends, however long that takes."""
+        ...
+
+    def first_time(self, receipt: UUID, forget: Sequence[UUID]) -> bool:
+        """Store a receipt in this transaction and delete others; False if one with this receipt was committed."""
         ...
 
     def size(self, prefix: str) -> int:
@@ -69,7 +94,15 @@ class Query(Protocol):
 
 
 class Engine(Protocol):
-    """An open database. It blocks, and may be used from any thread. It raises what `Failed` makes."""
+    """An open database. It blocks, and may be used from any thread. It raises what `Failed` makes.
+
+    `place` names the database for people.
+    """
+
+    @property
+    def place(self) -> str:
+        """Return the name of the database for people."""
+        ...
 
     def read(self, work: Callable[[Query], T]) -> T:
         """Run `work` on one consistent snapshot."""
@@ -79,8 +112,12 @@ class Engine(Protocol):
         """Run `work` in a transaction, durable when this returns. It may run more than once, after a conflict."""
         ...
 
+    def forget(self, receipts: Sequence[UUID]) -> None:
+        """Delete receipts of writes whose ends are known, and old ones of killed processes. Never raises."""
+        ...
+
     def close(self) -> None:
-        """End all connections. Idempotent."""
+        """Close all connections. Idempotent."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The tables of the store, as numbered steps in plain SQL (`migrations/NNNN_name.sql`).
+"""Make the tables of the store by numbered steps in plain SQL (`migrations/NNNN_name.sql`).
 
 A step that has shipped is never edited: a change is a new step. `artoo_schema` says which were made, with the hash
 of each, so that a store and a program that mean different things by one number are told apart.
@@ -47,13 +47,13 @@ class Step:
 
     @property
     def sha256(self) -> str:
-        """Of the file's text."""
+        """Return the hash of the file's text."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
 @cache
 def steps() -> tuple[Step, ...]:
-    """All steps that this program knows, in their order."""
+    """Return all steps that this program knows, in their order."""
     found = [
         Step(int(match[1]), match[0].removesuffix(".sql"), file.read_text("utf-8"))
         for file in files("artoo.store").joinpath("migrations").iterdir()
@@ -67,12 +67,12 @@ def steps() -> tuple[Step, ...]:
 
 
 def version() -> int:
-    """The newest version that this program knows."""
+    """Return the newest version that this program knows."""
     return steps()[-1].version
 
 
 def migrate(address: StoreAddress) -> tuple[str, ...]:
-    """Makes the store, or brings it up to date, and gives the roles their rights; the names of the steps made.
+    """Make the store, or bring it up to date, and give the roles their rights; return the names of the steps made.
 
     All of it or nothing, and one program at a time. Blocks. Raises psycopg.Error, ConfigurationError.
     """
@@ -99,7 +99,7 @@ def migrate(address: StoreAddress) -> tuple[str, ...]:
 
 
 def check(connection: Connection, address: StoreAddress) -> None:
-    """Raises ConfigurationError unless the store is exactly as new as this program."""
+    """Raise ConfigurationError unless the store is exactly as new as this program."""
     if not _has_table(connection):
         raise ConfigurationError(f"The store {address} is not set up yet: artoo store init {address}")
     if missing := _missing(connection, address):
@@ -110,7 +110,7 @@ def check(connection: Connection, address: StoreAddress) -> None:
 
 
 def _require_utf8(connection: Connection, address: StoreAddress) -> None:
-    """Raises ConfigurationError: another encoding lacks most characters, and SQL_ASCII does not know them."""
+    """Raise ConfigurationError unless the database is in UTF-8, because another encoding lacks most characters."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise ConfigurationError(
@@ -120,7 +120,7 @@ def _require_utf8(connection: Connection, address: StoreAddress) -> None:
 
 
 def _missing(connection: Connection, address: StoreAddress) -> tuple[Step, ...]:
-    """The steps to be made. Raises ConfigurationError for a store of a newer or another artoo."""
+    """Return the steps to be made. Raises ConfigurationError for a store of a newer or another artoo."""
     # By its whole name: a role that may not use the schema is told so, and not that the table is missing.
     query = f"SELECT version, name, sha256 FROM {SCHEMA}.artoo_schema ORDER BY version"
     rows = connection.execute(query.encode()).fetchall()

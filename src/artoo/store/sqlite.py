@@ -1,4 +1,4 @@
-"""The query layer on one SQLite file, which several processes may use at once.
+"""Run the query layer on one SQLite file, which several processes may use at once.
 
 The file is in write-ahead logging with full synchronisation: a write that returned is on disk, and a process that
 is killed in the middle of one leaves the file as it was. Readers never wait; writers wait for each other.
@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
+from uuid import UUID
 
-from artoo.store.query import Asked, Failed, Failure, Query, Row, Values
+from artoo.store.query import Asked, Dialect, Failed, Failure, Hold, Query, Row, Values
 
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ _HEADER = (
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a file holds: `name` for people, the number that marks its files (`application`), its steps in order.
+    """The schema of a file: `name` for people, the number that marks its files (`application`), its steps in order.
 
     A step is statements that end with a semicolon each at the end of a line. One that has shipped is never edited.
     """
@@ -46,7 +47,7 @@ class Schema:
 
 
 class SqliteEngine:
-    """Implements `query.Engine`. The file is made or upgraded when it is opened."""
+    """The engine of a file. Implements `query.Engine`. The file is made or upgraded when it is opened."""
 
     def __init__(self, path: Path, schema: Schema, failed: Failed, *, busy_seconds: float = BUSY_SECONDS) -> None:
         """Raises what `failed` makes: damaged, of another program or a newer artoo, not writable, no room."""
@@ -62,15 +63,18 @@ class SqliteEngine:
             self._idle.append(self._opened())
 
     def read(self, work: Callable[[Query], T]) -> T:
-        """See Engine."""
+        """Implement Engine."""
         return self._in_transaction("BEGIN", "read", work)
 
     def write(self, work: Callable[[Query], T]) -> T:
-        """See Engine."""
+        """Implement Engine."""
         return self._in_transaction("BEGIN IMMEDIATE", "write to", work)
 
+    def forget(self, receipts: Sequence[UUID]) -> None:
+        """Implement Engine. A file leaves none."""
+
     def close(self) -> None:
-        """See Engine. The last connection folds the log into the file."""
+        """Implement Engine. The last connection folds the log into the file."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -84,7 +88,8 @@ class SqliteEngine:
                 result = work(_SqliteQuery(connection))
                 connection.execute("COMMIT")
             finally:
-                if connection.in_transaction:  # after some errors SQLite has rolled back already
+                # After some errors SQLite has rolled back already.
+                if connection.in_transaction:
                     connection.execute("ROLLBACK")
             return result
 
@@ -114,14 +119,16 @@ class SqliteEngine:
             timeout=self._busy_seconds,
             isolation_level=None,
             cached_statements=256,
-            check_same_thread=False,  # one thread at a time, and not always the same
+            # One thread uses it at a time, and not always the same one.
+            check_same_thread=False,
         )
         try:
             connection.row_factory = sqlite3.Row
             connection.create_function("now_us", 0, lambda: time.time_ns() // 1_000)
             connection.create_function("exact_sum", 2, _exact_sum, deterministic=True)
             ours = self._is_ours(connection)
-            self._use_wal(connection)  # a restored copy may have none
+            # A restored copy may have another journal mode.
+            self._use_wal(connection)
             if not ours:
                 self._upgrade(connection)
             connection.execute("PRAGMA synchronous = FULL")
@@ -132,7 +139,7 @@ class SqliteEngine:
         return connection
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
-        """Whether the file is as this program makes it; false: it is to be made, or upgraded."""
+        """Check whether the file is as this program makes it; false: it is to be made, or upgraded."""
         application, version, tables = connection.execute(_HEADER).fetchone()
         newest = len(self._schema.steps)
         another = f"another file{self._schema.setting and f' in {self._schema.setting}'}"
@@ -188,36 +195,49 @@ class SqliteEngine:
 
 
 class _SqliteQuery:
+    dialect: Dialect = "sqlite"
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def all(self, sql: str, values: Values = ()) -> Sequence[Row]:
-        """See Query."""
+        """Implement Query."""
         return self._connection.execute(sql, values).fetchall()
 
     def run(self, sql: str, values: Values = ()) -> int:
-        """See Query."""
+        """Implement Query."""
         return self._connection.execute(sql, values).rowcount
 
     def each(self, *asked: Asked) -> list[list[Sequence[Row]]]:
-        """See Query."""
+        """Implement Query."""
         execute = self._connection.execute
         return [[execute(sql, values).fetchall() for values in given] for sql, given in asked]
 
     def many(self, sql: str, values: Sequence[Values]) -> None:
-        """See Query."""
+        """Implement Query."""
         self._connection.executemany(sql, values)
 
+    def holding(self, sql: str, hold: Hold) -> str:
+        """Implement Query. A writer is alone."""
+        return sql
+
+    def alone(self, what: str) -> None:
+        """Implement Query. A writer is alone."""
+
     def keep_out(self, tables: str) -> None:
-        """See Query. A writer is alone."""
+        """Implement Query. A writer is alone."""
+
+    def first_time(self, receipt: UUID, forget: Sequence[UUID]) -> bool:
+        """Implement Query. The answer to a commit in a file is never lost."""
+        return True
 
     def size(self, prefix: str) -> int:
-        """See Query. Of the file."""
+        """Implement Query. Of the file."""
         (size,) = self._connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
         return int(size[0])
 
     def problems(self) -> list[str]:
-        """See Query."""
+        """Implement Query."""
         found = [str(row[0]) for row in self._connection.execute("PRAGMA quick_check(20)")]
         return [each for each in found if each != "ok"]
 
@@ -237,12 +257,12 @@ _RIGHTS = "It must be a writable file; check its directory, owner and permission
 _DAMAGED = "The file is damaged."
 _UNKNOWN: tuple[Failure, str] = ("data", "Nothing was changed; please report this.")
 _ADVICE: dict[int, tuple[Failure, str]] = {
-    sqlite3.SQLITE_FULL: ("other", _ROOM),
+    sqlite3.SQLITE_FULL: ("full", _ROOM),
     sqlite3.SQLITE_IOERR: ("other", _ROOM),
     sqlite3.SQLITE_CORRUPT: ("other", _DAMAGED),
     sqlite3.SQLITE_NOTADB: ("other", _DAMAGED),
-    sqlite3.SQLITE_BUSY: ("away", _BUSY),
-    sqlite3.SQLITE_LOCKED: ("away", _BUSY),
+    sqlite3.SQLITE_BUSY: ("stuck", _BUSY),
+    sqlite3.SQLITE_LOCKED: ("stuck", _BUSY),
     sqlite3.SQLITE_READONLY: ("other", _RIGHTS),
     sqlite3.SQLITE_PERM: ("other", _RIGHTS),
     sqlite3.SQLITE_CANTOPEN: ("other", _RIGHTS),

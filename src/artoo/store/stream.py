@@ -1,4 +1,4 @@
-"""Files that only grow, as the store keeps them: in pieces, each written once."""
+"""Store files that only grow in the database: in pieces, each written once."""
 
 from __future__ import annotations
 
@@ -80,21 +80,21 @@ class KeptAnchor:
 
 
 def seen(connection: Connection, machine: str, program: str) -> None:
-    """This machine uses the store."""
+    """Record that this machine uses the store."""
     connection.execute(_SEEN, (machine, machine, program))
 
 
 def sizes(connection: Connection, machine: str) -> dict[str, int]:
-    """How much of each of its files is in the store."""
+    """Return how much of each of its files is in the store."""
     query = b"SELECT file, max(end_byte) AS size FROM stream_pieces WHERE machine = %s GROUP BY file"
     return {str(row["file"]): int(row["size"]) for row in connection.execute(query, (machine,))}
 
 
 def put(connection: Connection, machine: str, file: str, start: int, content: bytes, task: str | None) -> int:
-    """Keeps a piece of a file if it is the next one; where the file ends in the store now.
+    """Store a piece of a file if it is the next one; return where the file ends in the store now.
 
-    Two processes of a machine send the same files: what the other one has sent meanwhile is not sent again, and no
-    piece ever lies across another or behind a gap.
+    Two processes of a machine send the same files: a piece that the other one has sent meanwhile is not sent again,
+    and no piece ever lies across another or behind a gap.
     """
     given = {"machine": machine, "file": file, "start": start, "end": start + len(content)}
     if connection.execute(_PUT, {**given, "task": task, "content": content}).rowcount:
@@ -104,19 +104,19 @@ def put(connection: Connection, machine: str, file: str, start: int, content: by
 
 
 def forget(connection: Connection, machine: str, task: str) -> None:
-    """Removes what this machine has sent of a task's log; copies that other machines have fetched stay."""
+    """Delete this machine's pieces of a task's log; copies that other machines have fetched stay."""
     connection.execute(b"DELETE FROM stream_pieces WHERE machine = %s AND task = %s", (machine, task))
 
 
 def tasks(connection: Connection, beginning: str, limit: int) -> list[tuple[str, str]]:
-    """(machine, task) of the tasks whose id begins so."""
+    """Return (machine, task) of the tasks whose id begins so."""
     escaped = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     query = b"SELECT DISTINCT machine, task FROM stream_pieces WHERE task LIKE %s ORDER BY task, machine LIMIT %s"
     return [(str(row["machine"]), str(row["task"])) for row in connection.execute(query, (f"{escaped}%", limit))]
 
 
 def latest_tasks(connection: Connection, limit: int) -> list[str]:
-    """The tasks of all machines that began last, latest first."""
+    """Return the tasks of all machines that began last, latest first."""
     return [str(row["task"]) for row in connection.execute(_LATEST_TASKS, (limit,))]
 
 
@@ -131,7 +131,7 @@ class Extent:
 
 
 def extents(connection: Connection, task: str, but: str) -> list[Extent]:
-    """The files of a task on all machines but one."""
+    """Return the files of a task on all machines but one."""
     return [
         Extent(str(row["machine"]), str(row["file"]), int(row["size"]), float(row["age"]))
         for row in connection.execute(_EXTENTS, (task, but))
@@ -139,7 +139,7 @@ def extents(connection: Connection, task: str, but: str) -> list[Extent]:
 
 
 def part(connection: Connection, machine: str, file: str, start: int, end: int) -> bytes:
-    """The bytes of a file from `start` up to `end`, or to where it ends."""
+    """Return the bytes of a file from `start` up to `end`, or to where it ends."""
     found = [
         bytes(row["content"])[max(0, start - int(row["start_byte"])) : end - int(row["start_byte"])]
         for row in connection.execute(_FROM, (machine, file, start, end))
@@ -148,7 +148,7 @@ def part(connection: Connection, machine: str, file: str, start: int, end: int) 
 
 
 def files(connection: Connection, machine: str, *, task: str | None) -> list[str]:
-    """The files of one task, or (None) all that belong to no task."""
+    """Return the files of one task, or (None) all that belong to no task."""
     query = (
         b"SELECT DISTINCT file FROM stream_pieces WHERE machine = %s AND task IS NOT DISTINCT FROM %s ORDER BY file"
     )
@@ -156,7 +156,7 @@ def files(connection: Connection, machine: str, *, task: str | None) -> list[str
 
 
 def content(connection: Connection, machine: str, file: str) -> Iterator[bytes]:
-    """The pieces of a file in their order, as far as they follow one another."""
+    """Yield the pieces of a file in their order, as far as they follow one another."""
     at = 0
     query = b"SELECT end_byte, content FROM stream_pieces WHERE machine = %s AND file = %s AND start_byte = %s"
     while (row := connection.execute(query, (machine, file, at)).fetchone()) is not None:
@@ -165,14 +165,14 @@ def content(connection: Connection, machine: str, file: str) -> Iterator[bytes]:
 
 
 def add_anchors(connection: Connection, anchors: Sequence[KeptAnchor]) -> None:
-    """Keeps lines of a machine's anchors; those that are there stay as they are."""
+    """Store lines of a machine's anchors; those that are there stay as they are."""
     for each in anchors:
         given = (each.machine, each.number, each.hash, each.chain, each.event, each.count, each.head)
         connection.execute(_ANCHOR, given)
 
 
 def anchors_kept(connection: Connection, machine: str) -> int:
-    """The number of the last line of a machine's anchors that is in the store."""
+    """Return the number of the last line of a machine's anchors that is in the store."""
     row = connection.execute(
         b"SELECT coalesce(max(number), 0) AS number FROM audit_anchors WHERE machine = %s", (machine,)
     ).fetchone()
@@ -180,22 +180,22 @@ def anchors_kept(connection: Connection, machine: str) -> int:
 
 
 def anchors_of(connection: Connection, machine: str) -> list[KeptAnchor]:
-    """What the store holds of a machine's anchors, in their order."""
+    """Return the anchors of a machine in the store, in their order."""
     return [_anchor(row) for row in connection.execute(_ANCHORS, (machine,))]
 
 
 def latest_of_others(connection: Connection, machine: str) -> list[KeptAnchor]:
-    """Where every other machine's anchors stand."""
+    """Return the latest anchor of every other machine."""
     return [_anchor(row) for row in connection.execute(_LATEST, (machine,))]
 
 
 def add_witness(connection: Connection, witness: str, chain: str, seen_anchor: KeptAnchor) -> None:
-    """`witness` has put another machine's anchor on record, in its own chain `chain`."""
+    """Record that `witness` has another machine's anchor in its own chain `chain`."""
     connection.execute(_WITNESS, (witness, seen_anchor.machine, seen_anchor.number, seen_anchor.hash, chain))
 
 
 def machines(connection: Connection) -> list[str]:
-    """The machines that use the store."""
+    """Return the machines that use the store."""
     return [str(row["id"]) for row in connection.execute(b"SELECT id FROM machines ORDER BY id")]
 
 

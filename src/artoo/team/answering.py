@@ -1,8 +1,8 @@
-"""A letter or a patrol item is a request like any other; the answer is the result's summary (SPEC section 11), and
-to the operator what they would be told of a task of their own.
+"""Answer a letter or a patrol item, which is a request like any other (SPEC section 11).
 
-Nothing governs these: no review stands between them and the disk. So an agent works on them at its own desk, a
-directory of the workspace, and whatever it would do elsewhere goes through the gate with nobody to ask.
+The answer is the result's summary; the operator gets the text that a task of their own would show. No review stands
+between these requests and the disk. So an agent works on them in its own folder of the workspace, and all other
+operations go through the gate with no one to ask.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EARLIER, LONGEST_EARLIER = 4, 600
 
 
 async def answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
-    """Does what a letter asks and answers it. What is itself an answer is read, and not answered.
+    """Do the request of a letter and answer it. A letter that is itself an answer is only read.
 
     Raises IdentityRefused, ActivityStoreError.
     """
@@ -70,7 +70,7 @@ async def _answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
 
 
 async def _about(bench: Bench, mail: Mail) -> str:
-    """Who writes, and what the two wrote before: a letter may be the answer to a question, or go on from one."""
+    """Return the sender and the two agents' earlier letters, because a letter may go on from one of them."""
     lines = [f"The request is a letter from {mail.sender}. Your result is the answer."]
     earlier = await bench.office.mailbox.earlier(mail, limit=EARLIER)
     if earlier:
@@ -80,7 +80,7 @@ async def _about(bench: Bench, mail: Mail) -> str:
 
 
 async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
-    """An answer that came too late to be waited for: kept, so that the agent knows it, and filed."""
+    """Keep an answer that came too late to be waited for, so that the agent knows it, and archive it."""
     mail = claim.mail
     await bench.minds.note(
         member.name, Session(mail.id, "mail", f"{mail.sender} answered: {mail.text}", mail=mail.id)
@@ -90,7 +90,7 @@ async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
 
 
 async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
-    """Does what a patrol item asks, and writes the operator what came of it, once."""
+    """Do the request of a patrol item, and write the result to the operator, once."""
     context = {Segment.MAIL: f"The request is an item of your patrol ({request.source})."}
     result = await _do(bench, member, request.text, context, request.key)
     done = _done(result)
@@ -105,7 +105,8 @@ async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
             priority=Priority.BACKGROUND,
             mail_id=request.key,
         )
-    except MailRefused as error:  # it is done all the same: a second time would cost as much and tell no more
+    except MailRefused as error:
+        # The work is done all the same: a second time would cost as much and tell no more.
         logger.warning(
             "what came of a patrol item of %s (task %s) is not told: %s", member.name, result.task_id, error
         )
@@ -113,7 +114,7 @@ async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
 
 
 def _told(result: FinalResult, recipient: str) -> str:
-    """What the letter says of it. A summary's signs mean nothing to a person, who may have to agree to changes."""
+    """Return the letter's text. A summary's signs mean nothing to a person, who may have to approve changes."""
     if recipient != OPERATOR:
         return result.summary[:LONGEST_ANSWER]
     found = result.changes
@@ -135,6 +136,7 @@ async def _do(bench: Bench, member: Member, request: str, context: Mapping[Segme
     )
     options = RunOptions(project=desk, workspace=bench.workspace, budgets=member.budgets, behalf=behalf)
     result = await bench.artoo.run(request, options=options)
+    # A result under a changed identity must not be sent as this agent's answer.
     await member.registry.check(member.folder)
     return result
 

@@ -1,7 +1,7 @@
-"""An approval and its files, as one: the files first, all or none, then the task is complete (SPEC sections 8, 11).
+"""Approve a submission with its files: the files first, all or none, then the task is complete (SPEC 8, 11).
 
     look ─ conflict ───────────────────────► sent back by artoo, with the paths
-      └─ Law 1 asks, and nobody may say yes ► stays in review, for the operator
+      └─ Law 1 asks, and no one may approve ► stays in review, for the operator
       └─ may happen ─ written down ─ applied ─► completed
 
 What was written down (`approval.json`) is finished at the next start when the process dies in between: the apply
@@ -46,9 +46,9 @@ _UNREADABLE = "the evidence of what was handed in cannot be read: it is a claim"
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What became of an approval: `completed`; or `waiting` for the operator; or sent back (neither).
+    """The result of an approval: `completed`; or `waiting` for the operator; or sent back (neither).
 
-    `why` says what stood in the way, `proposal` what there is to agree to.
+    `why` gives the obstacles, `proposal` the changes to approve.
     """
 
     task: BoardTask
@@ -60,7 +60,7 @@ class Ruling:
 
 @dataclass
 class Approvals:
-    """Approves and rejects submissions that may hold files.
+    """The approvals of submissions that may hold files.
 
     `allow` are the configured standing permissions, `mode` says what may take effect unasked. `machine`: this one,
     where several share the database; `exchange` brings what another one made.
@@ -74,23 +74,23 @@ class Approvals:
     exchange: Exchange | None = None
 
     async def look(self, task: BoardTask) -> Proposal | None:
-        """What the task's latest submission would change here; None: it has no files.
+        """Return the changes that the task's latest submission would make here; None: it has no files.
 
-        Raises SandboxError, also for what another machine made and cannot be laid over files here, and (as every
-        ruling) WorkspaceInUse while somebody else looks at it or rules on it.
+        Raises SandboxError, also for another machine's submission that does not fit the files here, and (as
+        every ruling) WorkspaceInUse while another process looks at it or rules on it.
         """
         async with self._ruling(task.id), self._at_hand(task):
             return await self._proposal(task)
 
     async def work(self, task: BoardTask) -> SubmittedWork | None:
-        """The evidence of the latest submission, wherever it was made; None: there is none that can be read."""
+        """Return the evidence of the latest submission of any machine; None: there is none that can be read."""
         if self.exchange is not None:
             return await self.exchange.work(task)
         return await asyncio.to_thread(self._papers(task).work)
 
     @asynccontextmanager
     async def by_hand(self, task: BoardTask, *, applying: bool) -> AsyncGenerator[None]:
-        """While it lasts, the operator settles what another machine made by themselves; it stays in review.
+        """Let the operator apply another machine's submission by hand while this lasts; it stays in review.
 
         `applying`: on this machine alone from now on. Raises as `look`, and ClaimLost when another one is at it.
         """
@@ -105,8 +105,7 @@ class Approvals:
     async def approve(
         self, task_id: str, actor: str, reason: str, *, submission: int, digest: str | None = None
     ) -> Ruling:
-        """Approves as an agent or the operator. `digest`: of what they looked at; only that is approved, and the
-        operator agrees to it.
+        """Approve as an agent or the operator. `digest`: of the changes that they saw, which alone are approved.
 
         Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError when nothing can be applied.
         """
@@ -124,7 +123,7 @@ class Approvals:
             return await self._rule(claim.task, intent)
 
     async def pass_by_policy(self, task: BoardTask) -> Ruling:
-        """Approves what trust leaves unreviewed, if Law 1 lets it; nothing, when that was decided meanwhile."""
+        """Approve a submission that trust leaves unreviewed, if Law 1 lets it and it was not decided meanwhile."""
         async with self._ruling(task.id):
             now = await self.board.get(task.id)
             if now.state is not BoardState.REVIEW or now.submission != task.submission:
@@ -132,7 +131,7 @@ class Approvals:
             return await self._rule(now, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
 
     async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
-        """Rejects; the work stays in its workspace, for the next attempt. An interrupted approval is undone."""
+        """Reject; the work stays in its workspace, for the next attempt. An interrupted approval is undone."""
         async with self._ruling(task_id):
             task = await self.board.get(task_id)
             rejected = await self.board.reviews.reject(task_id, actor, reasons, submission=submission)
@@ -143,23 +142,24 @@ class Approvals:
             return rejected
 
     async def finish_cut(self) -> tuple[str, ...]:
-        """Finishes the approvals in which a process died, and passes what nobody needs to look at; their tasks.
+        """Recover the approvals in which a process died, and pass submissions that need no review; their tasks.
 
-        What cannot be finished now is tried again the next time.
+        An approval that cannot be finished now is tried again the next time.
         """
         finished: list[str] = []
         for task in await self._begun_here():
             try:
                 if await self._finish(task.id):
                     finished.append(task.id)
-            except WorkspaceInUse:  # somebody looks at it, and nobody waits for them
+            except WorkspaceInUse:
+                # Another process looks at it, and no one waits for that.
                 continue
             except (GovernanceRefused, SandboxError) as error:
                 logger.warning("the approval of task %s is not finished yet: %s", task.id, error)
         return tuple(finished)
 
     async def _begun_here(self) -> list[BoardTask]:
-        """What waits with files of this machine, and what this machine may apply, whoever made it."""
+        """Return the pending tasks with files of this machine, and those that this machine may apply."""
         waiting = await self.board.list({BoardState.REVIEW}, limit=MOST_TASKS)
         found = {task.id: task for task in waiting if task.made_on == self.machine}
         if self.exchange is not None:
@@ -174,7 +174,8 @@ class Approvals:
             papers = self._papers(task)
             intent = await asyncio.to_thread(papers.noted)
             if task.state is not BoardState.REVIEW:
-                if intent is not None and task.state is not BoardState.COMPLETED:  # rejected elsewhere
+                # Rejected elsewhere.
+                if intent is not None and task.state is not BoardState.COMPLETED:
                     await asyncio.to_thread(self._take_back, task, papers, intent)
                 await self._let_go(task)
                 return False
@@ -192,19 +193,19 @@ class Approvals:
             return (await self._rule(task, intent)).completed
 
     def _at_hand(self, task: BoardTask) -> AbstractAsyncContextManager[None]:
-        """Another machine's submission, laid over the files here for as long as it is looked at."""
+        """Hold another machine's submission over the files here for as long as it is looked at."""
         return nullcontext() if self.exchange is None else self.exchange.at_hand(task)
 
     def _is_elsewhere(self, task: BoardTask) -> bool:
         return self.exchange is not None and self.exchange.is_elsewhere(task)
 
     async def _take(self, task: BoardTask) -> None:
-        """Files take effect on one machine. Raises ClaimLost when that is another one."""
+        """Claim the right to apply for this machine. Raises ClaimLost when another one has it."""
         if self.exchange is not None:
             await self.exchange.differences.take(task.id, task.submission)
 
     async def _let_go_if_untouched(self, task: BoardTask) -> None:
-        """Another machine may apply it, unless something of it took effect here by hand."""
+        """Let another machine apply it, unless a part of it took effect here by hand."""
         if self.exchange is None or await asyncio.to_thread(took_effect, self.submissions, task.id):
             return
         await self._let_go(task)
@@ -223,6 +224,7 @@ class Approvals:
         if intent.actor == POLICY and (why := await self._why_a_claim(task)):
             left = await self.board.reviews.leave_to_operator(task.id, task.submission, why)
             return Ruling(left, waiting=True, why=(why,))
+        # Reviewed again under the lock: the user's files may have changed since they were shown.
         papers, proposal = self._papers(task), await self._proposal(task)
         if proposal is None:
             try:
@@ -243,13 +245,15 @@ class Approvals:
             return await self._left(task, intent, proposal)
         reason = "; ".join(filter(None, (intent.reason, permitted)))
         intent = intent.model_copy(update={"reason": reason, "digest": proposal.digest})
+        # Written down before the files change, so that the next start can finish an interrupted apply.
         await self._take(task)
         await asyncio.to_thread(papers.note, intent)
         return await self._carry_out(task, papers, intent)
 
     async def _why_a_claim(self, task: BoardTask) -> str:
-        """Why the result is nothing more; empty of others. No trust makes it more: the operator looks."""
-        if task.creator.startswith(FOREIGN):  # a foreign agent is told itself how far it was checked
+        """Return why the result is only a claim, which the operator must look at; empty for other results."""
+        # A foreign agent is told itself how far it was checked.
+        if task.creator.startswith(FOREIGN):
             return ""
         work = await self.work(task)
         if work is None:
@@ -257,14 +261,15 @@ class Approvals:
         return _UNCONFIRMED if assurance_of(work.verdicts) is Assurance.UNVERIFIED else ""
 
     async def _permitted(self, proposal: Proposal) -> str:
-        """The standing permissions that together cover everything that needs a yes; empty when they do not."""
+        """Return the standing permissions that cover everything that needs approval; empty when they do not."""
         policies = Policies.parse(self.allow, proposal.project, Path.home().resolve())
         answer = await Answers(policies, mode=self.mode).answer(proposal.question)
         return answer.by if answer.consent.is_yes else ""
 
     def _require_no_files(self, task: BoardTask, papers: Submission) -> None:
-        """Raises SandboxError when files were handed in that are not there any more, nor were ever applied; and
-        when the papers are gone, so that nothing says whether there were any.
+        """Raise SandboxError when submitted files are not there any more and were never applied.
+
+        Also when the papers are gone, so that nothing says whether there were any files.
 
         The operator may have applied them by hand, in parts too (`artoo apply`).
         """
@@ -278,7 +283,7 @@ class Approvals:
         )
 
     async def _carry_out(self, task: BoardTask, papers: Submission, intent: Intent) -> Ruling:
-        """The files, then the move. What cannot be applied any more is sent back."""
+        """Apply the files, then move the task. A submission that cannot be applied any more is sent back."""
         try:
             conflicts = await asyncio.to_thread(carry_out, self.submissions, task.id, intent)
         except SandboxError:
@@ -297,12 +302,12 @@ class Approvals:
         return Ruling(done, completed=True)
 
     async def _given_up(self, task: BoardTask, papers: Submission) -> None:
-        """Nothing of it took effect here."""
+        """Record that no part of it took effect here."""
         await asyncio.to_thread(papers.forget_approval)
         await self._let_go(task)
 
     def _take_back(self, task: BoardTask, papers: Submission, intent: Intent) -> None:
-        """The board no longer wants it: as if it had not been applied."""
+        """Undo an apply that the board no longer wants."""
         if took_effect(self.submissions, task.id, intent.digest):
             undo(self.submissions.home, task.id)
         papers.forget_approval()
@@ -326,7 +331,7 @@ class Approvals:
 
     @asynccontextmanager
     async def _ruling(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AsyncGenerator[None]:
-        """As `_alone`, for what artoo does by itself: what the file system refuses meanwhile is a SandboxError.
+        """Hold the lock as `_alone`, for artoo's own operations: an error of the file system is a SandboxError.
 
         An approval that was written down stays so then, and is finished later.
         """
@@ -335,7 +340,7 @@ class Approvals:
                 yield
 
     def _alone(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AbstractAsyncContextManager[None]:
-        """One ruling on a task at a time, over all processes: who reads this one stops nothing else."""
+        """Lock the rulings on one task, over all processes: a user who reads this one stops nothing else."""
         return alone(self.submissions.lock(task_id), f"what task {task_id} handed in", patience=patience)
 
 

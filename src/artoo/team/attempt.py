@@ -1,4 +1,4 @@
-"""One attempt at a task of the board, in a workspace of its own until it is handed in.
+"""Make one attempt at a task of the board, in a workspace of its own until it is handed in.
 
     user's files ◄─ approved ── workspace of the board's task ◄─ handed in (renamed into place) ── attempt, a copy
 
@@ -49,9 +49,9 @@ class Attempt:
 async def begin(
     artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions, exchange: Exchange | None = None
 ) -> Attempt:
-    """Begin an attempt, on what was handed in before or on the files as they are now. `places`: where it works.
+    """Start an attempt, on the last submission or on the files as they are now. `places`: where it works.
 
-    What another machine handed in is laid over the files here, if it can be had, and the agent goes on with it.
+    Another machine's submission is put over the files here, if possible, and the agent goes on with it.
     Raises SandboxError and ConfigurationError when there is no place to work.
     """
     if exchange is not None:
@@ -87,7 +87,8 @@ def _prepare(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
             forget_pending(submitted)
             found = settlement.review()
             if found.all_conflicts:
-                with suppress(OSError):  # it is deleted all the same; there was no room to record that
+                # It is deleted all the same; there was no room to record that.
+                with suppress(OSError):
                     discard(submitted, submissions.home, submissions.discarded(task.id, RUNTIME))
                 return ()
             copy_workspace(submitted, attempt)
@@ -96,7 +97,8 @@ def _prepare(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
 
 def _record_dropped(submissions: Submissions, board_task: str, run: str) -> None:
     """Record that what an earlier attempt made and never handed in is deleted."""
-    with suppress(OSError):  # a line for the user; the work goes on without it
+    # A line for the user; the work goes on without it.
+    with suppress(OSError):
         note_settled(submissions.home, submissions.discarded(board_task, RUNTIME, run))
 
 
@@ -108,6 +110,7 @@ async def hand_in(
     The dossier is written first: if it is there, handing in is finished, whatever happens to this process.
     """
     papers = submissions.of(work.board_task, work.submission)
+    # Written first: where it stands, the work was done, whatever happens to this process.
     await asyncio.to_thread(papers.keep, work)
     await attempt.workspace.close()
     digest = await asyncio.to_thread(_handed_in, submissions, work.board_task, since, days)
@@ -145,7 +148,7 @@ class LeftToReview:
     board_task: str
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
-        """See Settling. No one is asked here."""
+        """Implement Settling. No one is asked here."""
         changes = await self.workspace.changes()
         if not changes:
             return Settled()
@@ -153,5 +156,5 @@ class LeftToReview:
         return Settled(state="pending", unlisted=len(changes), reason=reason, kept_under=self.board_task)
 
     async def settle_live(self) -> tuple[str, ...]:
-        """See Settling. Nothing takes effect before the review."""
+        """Implement Settling. Nothing takes effect before the review."""
         return ()

@@ -1,4 +1,4 @@
-"""What all agents of a team share while they work: the board, the mailbox, the submissions, and artoo itself."""
+"""Share the board, the mailbox, the submissions and artoo itself among the agents of a team."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Member:
 
     @property
     def name(self) -> str:
-        """The agent's name."""
+        """Return the agent's name."""
         return self.identity.name
 
     def standing(self, more: Mapping[Segment, str] | None = None) -> Standing:
-        """Its segments of every prompt, with those that belong to this piece of work."""
+        """Return its segments of every prompt, with those of this piece of work."""
 
         async def check() -> None:
             await self.registry.check(self.folder)
@@ -50,24 +50,24 @@ class Member:
 
     @property
     def tier(self) -> Tier | None:
-        """The models that it may ask; None: every role its own."""
+        """Return the models that it may ask; None: every role its own."""
         return None if self.identity.tier == "default" else Tier(self.identity.tier)
 
     @property
     def must_not(self) -> frozenset[str]:
-        """Identities of tools that it has no right to."""
+        """Return the identities of tools that it has no right to."""
         return frozenset(self.identity.limits.must_not)
 
     @property
     def budgets(self) -> Budgets:
-        """What one piece of work may cost."""
+        """Return the budgets of one piece of work."""
         limits = self.identity.limits
         return Budgets(seconds=limits.seconds, calls=limits.calls, tokens=limits.tokens, money=limits.money)
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One per process. `names` gives the agents that work here; `speak` a role's place on the stream."""
+    """The services that agents share. `names`: the agents that work here; `speak`: a role's port on the stream."""
 
     office: Office
     artoo: Artoo
@@ -78,16 +78,16 @@ class Bench:
 
     @property
     def workspace(self) -> Path:
-        """Where agents work when no project is named."""
+        """Return the folder where agents work when no project is named."""
         return self.office.config.workspace_path
 
     def places(self, task: BoardTask) -> RunOptions:
-        """Where a task works: its project, or without one the workspace. Raises ConfigurationError."""
+        """Return where a task works: its project, or without one the workspace. Raises ConfigurationError."""
         project = self.office.projects.place(task.project) if task.project else self.workspace
         return RunOptions(project=project, workspace=self.workspace)
 
     def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:
-        """Letters that `name` may write for one piece of work."""
+        """Return the tools for letters that `name` may write for one piece of work."""
         office, settings = self.office, self.office.config.runtime.communication.a2a_protocol
         foreign = (FOREIGN + colleague for colleague in office.config.a2a.colleagues)
         others = tuple(other for other in (*self.names(), OPERATOR, *foreign) if other != name)
@@ -95,7 +95,7 @@ class Bench:
         return mail_tools(Letters(name, work, office.mailbox, office.asking, others, seconds, self.standins, asked))
 
     def desk(self, name: str) -> Path:
-        """Where an agent works when no task governs it: a directory of its own in the workspace. Blocks.
+        """Make the agent's own folder in the workspace, for work that is no task. Blocks.
 
         Raises ConfigurationError when it cannot be made.
         """

@@ -1,9 +1,10 @@
-"""What the operator does with the board and their own letters, in a terminal or in the page."""
+"""Act on the board and on letters for the operator, in a terminal or in the web UI."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from artoo.agents.board.board import MOST_TASKS
 from artoo.agents.board.rules import TRANSITIONS
@@ -15,12 +16,16 @@ from artoo.runtime.changes.pending_changes import Pending
 from artoo.runtime.config.model import Config
 from artoo.team.approval import Ruling
 from artoo.team.office import Office, open_office
-from artoo.team.stands import standing
 from artoo.workspace.settlement.pending import DAY
+
+UNKNOWN = "unknown"
+"""The state of a task that the board does not have: its database is new, or an old copy."""
+
+_FORSAKEN = (None, BoardState.FAILED, BoardState.CANCELLED)
 
 
 def moves_from(state: BoardState) -> tuple[BoardState, ...]:
-    """Where a task that stands so can be moved by hand and without a review: on, away, or out of sight."""
+    """Return the states to which a task can be moved by hand and without a review."""
     on = {
         BoardState.FAILED: BoardState.PENDING,
         BoardState.REJECTED: BoardState.PENDING,
@@ -31,7 +36,7 @@ def moves_from(state: BoardState) -> tuple[BoardState, ...]:
 
 
 async def move(office: Office, task_id: str, state: BoardState, why: str) -> None:
-    """Moves a task as the operator.
+    """Move a task as the operator.
 
     Raises GovernanceRefused as the board does, ConfigurationError for a state that no move leads to.
     """
@@ -52,7 +57,7 @@ async def move(office: Office, task_id: str, state: BoardState, why: str) -> Non
 
 
 def _instead(state: BoardState, task_id: str) -> str:
-    """What to do instead of a move that is not the operator's to make."""
+    """Return the command to use instead of a move that is not the operator's to make."""
     if state in (BoardState.COMPLETED, BoardState.REJECTED):
         verdict = "approve" if state is BoardState.COMPLETED else 'reject "why"'
         return f"a task becomes {state.value} by a review: artoo task review {task_id} {verdict}"
@@ -60,7 +65,7 @@ def _instead(state: BoardState, task_id: str) -> str:
 
 
 async def approve(office: Office, found: BoardTask, why: str, *, submission: int, digest: str | None) -> Ruling:
-    """Approves as the operator, also what was rejected too often: they side with its worker then.
+    """Approve as the operator, also a task that was rejected too often.
 
     Raises as `Approvals.approve`.
     """
@@ -72,9 +77,9 @@ async def approve(office: Office, found: BoardTask, why: str, *, submission: int
 
 @asynccontextmanager
 async def brought(config: Config, beginning: str, *, applying: bool) -> AsyncGenerator[Pending | None]:
-    """A submission that another machine made, by the beginning of its task's id, laid over the files here.
+    """Hold a submission of another machine, by the beginning of its task's id, over the files here.
 
-    None: there is none. `applying`: nobody else applies it from now on. Raises ConfigurationError when several
+    None: there is none. `applying`: no other machine applies it from now on. Raises ConfigurationError when several
     begin so, and as `Approvals.by_hand`.
     """
     async with open_office(config) as office:
@@ -97,8 +102,15 @@ async def brought(config: Config, beginning: str, *, applying: bool) -> AsyncGen
             )
 
 
+def standing(one: Pending, state: BoardState | None) -> Pending:
+    """Return the changes with the state of their task (None: it is not on the board), where they are the team's."""
+    if not one.on_board:
+        return one
+    return replace(one, stands=UNKNOWN if state is None else state.value, forsaken=state in _FORSAKEN)
+
+
 async def as_they_stand(config: Config, found: Sequence[Pending]) -> tuple[Pending, ...]:
-    """What waits, the team's with how its task stands on the board; as it was, where no book can be read."""
+    """Return pending changes, the team's with the state of their tasks; unchanged if the board cannot be read."""
     teams = [one.task_id for one in found if one.on_board]
     if not teams:
         return tuple(found)
@@ -111,7 +123,7 @@ async def as_they_stand(config: Config, found: Sequence[Pending]) -> tuple[Pendi
 
 
 async def complete_applied(config: Config, task_id: str) -> BoardState | None:
-    """The operator has applied all of a submission by hand: that approves it. Its state; None: it is not there.
+    """Approve a submission that the operator has applied by hand; its state, or None if it is not there.
 
     Raises GovernanceRefused, ActivityStoreError, SandboxError.
     """
@@ -130,7 +142,7 @@ async def complete_applied(config: Config, task_id: str) -> BoardState | None:
 
 
 async def check_droppable(config: Config, task_id: str) -> None:
-    """Raises ConfigurationError, with what to do instead, while the board still has use for the task's work."""
+    """Raise ConfigurationError, with the command to use instead, while the board still needs the task's work."""
     async with open_office(config) as office:
         try:
             state = (await office.board.get(task_id)).state
@@ -146,7 +158,7 @@ async def check_droppable(config: Config, task_id: str) -> None:
 
 
 async def read_letter(office: Office, mail_id: str) -> Kept:
-    """A letter. One of the operator's inbox is dealt with then. Raises MailRefused when there is none."""
+    """Return a letter, and archive it if it is in the operator's inbox. Raises MailRefused when there is none."""
     kept = await office.mailbox.get(mail_id)
     if kept.mail.recipient == OPERATOR and kept.partition == "inbox" and not kept.held:
         claim = await office.mailbox.take(OPERATOR, kept.mail.id)
@@ -156,7 +168,7 @@ async def read_letter(office: Office, mail_id: str) -> Kept:
 
 
 async def put_all_away(office: Office) -> int:
-    """Puts all letters of the operator's inbox into their archive, and what comes up behind them; how many."""
+    """Archive all letters of the operator's inbox, and those that follow; how many."""
     gone = 0
     while (claim := await office.mailbox.take(OPERATOR)) is not None:
         await office.mailbox.archive(claim, "read")

@@ -1,7 +1,7 @@
-"""What is asked of a task of the board: its text, and what the operator has asked besides since then.
+"""Compose the request of a board task: its text, and the operator's later demands.
 
 The operator's reasons for sending a version back, and their answers, change the request. An agent's only say
-what was wrong with a version. So whoever works on it and whoever reviews it go by the same request.
+what was wrong with a version. So its worker and its reviewer go by the same request.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _BESIDES = (
 
 
 def is_demand(note: str) -> bool:
-    """Whether a note on a task is the operator's own word."""
+    """Check whether a note on a task is the operator's."""
     return note.startswith(f"{OPERATOR}: ")
 
 
 def with_demands(task: BoardTask) -> str:
-    """The request as it stands now."""
+    """Return the request with the operator's demands."""
     demands = [note for note in task.notes if is_demand(note)]
     if not demands:
         return task.text
@@ -30,11 +30,11 @@ def with_demands(task: BoardTask) -> str:
 
 
 def sent_back(notes: Sequence[str]) -> str:
-    """Why an agent, or artoo, sent the last version back; empty when it was the operator, or nobody."""
+    """Return why an agent, or artoo, sent the last version back; empty when it was the operator, or no one."""
     return notes[-1] if notes and not is_demand(notes[-1]) else ""
 
 
 def earlier_reviews(notes: Sequence[str]) -> str:
-    """What was said of earlier versions, without what is a part of the request."""
+    """Return the notes on earlier versions, without those that are a part of the request."""
     found = [f"- {note}" for note in notes[:-1] if not is_demand(note)]
     return "\n".join(("Earlier versions of this were sent back too:", *found)) if found else ""

@@ -1,4 +1,4 @@
-"""What an agent turns to when its heart beats: the board and its mail, as the attention controller orders them."""
+"""Do the work of the board and the mailbox at a heartbeat, in the order of the attention controller."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LoadMember = Callable[[], Awaitable[Member]]
 
 @dataclass(slots=True)
 class WorkDuty:
-    """Implements `artoo.agents.heartbeat.duties.Duty` over board and mailbox.
+    """The duty of board and mailbox. Implements `artoo.agents.heartbeat.duties.Duty`.
 
     `load` reads the identity afresh each time.
     """
@@ -49,12 +49,12 @@ class WorkDuty:
     _unjudged: tuple[str, int] | None = None
 
     async def due(self) -> str | None:
-        """See Duty."""
+        """Implement Duty."""
         item = await self.allocation.peek(self.agent)
         return None if item is None else f"{item.kind} {item.id}"
 
     async def do(self) -> Done:
-        """See Duty. An identity that is not the accepted one ends it before anything is taken: the agent is stopped
+        """Implement Duty. Nothing is claimed under an identity that is not the accepted one: the agent is stopped
         then, and has nothing to do until the operator accepts it."""
         try:
             member = await self.load()
@@ -64,7 +64,8 @@ class WorkDuty:
             return Done(trouble=str(error))
         try:
             claim = await self.allocation.next(self.agent)
-        except (ClaimLost, GovernanceRefused):  # somebody else was faster
+        except (ClaimLost, GovernanceRefused):
+            # Another process was faster.
             return Done()
         if claim is None:
             return Done()
@@ -85,7 +86,7 @@ class WorkDuty:
         return replace(done, bounded=done.items) if _is_bounded(claim.task) else done
 
     async def _review(self, member: Member, claim: TaskClaim) -> Done:
-        """A verdict, or none: then the submission waits for the next reviewer."""
+        """Review a submission. Without a verdict it waits for the next reviewer."""
         task, bench = claim.task, self.bench
         work = await bench.office.approvals.work(task)
         if work is None:
@@ -108,7 +109,8 @@ class WorkDuty:
         except SandboxError as error:
             await bench.office.board.reviews.leave_to_operator(task.id, task.submission, str(error))
             return Done(items=1)
-        except GovernanceRefused:  # the operator, or another process, has decided meanwhile, or the files moved on
+        except GovernanceRefused:
+            # The operator, or another process, has decided meanwhile, or the files moved on.
             await bench.office.board.reviews.let_go(claim)
             return Done(items=1)
         except BaseException:
@@ -117,7 +119,7 @@ class WorkDuty:
         return Done(items=1, llm_calls=calls)
 
     async def _not_judged(self, claim: TaskClaim, error: ModelError | BudgetExhausted) -> Done:
-        """The endpoint's trouble is waited out. What this model cannot judge is not asked for ever: others wait."""
+        """Wait out trouble of the endpoint; leave a submission that this model cannot judge to the operator."""
         task, bench = claim.task, self.bench
         endpoint = isinstance(error, ModelUnreachable) or (
             isinstance(error, ModelRefused) and not error.of_this_prompt
@@ -136,7 +138,7 @@ class WorkDuty:
         return Done(items=1, llm_calls=1)
 
     async def _let_go(self, claim: TaskClaim | MailClaim, reason: str, *, counted: bool = False) -> None:
-        """Gives back what this agent may not go on with."""
+        """Give back work that this agent may not go on with."""
         bench = self.bench
         try:
             if isinstance(claim, MailClaim):
@@ -150,5 +152,5 @@ class WorkDuty:
 
 
 def _is_bounded(task: BoardTask) -> bool:
-    """Whether no storm can come of such tasks: the operator hands them in, or lets so many a day be handed in."""
+    """Check whether the number of such tasks is limited by the operator, who hands them in or sets a quota."""
     return task.creator == OPERATOR or task.creator.startswith(FOREIGN)

@@ -1,4 +1,4 @@
-"""A claim held while somebody works under it: renewed in time, and the work ends when it is lost."""
+"""Hold a claim during work: renew it in time, and cancel the work when it is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RENEW_SECONDS = 20.0
 
 
 async def held(work: Coroutine[Any, Any, T], renew: Callable[[], Awaitable[None]], clock: Clock) -> T:
-    """The work's result, or its error.
+    """Return the work's result, or raise its error.
 
     Raises what `renew` raises (ClaimLost), the work cancelled, when the claim is over before the work is.
     """

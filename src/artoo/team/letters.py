@@ -1,4 +1,4 @@
-"""An agent's letters to others while it works: sent once, whatever happens to the process that sends them."""
+"""Send an agent's letters while it works: each once, whatever happens to the process that sends them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _GO_ON = (
 
 
 SILENT_SECONDS = 600.0
-"""How long one that did not answer is passed over, where somebody stands in."""
+"""How long an agent that did not answer is passed over, where there is a substitute."""
 
 
 @dataclass(slots=True)
 class StandIns:
-    """Who is asked in the place of an agent that does not answer, as the operator says. Shared by all of a team.
+    """The agents that are asked in the place of one that does not answer, as configured. Shared by a team.
 
     `names`: who is asked, the first that may be, in another's place.
     """
@@ -43,13 +43,13 @@ class StandIns:
     _silent: dict[str, float] = field(default_factory=dict[str, float])
 
     def ways(self, sender: str, recipient: str) -> tuple[str, ...]:
-        """Whom to ask in turn, two at most; one that was silent lately comes last."""
+        """Return the agents to ask in turn, two at most; one that was silent lately comes last."""
         others = [name for name in self.names if name not in (sender, recipient)]
         ways = (recipient, *others[:1])
         return tuple(sorted(ways, key=self._is_silent))
 
     def heard(self, name: str, *, answered: bool) -> None:
-        """What came of asking."""
+        """Record whether an agent answered."""
         if answered:
             self._silent.pop(name, None)
         else:
@@ -61,7 +61,7 @@ class StandIns:
 
 @dataclass(frozen=True, slots=True)
 class Letters:
-    """Implements `ports.post.Post` for one piece of work.
+    """The post of one piece of work. Implements `ports.post.Post`.
 
     `work` names that piece: the same letter sent again for it, after a crash, is one letter. `known` are those who
     can be written to, `wait` how long each of those that are asked has for its answer; `standins` are asked in the
@@ -80,17 +80,17 @@ class Letters:
 
     @property
     def seconds(self) -> float:
-        """See Post: the one that was meant, and one that stands in."""
+        """Implement Post: the agent that was meant, and one substitute."""
         return self.wait * (2 if self.standins.names else 1)
 
     async def send(self, recipient: str, text: str) -> str:
-        """See Post."""
+        """Implement Post."""
         self._check(recipient)
         mail = await self.mailbox.send(self.name, recipient, text, mail_id=self._key(recipient, text))
         return f"sent to {recipient} (letter {mail.id}); an answer comes as a letter"
 
     async def ask(self, recipient: str, text: str) -> str:
-        """See Post."""
+        """Implement Post."""
         self._check(recipient)
         if recipient == OPERATOR:
             return await self._left_with_the_operator(text)
@@ -101,7 +101,8 @@ class Letters:
             except MailRefused:
                 if asked == recipient:
                     raise
-                continue  # who is to stand in is not there either
+                # The substitute is not there either.
+                continue
             if reply.missed == "cycle":
                 circle = " -> ".join((*reply.cycle, reply.cycle[0]))
                 return f"no answer is waited for: {circle} would wait for one another for ever; go on without it"
@@ -113,7 +114,7 @@ class Letters:
         return f"no answer from {' or '.join(silent)} within {self.wait:g} s; go on without it"
 
     async def _left_with_the_operator(self, text: str) -> str:
-        """A person answers when they come: nobody waits, and the letter says how the answer reaches the task."""
+        """Leave a question with the operator: no one waits, and the letter says how the answer reaches the task."""
         attempt = _AN_ATTEMPT.fullmatch(self.work)
         if attempt:
             await self.asked(attempt["task"], self.name, text)

@@ -1,4 +1,4 @@
-"""Locks that a dead process cannot keep: one `artoo serve` a home, and one ruling on a submission at a time."""
+"""Lock a home for one `artoo serve`, and a submission for one ruling; a dead process keeps no lock."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _BETWEEN_TRIES_SECONDS = 0.02
 
 @asynccontextmanager
 async def alone(lock: Path, what: str, *, patience: float = PATIENCE_SECONDS) -> AsyncGenerator[None]:
-    """Holds the lock on `what`. Raises WorkspaceInUse when somebody else still has it after `patience` seconds, and
-    SandboxError when the file cannot be made.
+    """Hold the lock on `what`. Raises WorkspaceInUse when another process still has it after `patience` seconds,
+    and SandboxError when the file cannot be made.
     """
     until = time.monotonic() + patience
     with writing(lock):
-        # No thread waits for it: when who waits is cancelled, nobody would close what the thread gets afterwards.
+        # No thread waits for it: when a waiter is cancelled, no one would close what the thread gets afterwards.
         while (descriptor := _try_lock(lock)) is None:
             if time.monotonic() >= until:
                 raise WorkspaceInUse(f"another process reviews {what} or decides on it; try again after that")
@@ -38,11 +38,12 @@ async def alone(lock: Path, what: str, *, patience: float = PATIENCE_SECONDS) ->
 
 
 def _try_lock(lock: Path) -> int | None:
-    """A descriptor that holds it; None when it is held, or its last holder has just removed it. Raises OSError."""
+    """Return a descriptor that holds it; None when it is held, or its last holder has just removed it."""
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A file without a name was removed by its last holder: a lock on it locks no one out.
         if os.fstat(descriptor).st_nlink:
             return descriptor
     except BlockingIOError:
@@ -56,7 +57,8 @@ def _try_lock(lock: Path) -> int | None:
 
 def _let_go(lock: Path, descriptor: int) -> None:
     try:
-        with suppress(OSError):  # it may stay
+        # A lock file that cannot be removed does no harm.
+        with suppress(OSError):
             lock.unlink(missing_ok=True)
     finally:
         os.close(descriptor)
@@ -67,7 +69,7 @@ FILE = "serve.lock"
 
 @contextmanager
 def only_instance(home: Path) -> Generator[None]:
-    """Raises ConfigurationError, naming the process, while another one serves this home."""
+    """Hold this home's lock. Raises ConfigurationError, naming the process, while another one serves it."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(home / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -86,10 +88,11 @@ def only_instance(home: Path) -> Generator[None]:
 
 
 def serving(home: Path) -> int | None:
-    """The process that serves this home, None when there is none."""
+    """Return the process that serves this home, None when there is none."""
     try:
         descriptor = os.open(home / FILE, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:  # never served, or not ours to look at
+    except OSError:
+        # Never served, or not ours to look at.
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

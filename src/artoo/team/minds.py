@@ -1,4 +1,4 @@
-"""An agent's memory in three tiers, as those who work for it see it (`004`; SPEC section 11).
+"""Give an agent's work its memory in three tiers (`004`; SPEC section 11).
 
 | tier | where | becomes |
 |---|---|---|
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from artoo.agents.cognition.consolidate import DreamCycle, DreamSettings, Word
+from artoo.agents.cognition.consolidate import DreamCycle, DreamSettings
 from artoo.agents.cognition.consolidation_plan import Promotion, megram_of
 from artoo.agents.cognition.knowledge_file import SMALL_MODEL_CHARACTERS, relevant
 from artoo.agents.cognition.observations import observation_of
@@ -25,12 +25,9 @@ from artoo.contracts.memory import MemoryWritten
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
 from artoo.disk.whole import read_text
-from artoo.loops.asking import Asker
-from artoo.loops.slow.draft import model_wording
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
-from artoo.ports.model import Tier
 from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.config.seed_config import AgentMemory
 from artoo.runtime.memory.shared_memory import NO_TASK
@@ -38,7 +35,7 @@ from artoo.runtime.memory.shared_memory import NO_TASK
 
 @dataclass(slots=True)
 class Minds:
-    """One for the team. `small_model`: prompts hold only the knowledge that is closest to the request."""
+    """The memories of a team. `small_model`: prompts hold only the knowledge that is closest to the request."""
 
     database: Database
     artoo: Artoo
@@ -50,11 +47,11 @@ class Minds:
     _speaking: Port | None = None
 
     def enter(self, folder: AgentFolder) -> None:
-        """An agent that has a memory from now on."""
+        """Add an agent."""
         self._folders[folder.name] = folder
 
     async def knowledge(self, agent: str, request: str) -> str:
-        """What an agent has learnt, for the prompts of one request; empty when its file cannot be read."""
+        """Return an agent's knowledge for the prompts of one request; empty when its file cannot be read."""
         try:
             text = await asyncio.to_thread(read_text, self._knowledge(agent))
         except (OSError, UnicodeDecodeError):
@@ -63,15 +60,15 @@ class Minds:
         return relevant(text, request, min(most, SMALL_MODEL_CHARACTERS) if self.small_model else most)
 
     async def remember(self, agent: str, session: Session, request: str, result: FinalResult) -> None:
-        """Keeps a finished session and what it teaches, once. Raises ActivityStoreError."""
+        """Store a finished session and what it teaches, once. Raises ActivityStoreError."""
         await self._store(agent).keep(session, observation_of(request, result))
 
     async def note(self, agent: str, session: Session) -> None:
-        """Keeps what an agent was told. Raises ActivityStoreError."""
+        """Store a session that teaches nothing. Raises ActivityStoreError."""
         await self._store(agent).keep(session, None)
 
     def dream_cycle(self, agent: str) -> DreamCycle:
-        """The agent's duty to consolidate what it has seen, worded by the brain where memory may ask it."""
+        """Return the agent's dream cycle."""
         semantic = self.settings.semantic
         return DreamCycle(
             agent,
@@ -80,7 +77,6 @@ class Minds:
             self.clock,
             self.ids,
             promote=self._promote,
-            word=self._word(),
             settings=DreamSettings(
                 interval=timedelta(hours=semantic.dream_cycle_interval_hours),
                 most_observations=semantic.observation_buffer_limit,
@@ -96,14 +92,9 @@ class Minds:
             self._port.publish(MemoryWritten.of(megram))
             await memory.remember.flush()
 
-    def _word(self) -> Word | None:
-        """Who words what an agent has learnt, on memory's own budget; None: code alone."""
-        model = self.artoo.upkeep
-        return None if model is None else model_wording(Asker(self._port, model, self.clock, Tier.BRAIN))
-
     @property
     def _port(self) -> Port:
-        """The slow loop's place on the stream; it speaks, and hears nothing."""
+        """Return the slow loop's port on the stream, which only publishes."""
         if self._speaking is None:
             self._speaking = self.artoo.bus.port(Role.DREAMER, NO_TASK)
             self.artoo.bus.close_task(NO_TASK)

@@ -1,10 +1,10 @@
-"""The team's books, without the team: what the command line reads and writes whether or not anybody works."""
+"""Open the team's database and submissions without the team, for commands and for `artoo serve`."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,8 +22,7 @@ from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.request_reply import Asking
 from artoo.agents.mail.wake import Wake
-from artoo.agents.storage.database import Database, database_path
-from artoo.agents.storage.sqlite import EmbeddedDatabase
+from artoo.agents.storage.database import Database, Tell, database_path, open_file
 from artoo.contracts.agents import RUNTIME, BoardState, Complexity, Priority, TrustLevel
 from artoo.contracts.errors import SandboxError
 from artoo.ports.clock import Clock
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from artoo.cluster.exchange import Exchange
 
 logger = logging.getLogger(__name__)
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +66,26 @@ class Office:
 
     @property
     def machine(self) -> str:
-        """The name of this machine, empty where there is one."""
+        """Return the name of this machine, empty where there is one."""
         return "" if self.cluster is None else self.cluster.machine
 
     @property
     def exchange(self) -> Exchange | None:
-        """Brings what other machines made, where there are some."""
+        """Return the exchange with other machines, where there are some."""
         return None if self.cluster is None else self.cluster.exchange
 
     @property
     def home(self) -> Path:
-        """artoo's own directory, real."""
+        """Return artoo's own directory, real."""
         return self.submissions.home
 
     @property
     def routine(self) -> Path:
-        """The patrol routine of the whole home, which every agent has beside its own; it need not exist."""
+        """Return the patrol routine of the whole home, which need not exist; every agent has it besides its own."""
         return _routine(self.config, self.home)
 
     async def archive(self, task_id: str, actor: str) -> None:
-        """Archives a task; its work goes after that, and at the next start if that was cut off.
+        """Move a task to the archive, then delete its work; the next start does so if this was interrupted.
 
         Raises GovernanceRefused when it cannot be archived.
         """
@@ -96,9 +93,9 @@ class Office:
         await asyncio.to_thread(self.submissions.discard, task_id, actor)
 
     async def sweep(self) -> None:
-        """Discards the work of archived tasks, where an earlier process was cut off after the archiving.
+        """Remove the work of archived tasks, where an earlier process was interrupted after the archiving.
 
-        What the books do not know stays: they may be new, or an old copy, and the files are all there is then.
+        Work that the database does not know stays: the database may be new, or an old copy.
         Raises ActivityStoreError.
         """
         listed = await asyncio.to_thread(self.submissions.listed)
@@ -113,16 +110,17 @@ class Office:
             )
 
     def _discard(self, task_id: str) -> None:
-        with suppress(SandboxError):  # somebody looks at it right now
+        # Another process looks at it right now.
+        with suppress(SandboxError):
             self.submissions.discard(task_id, RUNTIME)
 
     def folders(self) -> Found:
-        """The agents on disk. Blocks."""
+        """Return the agents on disk. Blocks."""
         return folders_of(self.config, self.home)
 
 
 def folders_of(config: Config, home: Path) -> Found:
-    """The agents on disk. `home`: artoo's own directory, real. Blocks."""
+    """Return the agents on disk. `home`: artoo's own directory, real. Blocks."""
     return find_agents(home, home / config.runtime.memory.procedural.path, _routine(config, home))
 
 
@@ -131,7 +129,7 @@ def _routine(config: Config, home: Path) -> Path:
 
 
 async def _missing(config: Config, home: Path, registry: Registry) -> frozenset[str]:
-    """Agents whose folders are gone. Only where one machine has the books: else another one may have them."""
+    """Return the agents whose folders are gone. Only for one machine: else another one may have them."""
     there = {folder.name for folder in (await asyncio.to_thread(folders_of, config, home)).agents}
     return frozenset(
         record.name for record in await registry.list() if not (record.retired or record.name in there)
@@ -139,7 +137,7 @@ async def _missing(config: Config, home: Path, registry: Registry) -> frozenset[
 
 
 def trust_policies(config: Config) -> Policies:
-    """The configured trust levels."""
+    """Return the configured trust levels."""
     levels = config.runtime.governance.trust_levels
     listed = {
         TrustLevel.PROBATION: levels.probation,
@@ -151,7 +149,7 @@ def trust_policies(config: Config) -> Policies:
 
 
 def complexity_rules(config: Config) -> tuple[ComplexityRule, ...]:
-    """The operator's rules for tasks whose complexity nobody sets."""
+    """Return the operator's rules for tasks whose complexity no one sets."""
     return tuple(
         ComplexityRule(
             Complexity(rule.complexity),
@@ -165,20 +163,18 @@ def complexity_rules(config: Config) -> tuple[ComplexityRule, ...]:
 
 
 async def open_books(config: Config, clock: Clock, *, lasting: Tell | None = None) -> Database:
-    """The books of a home, made where there are none, or those in the store that it shares.
+    """Open the database of a home, made where there is none, or the store that it shares.
 
-    `lasting`: for who stays: it waits for a store that is away until that is back, and for room on a full disk, and
-    says so by this. Raises ConfigurationError and ActivityStoreError, each with what to do.
+    `lasting`: for a process that stays: it waits for a store that is away until that is back, and for room on a
+    full disk, and says so by this. Raises ConfigurationError and ActivityStoreError, each with what to do.
     """
     home = config.home.resolve()
     if config.store is None:
         path = database_path(config.runtime.memory.episodic.activity_db, home)
-        embedded = await EmbeddedDatabase.open(path, clock)
-        if lasting:
-            embedded.wait_for_room(lasting)
-        return embedded
+        return await open_file(path, clock, lasting=lasting)
     check_installed()
-    from artoo.cluster.cluster import open_shared  # the driver is there only with the extra
+    # The driver is there only with the extra.
+    from artoo.cluster.cluster import open_shared
 
     return await open_shared(config, parse(config.store), lasting)
 
@@ -187,7 +183,7 @@ async def open_books(config: Config, clock: Clock, *, lasting: Tell | None = Non
 async def open_office(
     config: Config, clock: Clock | None = None, ids: Ids | None = None, *, lasting: Tell | None = None
 ) -> AsyncGenerator[Office]:
-    """Opens the books and all that stands on them. As `open_books`."""
+    """Open the database and the services over it. Raises as `open_books`."""
     clock, ids = clock or SystemClock(), ids or UuidIds()
     config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     home = config.home.resolve()

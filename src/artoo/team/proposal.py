@@ -1,4 +1,4 @@
-"""What an approval would change, laid out as for any user, and the apply itself."""
+"""Show the changes of an approval as for any user, and apply them."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Proposal:
 
     @property
     def digest(self) -> str:
-        """The digest of exactly these changes."""
+        """Return the digest of exactly these changes."""
         return self.question.digest
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """What the user changed meanwhile: with a conflict, nothing can be applied."""
+        """Return the user's conflicting changes: with a conflict, nothing can be applied."""
         return self.review.conflicts
 
 
 def propose(submissions: Submissions, board_task: str, mode: ApplyMode) -> Proposal | None:
-    """Review what was handed in; None: there are no files. Blocking; raises SandboxError."""
+    """Return the review of a submission; None: there are no files. Blocking; raises SandboxError."""
     directory = submissions.workspace(board_task)
     if not directory.exists:
         return None
@@ -87,5 +87,5 @@ def carry_out(submissions: Submissions, board_task: str, approved: Intent) -> tu
 
 
 def took_effect(submissions: Submissions, board_task: str, digest: str | None = None) -> bool:
-    """True if a change set of this task (None: any) was applied, and not undone since. Blocking."""
+    """Check whether a change set of this task (None: any) was applied, and not undone since. Blocking."""
     return finish.took_effect(submissions.home, board_task, digest)

@@ -1,7 +1,6 @@
-"""A senior agent's review: code first, then one question to its model, and the verdict through the same door as
-the operator's.
+"""Review as a senior agent: code first, then one question to its model; the verdict goes the operator's way.
 
-What the model judges (request, result, changes) is shown whole or not at all: an approval applies all of it.
+Request, result and changes are shown to the model whole or not at all: an approval applies all of it.
 Evidence takes the room that is left, each call's input and output apart: a long script does not push out what it
 printed.
 """
@@ -49,7 +48,7 @@ _FROM_FILES = "Shown of files before the first call:"
 
 
 def problems_of(work: SubmittedWork) -> tuple[str, ...]:
-    """What speaks against a submission without any model: unmet criteria, withheld acts, contradicted claims."""
+    """Return the problems of a submission without a model: unmet criteria, withheld acts, contradicted claims."""
     return tuple(dict.fromkeys(_problems(work)))
 
 
@@ -66,7 +65,7 @@ def _problems(work: SubmittedWork) -> Iterator[str]:
 
 
 class TooMuchToJudge(ArtooError):
-    """The model cannot be shown all that its yes would apply. Nothing was asked."""
+    """The changes do not fit into the model's window. Nothing was asked."""
 
 
 async def review(bench: Bench, member: Member, claim: TaskClaim, work: SubmittedWork) -> int:
@@ -110,7 +109,7 @@ async def _asked(
 
 
 def room_of(known: Known) -> int:
-    """Characters that such a model is shown of a submission."""
+    """Return how many characters of a submission such a model is shown."""
     room = max(_LEAST_ROOM, (known.window - _RESERVED_TOKENS) * _CHARACTERS_A_TOKEN)
     return min(room, _SMALL_ROOM) if known.small else room
 
@@ -118,7 +117,7 @@ def room_of(known: Known) -> int:
 def exhibits(
     work: SubmittedWork, request: str, changes: Sequence[ClassifiedChange], room: int
 ) -> dict[Segment, str] | None:
-    """The segments of the question; None: what is to be judged is too large to be shown."""
+    """Return the segments of the question; None: the submission is too large to be shown."""
     if any(_is_unseen(change) for change in changes):
         return None
     result, changed = f"Result:\n{work.summary}", _changes(changes)
@@ -134,12 +133,12 @@ def exhibits(
 
 
 def _is_unseen(change: ClassifiedChange) -> bool:
-    """Whether it is new content of which no line is shown, for its size. A moved file's stood there before."""
+    """Check whether it is new content that is too large to be shown. A moved file's content is not new."""
     return change.kind in _NEW_CONTENT and not change.diff and (change.size_after or 0) > DIFF_BYTES
 
 
 def _size(text: str) -> int:
-    """Characters, of a writing with long ones (Chinese) as many as have its bytes: none is left out silently."""
+    """Return the size of a text in bytes, so that Chinese counts for more than Latin characters."""
     return len(text.encode("utf-8", "replace"))
 
 
@@ -158,13 +157,14 @@ def _evidence(work: SubmittedWork, room: int) -> str:
     told = without_middle("\n".join(set_off(line)[1:] for line in verdicts), room // 3)
     if work.records:
         shown = _calls(work, room - len(told))
-    else:  # handed in by an earlier version
+    else:
+        # Earlier versions stored lines instead of records.
         shown = without_middle("\n".join(f"- {call}" for call in work.calls), room - len(told))
     return "\n\n".join(filter(None, (told, shown))) or "(none)"
 
 
 def _calls(work: SubmittedWork, room: int) -> str:
-    """The newest calls that have room, their texts as long as all can be: short ones leave theirs to the others."""
+    """Return the newest calls that have room; short texts leave their share of it to the others."""
     first = max(0, len(work.records) - max(1, room // _LEAST_CALL))
     calls = list(enumerate(work.records, 1))[first:]
     read = any(call.tool == "read_file" for call in work.records)
@@ -184,18 +184,18 @@ def _call(number: int, call: ToolCall, limit: int) -> Iterator[str]:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Set off, in about `limit` characters: what is a little longer stays whole."""
+    """Return a text set off, in about `limit` characters: a little longer one stays whole."""
     return set_off(without_middle(text, max(0, limit - _LITTLE)))
 
 
 def _put_out(call: ToolCall) -> list[str]:
-    """What it printed; of one that failed also why."""
+    """Return the output of a call, and for a failed one also the reason."""
     why = call.reason if call.status is not CallStatus.OK and call.reason not in (None, call.error_output) else ""
     return [text for text in (call.output, call.error_output, why or "") if text.strip()]
 
 
 def level(sizes: Sequence[int], room: int) -> int:
-    """How much each may have so that all together have `room`, those that need less leaving it to the others."""
+    """Return how much each may have of `room`, if those that need less leave it to the others."""
     left, most = room, 0
     for taken, size in enumerate(ordered := sorted(sizes)):
         share = left // (len(ordered) - taken)

@@ -21,7 +21,7 @@ KEPT = "what it left is kept; artoo agent accept {name} takes it back"
 
 
 class Standing(StrEnum):
-    """Whether an agent may work. `NOT_ACCEPTED`: its identity on disk is not the one that the operator accepted."""
+    """The standing of an agent. `NOT_ACCEPTED`: its identity on disk is not the one that the operator accepted."""
 
     READY = "ready"
     PAUSED = "paused"

@@ -1,8 +1,8 @@
-"""The team at work: one heartbeat an agent, all on one stream, in one process (SPEC section 11).
+"""Run the team: one heartbeat an agent, all on one stream, in one process (SPEC section 11).
 
-books (Office) ─┬─ outbox ─────────────► the stream
-                ├─ wake ─► heartbeat ──► duties: work, patrol, dream cycle ──► Artoo.run
-                └─ upkeep: claims of the dead, cut approvals, archives, views
+database (Office) ─┬─ outbox ─────────────► the stream
+                   ├─ wake ─► heartbeat ──► duties: work, patrol, dream cycle ──► Artoo.run
+                   └─ upkeep: claims of the dead, cut approvals, archives, views
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Team:
         self.problems: tuple[str, ...] = ()
 
     async def settle(self) -> None:
-        """What earlier processes left: acts, claims, letters, approvals that were cut, work on tasks that are gone.
+        """Recover from earlier processes: operations, claims, letters, approvals, work on archived tasks.
 
         Raises ConfigurationError, ActivityStoreError, SandboxError.
         """
@@ -104,8 +104,8 @@ class Team:
         await office.sweep()
 
     async def run(self, *, ready: Callable[[], None] | None = None) -> None:
-        """Works until stopped; what was begun is ended or given back. Raises ActivityStoreError, but not for
-        want of a store or of room where the office waits for them (`lasting`)."""
+        """Run until stopped; begun work is ended or given back. Raises ActivityStoreError, but not for want of a
+        store or of room where the office waits for them (`lasting`)."""
         async with asyncio.TaskGroup() as group:
             beating: list[asyncio.Task[None]] = []
             publishing = group.create_task(self._outbox.run(self.office.clock))
@@ -126,18 +126,18 @@ class Team:
             await self.office.cluster.seats.leave()
 
     def stop(self) -> None:
-        """No further beats. Running tasks are asked to end now, honestly; what has not ended is given back."""
+        """Stop the beats. Running tasks are asked to end now; work that has not ended is given back."""
         self._stopping.set()
 
     async def _wound_up(self, beating: list[asyncio.Task[None]]) -> None:
-        """Returns when no heart beats any more. Tasks that only begin now are asked to end as well."""
+        """Return when no heart beats any more. Tasks that only begin now are asked to end as well."""
         running = set(beating)
         while running:
             self._artoo.interrupt()
             _, running = await asyncio.wait(running, timeout=STOP_AGAIN_SECONDS)
 
     async def _recruit(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
-        """Lets the hearts beat of those agents that are accepted and do not work yet."""
+        """Start the heartbeats of agents that are accepted and do not work yet."""
         records = await self.office.registry.list()
         registered = {record.name: record for record in records}
         found = await self._found(records)
@@ -170,9 +170,9 @@ class Team:
         self.problems = tuple(problems)
 
     async def _stop_the_gone(self, records: Sequence[AgentRecord], found: Found) -> None:
-        """An agent whose folder is gone is stopped: what is given to it waits for the operator, who is told so.
+        """Stop agents whose folders are gone: their tasks wait for the operator, who is told so.
 
-        Where several machines share the books, another one may have it.
+        Where several machines share the database, another one may have the folder.
         """
         there = {folder.name for folder in found.agents}
         for record in records:
@@ -181,13 +181,13 @@ class Team:
                     await self.office.registry.check(folder_of(self.office.home, record.name))
 
     async def _found(self, records: Sequence[AgentRecord]) -> Found:
-        """The folders of this home; a worker's are the accepted agents of all, as the store has them."""
+        """Return the folders of this home; a worker's are the accepted agents of all, as the store has them."""
         if not self._worker or self._seating is None:
             return await asyncio.to_thread(self.office.folders)
         return await self._seating.cluster.agent_files.borrow(self.office.home, records)
 
     async def _seat_elsewhere(self, folder: AgentFolder) -> str | None:
-        """Why the agent may not beat here; None: it has its seat here, or there is one machine."""
+        """Return why the agent may not beat here; None: it has its seat here, or there is one machine."""
         if self._seating is None:
             return None
 
@@ -198,18 +198,20 @@ class Team:
         return await self._seating.why_not(folder.name, borrowed=folder.borrowed, busy=busy)
 
     async def _keep_seats(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
-        """Renews seats, and looks at free ones and at the work of machines that are gone: now and then, and when
+        """Renew seats, and look at free ones and at the work of machines that are gone: now and then, and when
         work has come in."""
         office = self.office
+        # The mark is taken before the first look, so that work which comes in during it is seen.
         mark = await office.wake.mark(ANYBODY)
         while True:
             await office.wake.wait(ANYBODY, mark, LOOK_SECONDS)
-            mark = await office.wake.mark(ANYBODY)  # before the look, so that nothing is missed during it
+            # Before the look, so that nothing is missed during it.
+            mark = await office.wake.mark(ANYBODY)
             await self._tried(office.board.work.recover, partial(self._recruit, group, beating))
             await office.clock.sleep(BETWEEN_LOOKS_SECONDS)
 
     def _unseat(self, name: str) -> None:
-        """Ends the heart of an agent that is retired, or beats on another machine by now: this one was away."""
+        """Stop the heartbeat of an agent that is retired, or has its seat on another machine by now."""
         heartbeat = self.heartbeats.pop(name, None)
         if heartbeat is not None:
             heartbeat.stop()
@@ -240,7 +242,8 @@ class Team:
     def _duties(self, folder: AgentFolder) -> tuple[Duty, ...]:
         load = partial(self._load, folder)
         work = WorkDuty(folder.name, self._bench, self._allocation(), load)
-        if folder.borrowed:  # patrols and dreams belong to the folder
+        # Patrols and dreams belong to the folder.
+        if folder.borrowed:
             return (work,)
         return (work, self._patrol(folder), self._minds.dream_cycle(folder.name))
 
@@ -256,7 +259,8 @@ class Team:
         async def run(command: str) -> tuple[int | None, str]:
             await asyncio.to_thread(bench.desk, folder.name)
             seen = await (await self._artoo.evidence(desk)).command(command)
-            code = None if seen.written else seen.exit_code  # what it wanted to leave would be lost without a word
+            # Files that the script wrote would be lost without a word, so such a run has failed.
+            code = None if seen.written else seen.exit_code
             return code, seen.output if seen.problem is None else f"{seen.output}\n{seen.problem}"
 
         async def submit(request: PatrolRequest) -> Done:
@@ -277,7 +281,7 @@ class Team:
         )
 
     async def _load(self, folder: AgentFolder) -> Member:
-        """The agent with its identity as it is now. Raises IdentityRefused, ConfigurationError."""
+        """Return the agent with its identity as it is now. Raises IdentityRefused, ConfigurationError."""
         if folder.borrowed:
             found = await self._found([await self.office.registry.get(folder.name)])
             if not found.agents:
@@ -289,7 +293,7 @@ class Team:
         return record.stopped or ("by the operator" if record.paused else None)
 
     async def _wake(self, name: str) -> None:
-        """Mail and tasks wake who they are for, whichever process they come from."""
+        """Wake an agent for its mail and tasks, whichever process they come from."""
         wake = self.office.wake
         mark = await wake.mark(name)
         while True:
@@ -301,7 +305,7 @@ class Team:
                 heartbeat.wake("something came in")
 
     async def _upkeep(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
-        """What cannot be done now is tried again later, and stops nothing else. Raises ActivityStoreError."""
+        """Run the upkeep; a step that fails is tried again later and stops no other. Raises ActivityStoreError."""
         office = self.office
         steps: tuple[Callable[[], Awaitable[object]], ...] = (
             office.board.work.recover,
@@ -315,7 +319,8 @@ class Team:
             since = office.clock.now()
             await office.clock.sleep(UPKEEP_SECONDS)
             if office.clock.now() - since > timedelta(seconds=UPKEEP_SECONDS + LATE_SECONDS):
-                await office.clock.sleep(RENEW_SECONDS)  # the machine slept: who works here renews its claim first
+                # The machine slept: who works here renews its claim first.
+                await office.clock.sleep(RENEW_SECONDS)
             await self._tried(*steps)
 
     async def _tried(self, *steps: Callable[[], Awaitable[object]]) -> None:
@@ -331,16 +336,18 @@ class Team:
     def _port(self, role: Role) -> Port:
         if role not in self._ports:
             self._ports[role] = self._artoo.bus.port(role, NO_TASK)
-            self._artoo.bus.close_task(NO_TASK)  # it speaks, and hears nothing
+            # The team only publishes, so no inbox must be kept for it.
+            self._artoo.bus.close_task(NO_TASK)
         return self._ports[role]
 
 
 async def archive_old(office: Office) -> None:
-    """Archives what has stood completed or cancelled for a week, and forgets its work."""
+    """Move tasks to the archive that were completed or cancelled a week ago, and delete their work."""
     before = office.clock.now() - ARCHIVE_AFTER
     for task in await office.board.list({BoardState.COMPLETED, BoardState.CANCELLED}, limit=MOST_TASKS):
         if task.updated_at <= before:
-            with suppress(GovernanceRefused, SandboxError):  # the operator was faster, or looks at it right now
+            # The operator was faster, or looks at it right now.
+            with suppress(GovernanceRefused, SandboxError):
                 await office.archive(task.id, RUNTIME)
 
 
@@ -348,7 +355,7 @@ async def archive_old(office: Office) -> None:
 async def open_team(
     office: Office, artoo: Artoo, *, small_model: bool, grace: float = 20.0, worker: bool = False
 ) -> AsyncGenerator[Team]:
-    """A team that is ready to run. `worker`: for the agents of all machines, without their folders.
+    """Open a team that is ready to run. `worker`: for the agents of all machines, without their folders.
 
     Raises what `Team.settle` raises, and ConfigurationError for a worker without a shared store.
     """

@@ -1,4 +1,4 @@
-"""An agent works on a task of the board: a workspace of its own, the dual loop, a submission (SPEC section 11)."""
+"""Run an agent's work on a board task: a workspace of its own, the dual loop, a submission (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LONGEST_INPUT_SHOWN, LONGEST_OUTPUT_SHOWN = 120, 200
 
 @dataclass(slots=True)
 class Gathering:
-    """Listens to the stream of one run for what a reviewer must see."""
+    """A listener on the stream of one run that gathers a reviewer's material."""
 
     run: str = ""
     request: str = ""
@@ -59,7 +59,7 @@ class Gathering:
     seen: str = ""
 
     def __call__(self, envelope: Envelope) -> None:
-        """Hears one message of the run."""
+        """Take one message of the run."""
         match envelope.payload:
             case UserRequest() as request:
                 self.request = request.text
@@ -76,7 +76,7 @@ class Gathering:
                 return
 
     def dossier(self, result: FinalResult, task: str, number: int, agent: str) -> SubmittedWork:
-        """What is handed in."""
+        """Return the submitted work."""
         stood = [outcome for outcome in self.outcomes.values() if outcome.status == "matched"]
         verdicts = [*self.verdicts, *(verdict for outcome in stood for verdict in outcome.criteria_verdicts)]
         # A criterion of the only subtask may be the task's as well: it is told once.
@@ -102,7 +102,7 @@ class Gathering:
 
 
 def _line(call: ToolCall) -> str:
-    """A call for people: input and output each in short, so that neither pushes the other out."""
+    """Return a call as a line for people: input and output each in short, so that both have room."""
     put_out = call.output if call.status is CallStatus.OK else (call.reason or call.error_output or call.output)
     given, came = " ".join(call.input.split()), " ".join(put_out.split())
     shown = f"{shortened(given, LONGEST_INPUT_SHOWN)} → {shortened(came, LONGEST_OUTPUT_SHOWN)}"
@@ -110,7 +110,7 @@ def _line(call: ToolCall) -> str:
 
 
 def _bounded(call: ToolCall) -> ToolCall:
-    """The whole record, as far as a reviewer could be shown it."""
+    """Return the record of a call, as far as a reviewer could be shown it."""
     return call.model_copy(
         update={
             "input": without_middle(call.input, LONGEST_TEXT),
@@ -134,7 +134,7 @@ _STOPPED = "artoo was stopped while it was worked on"
 
 
 async def work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
-    """Works on the task to its submission, its failure, or until it must be given back.
+    """Run the work on the task to its submission, its failure, or until it must be given back.
 
     Raises ActivityStoreError. A claim that is lost meanwhile ends the work, which then counts for
     nothing.
@@ -150,6 +150,7 @@ async def work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
 
 async def _work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
     work = await asyncio.to_thread(bench.office.submissions.of(claim.task.id, claim.task.submission + 1).work)
+    # Evidence without a submission: an earlier process died between both.
     if work is not None and work.agent == member.name:
         return await _handed_in_before(bench, claim, work)
     try:
@@ -163,7 +164,7 @@ async def _work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
 
 
 async def _handed_in_before(bench: Bench, claim: TaskClaim, work: SubmittedWork) -> Done:
-    """The process died after the work was done, before the board knew: it is not done again."""
+    """Submit work that an earlier process had done when it died, before the board knew."""
     try:
         attempt = await reopened(bench.artoo, bench.office.submissions, claim.task, bench.places(claim.task))
     except (SandboxError, ConfigurationError) as error:
@@ -174,11 +175,11 @@ async def _handed_in_before(bench: Bench, claim: TaskClaim, work: SubmittedWork)
 
 
 class _NoPlace(ArtooError):
-    """There is nothing to work in."""
+    """The task has no place to work in."""
 
 
 async def _done(bench: Bench, member: Member, claim: TaskClaim) -> tuple[Attempt, Gathering, FinalResult]:
-    """The work, from where an interrupted attempt was if it can go on, else from the beginning. Raises _NoPlace."""
+    """Run the work, from the end of an interrupted attempt if it can go on, else from the beginning."""
     task, places = claim.task, bench.places(claim.task)
     if claim.resumed and task.run is not None:
         try:
@@ -204,7 +205,7 @@ async def _done(bench: Bench, member: Member, claim: TaskClaim) -> tuple[Attempt
 
 
 async def _heard(messages: AsyncGenerator[Envelope], attempt: Attempt, gathering: Gathering) -> FinalResult:
-    """The result of a run, when nothing of it is under way any more."""
+    """Return the result of a run, when no part of it is running any more."""
     results: list[FinalResult] = []
     try:
         async with aclosing(messages) as stream:
@@ -237,20 +238,20 @@ async def _behalf(bench: Bench, member: Member, claim: TaskClaim, attempt: Attem
 
 
 def _caller(task: BoardTask) -> Caller | None:
-    """The foreign agent that handed the task in; nobody is asked there."""
+    """Return the foreign agent that handed the task in; no one is asked there."""
     if not task.creator.startswith(FOREIGN):
         return None
     return Caller(AskedBy(protocol="a2a", client=task.creator.removeprefix(FOREIGN)))
 
 
 async def _allowed(bench: Bench, task: BoardTask) -> Budgets:
-    """What the operator's policy gives a foreign agent's task."""
+    """Return the budgets that the operator's policy gives a foreign agent's task."""
     found = await bench.office.foreign.spendable(task.id)
     return Budgets() if found is None else Budgets(found.seconds, found.calls, found.tokens, found.money)
 
 
 def asked_for(task: BoardTask, standing: Sequence[str] = ()) -> str:
-    """The request with what the operator and the last reviewer want besides: criteria follow from all of it.
+    """Return the request with the demands of the operator and the last reviewer, because criteria follow from all.
 
     `standing`: paths that the last version changed, and that are still as it left them.
     """
@@ -266,7 +267,7 @@ def asked_for(task: BoardTask, standing: Sequence[str] = ()) -> str:
 
 
 async def _context(bench: Bench, member: Member, task: BoardTask) -> dict[Segment, str]:
-    """What the agent knows, and what reviewers said about its earlier work on this task."""
+    """Return the agent's knowledge, and the reviews of its earlier work on this task."""
     return {
         Segment.CURATED_KNOWLEDGE: await bench.minds.knowledge(member.name, task.text),
         Segment.SESSION: earlier_reviews(task.notes),
@@ -298,7 +299,7 @@ async def _settle(
 
 
 async def _end_without_result(bench: Bench, member: Member, claim: TaskClaim, why: str, summary: str) -> None:
-    """It failed, unless it was the identity that somebody changed: then the task waits for the agent."""
+    """Fail the task, unless the agent's identity was changed: then the task waits for the agent."""
     try:
         await member.registry.check(member.folder)
     except IdentityRefused as error:
@@ -315,12 +316,12 @@ def _why(result: FinalResult) -> str:
 
 
 def _question(result: FinalResult) -> str:
-    """What the planner asks back, without artoo's words around it."""
+    """Return the planner's question, without artoo's words around it."""
     return result.output.strip() or result.summary
 
 
 async def _submit(bench: Bench, claim: TaskClaim, attempt: Attempt, work: SubmittedWork) -> None:
-    """Hands the work in; what needs no review passes if Law 1 lets it."""
+    """Submit the work; a submission that needs no review passes if Law 1 lets it."""
     try:
         await hand_in(
             attempt,
@@ -336,13 +337,14 @@ async def _submit(bench: Bench, claim: TaskClaim, attempt: Attempt, work: Submit
     if not review:
         try:
             submitted = (await bench.office.approvals.pass_by_policy(submitted)).task
-        except SandboxError as error:  # the upkeep passes it
+        except SandboxError as error:
+            # The upkeep passes it.
             logger.warning("the approval of task %s is not finished yet: %s", submitted.id, error)
     await _sent(bench, submitted)
 
 
 async def _sent(bench: Bench, task: BoardTask) -> None:
-    """What waits can be reviewed from other machines; what cannot be sent now is sent by the upkeep."""
+    """Send the submission to the store for other machines; if it cannot be sent now, the upkeep does."""
     if bench.office.exchange is None:
         return
     try:
@@ -352,7 +354,7 @@ async def _sent(bench: Bench, task: BoardTask) -> None:
 
 
 async def _give_back(bench: Bench, claim: TaskClaim, reason: str, *, counted: bool = False) -> None:
-    """Somebody takes it up again; a claim that is over already is no error."""
+    """Give the task back; a claim that is over already is no error."""
     try:
         await bench.office.board.work.give_back(claim, reason, counted=counted)
     except ClaimLost:

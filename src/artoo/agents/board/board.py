@@ -1,4 +1,4 @@
-"""The board of governed tasks: durable, one for all processes of a home (SPEC section 11).
+"""Keep the board of governed tasks: durable, one for all processes of a home (SPEC section 11).
 
 What workers do is in `worker.py`, what reviewers do in `reviews.py`; both are reached from here. Every method
 raises MoveRefused or ActorRefused, each with what would be allowed, and then nothing has changed; or
@@ -61,7 +61,7 @@ _ASSIGNABLE = frozenset({BoardState.PENDING, BoardState.BLOCKED, BoardState.FAIL
 
 
 class NewTask(NamedTuple):
-    """A task that is not on the board yet. `assignee` None: whoever may take it."""
+    """A task that is not on the board yet. `assignee` None: any agent that may take it."""
 
     id: str
     text: str
@@ -73,7 +73,7 @@ class NewTask(NamedTuple):
 
 
 def add_in(writing: Writing, new: NewTask, rules: Sequence[ComplexityRule]) -> BoardTask:
-    """Put a task on the board, pending, within a transaction. `rules`: of tasks whose complexity nobody sets.
+    """Put a task on the board, pending, within a transaction. `rules`: for tasks whose complexity no one sets.
 
     Raises ActorRefused, MoveRefused. A foreign agent was judged by the operator's policy before (`foreign`).
     """
@@ -99,6 +99,7 @@ def add_in(writing: Writing, new: NewTask, rules: Sequence[ComplexityRule]) -> B
         created_at_us=writing.now_us,
         updated_at_us=writing.now_us,
     )
+    # The task must be in its queue before the record, because both take their number from one counter.
     queue(writing, new.id)
     record_move(writing, new.id, None, BoardState.PENDING, new.creator, "added")
     task = find(writing, new.id)
@@ -118,7 +119,7 @@ class Board(Stored):
         policies: Policies = SEED_POLICIES,
         rules: Sequence[ComplexityRule] = (),
     ) -> None:
-        """`rules`: the operator's, for tasks whose complexity nobody sets."""
+        """Open the board. `rules`: the operator's, for tasks whose complexity no one sets."""
         super().__init__(database)
         self._rules = tuple(rules)
         self._ids = ids
@@ -138,7 +139,7 @@ class Board(Stored):
         assignee: str | None = None,
         project: str = "",
     ) -> BoardTask:
-        """Put a new task on the board, pending. `assignee` None: whoever may take it."""
+        """Put a new task on the board, pending. `assignee` None: any agent that may take it."""
         new = NewTask(self._ids.new(), text, actor, priority, complexity, assignee, project)
         return add_in(writing, new, self._rules)
 
@@ -175,6 +176,7 @@ class Board(Stored):
     def log(self, reading: Reading, task_id: str) -> tuple[TaskMoved | TaskChanged, ...]:
         """Return everything that was done with a task, in order, from its addition on."""
         find(reading, task_id)
+        # Moves and changes are in two tables, and their positions come from one counter.
         kept = [
             (row["position"], made(kind, row))
             for kind, table in ((TaskMoved, "transitions"), (TaskChanged, "task_changes"))
@@ -187,6 +189,7 @@ class Board(Stored):
         """Set how urgent a task is; the operator's alone."""
         task = find(writing, task_id)
         check_own(task_id, mover_of(writing, actor), "the priority of a task")
+        # The place in the queue stays: urgency chooses the queue, arrival the place in it.
         writing.change("tasks", task_id, priority=priority)
         writing.arrived(ANYBODY)
         record(writing, task, "priority", actor, f"{task.priority.value} -> {priority.value}")
@@ -196,7 +199,7 @@ class Board(Stored):
     def set_complexity(
         self, writing: Writing, task_id: str, complexity: Complexity | None, actor: str
     ) -> BoardTask:
-        """The operator's or a rule's (`policy`), never an agent's. A submission in review stays in review."""
+        """Set how complex a task is, for the operator or a rule (`policy`). A submission in review stays there."""
         task = find(writing, task_id)
         check_complexity(task_id, actor)
         writing.change("tasks", task_id, complexity=complexity)
@@ -206,7 +209,7 @@ class Board(Stored):
 
     @writes
     def assign(self, writing: Writing, task_id: str, assignee: str | None, actor: str) -> BoardTask:
-        """The operator's. Not while somebody works on the task or its submission waits for review."""
+        """Set who works on a task, for the operator: not while it is in progress or in review."""
         task = find(writing, task_id)
         check_own(task_id, mover_of(writing, actor), "who works on a task")
         if task.state not in _ASSIGNABLE:
@@ -223,7 +226,7 @@ class Board(Stored):
 
     @writes
     def set_reviewer(self, writing: Writing, task_id: str, reviewer: str | None, actor: str) -> BoardTask:
-        """The operator's: only this agent, and the operator, may review it. None: whoever may."""
+        """Set the only agent that may review it besides the operator. None: any agent that may review."""
         task = find(writing, task_id)
         check_own(task_id, mover_of(writing, actor), "who reviews a task")
         if reviewer is not None and reviewer != OPERATOR:
@@ -236,7 +239,7 @@ class Board(Stored):
 
     @writes
     def release(self, writing: Writing, task_id: str, actor: str, note: str = "") -> BoardTask:
-        """What blocked a task is gone: it may be taken again. `note` reaches who takes it."""
+        """Release a blocked task, which may be taken again. `note` reaches the agent that takes it."""
         check_steward(task_id, mover_of(writing, actor), "released")
         task = find(writing, task_id)
         if task.state is not BoardState.BLOCKED:
@@ -250,7 +253,7 @@ class Board(Stored):
 
     @writes
     def retry(self, writing: Writing, task_id: str, actor: str, note: str = "") -> BoardTask:
-        """From failed or rejected back to pending. `note` reaches who works on it next."""
+        """Move a task from failed or rejected back to pending. `note` reaches the agent that works on it next."""
         check_steward(task_id, mover_of(writing, actor), "tried again")
         task = move(writing, find(writing, task_id), BoardState.PENDING, actor, note)
         if note.strip():
@@ -259,9 +262,9 @@ class Board(Stored):
 
     @writes
     def reconsider(self, writing: Writing, task_id: str, actor: str, why: str) -> BoardTask:
-        """The operator's: what was rejected, or ended without a result, is to be looked at by them as it is.
+        """Give the operator a failed or rejected task to review as it is.
 
-        From failed or rejected to review, each step the operator's; nobody else reviews it.
+        From failed or rejected to review, each step the operator's; no agent reviews it.
         """
         check_own(task_id, mover_of(writing, actor), "looking again at what was turned down")
         task = find(writing, task_id)
@@ -275,16 +278,16 @@ class Board(Stored):
 
     @writes
     def cancel(self, writing: Writing, task_id: str, actor: str, reason: str = "") -> BoardTask:
-        """The operator's. From in_progress it goes through blocked, from review through rejected, attributed.
+        """Cancel a task, for the operator: from in_progress through blocked, from review through rejected.
 
-        Whoever works on it learns so when they renew their claim or hand in.
+        Its worker learns of it when it renews its claim or hands in.
         """
         check_own(task_id, mover_of(writing, actor), "cancelling a task")
         return cancel_in(writing, find(writing, task_id), actor, reason or "cancelled")
 
     @writes
     def archive(self, writing: Writing, task_id: str, actor: str) -> BoardTask:
-        """From completed or cancelled; the end of every task."""
+        """Move a task from completed or cancelled to its end."""
         check_steward(task_id, mover_of(writing, actor), "archived")
         return move(writing, find(writing, task_id), BoardState.ARCHIVED, actor)
 

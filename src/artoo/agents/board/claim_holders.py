@@ -1,7 +1,7 @@
-"""Who holds a claim: a process, named so that others on this machine can tell whether it still lives.
+"""Name the process that holds a claim, so that others on this machine can tell whether it still lives.
 
-Where several machines share the books, the machine's name stands before the process's, and about processes of other
-machines nothing is known here: their leases run out.
+Where several machines share the database, the machine's name stands before the process's. Nothing is known here
+about processes of other machines, whose leases run out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _UNKNOWN = "-"
 
 
 def this_process(machine: str = "") -> str:
-    """`<pid>/<start>/<pid namespace>/<boot>`: numbers of processes are used again, so the number is not enough.
+    """Return `<pid>/<start>/<pid namespace>/<boot>`, because numbers of processes are used again.
 
     With `machine`, which has no slash, that comes first.
     """
@@ -24,16 +24,18 @@ def this_process(machine: str = "") -> str:
 
 
 def is_dead(holder: str, own: str = "") -> bool:
-    """True when the process is certainly gone. False when it lives, or when that cannot be told from here.
+    """Check whether the process is certainly gone. False when it lives, or when that cannot be told from here.
 
-    `own`: the name of who asks.
+    `own`: the name of the asking process.
     """
     machine, parts = _split(holder)
     if machine != _split(own)[0] or len(parts) != 4 or not parts[0].isdigit():
         return False
     pid, started, namespace, boot = parts
+    # Numbers of processes start again at each boot, so another boot proves the death.
     if boot != _boot():
         return _UNKNOWN not in (boot, _boot())
+    # Another container may have the same numbers: nothing can be told about it from here.
     if namespace != _namespace():
         return False
     try:
@@ -47,18 +49,18 @@ def is_dead(holder: str, own: str = "") -> bool:
 
 
 def machine_of(holder: str) -> str:
-    """The machine of a holder; empty where only one uses the books."""
+    """Return the machine of a holder; empty where only one uses the database."""
     return _split(holder)[0]
 
 
 def _split(holder: str) -> tuple[str, list[str]]:
-    """The machine, empty without one, and the parts of the process."""
+    """Return the machine, empty without one, and the parts of the process."""
     parts = holder.split("/")
     return (parts[0], parts[1:]) if len(parts) == 5 else ("", parts)
 
 
 def _started(pid: int) -> str:
-    """When a process began, in ticks since boot, or unknown; a zombie counts as not there."""
+    """Return the start of a process in ticks since boot, or unknown; a zombie counts as not there."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:

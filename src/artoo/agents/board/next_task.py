@@ -96,8 +96,10 @@ class Allocation(Stored):
         mail: bool = True,
         projects: Collection[str] | None = None,
     ) -> None:
-        """`tasks` and `mail`: whether the agent looks at the board and the mailbox at all. `projects`: whose tasks
-        can be worked on here, beside those of no project; None: all."""
+        """Set which queues the agent looks at: `tasks` of the board, and `mail`.
+
+        `projects`: the projects whose tasks can be worked on here, besides those of no project; None: all.
+        """
         super().__init__(database)
         self._ids = ids
         self._policies = policies
@@ -138,7 +140,8 @@ class Allocation(Stored):
             claim = self._claimed(writing, mover, (item.kind, item.priority), token, lease_us)
             if claim is not None:
                 return claim
-            spent.add((item.kind, item.priority))  # others hold all that is left of this queue
+            # Others hold all that is left of this queue.
+            spent.add((item.kind, item.priority))
         return None
 
     def _chosen(self, reading: Reading, mover: Mover, spent: Collection[_Queue] = ()) -> Waiting | None:
@@ -148,7 +151,7 @@ class Allocation(Stored):
         return choose(waiting, reading.steady_us, self._bound_us)
 
     def _waiting(self, reading: Reading, mover: Mover) -> list[Waiting]:
-        """The head of each queue: those behind it came later and have the same priority."""
+        """Return the head of each queue: those behind it came later and have the same priority."""
         kinds: list[Kind] = ["task"] if self._tasks else []
         if self._tasks and self._may_review(mover):
             kinds.append("review")
@@ -156,6 +159,7 @@ class Allocation(Stored):
             kinds.append("mail")
         if not kinds:
             return []
+        # One query for all heads, because an idle agent asks this at every look.
         heads = (
             f"SELECT * FROM ({self._head(mover, kind, priority, _seen(kind, priority))}) AS {kind}_{place}"
             for kind in kinds
@@ -170,8 +174,9 @@ class Allocation(Stored):
     def _claimed(
         self, writing: Writing, mover: Mover, queue: _Queue, token: str, lease_us: int
     ) -> TaskClaim | MailClaim | None:
-        """The first of a queue that no other transaction holds; None: there is none."""
+        """Claim the first of a queue that no other transaction holds; None: there is none."""
         parameters, (kind, priority) = self._parameters(writing, mover.name), queue
+        # Choice and claim are one statement, so that two processes never get the same task.
         if kind == "task":
             found = f"({writing.holding(self._head(mover, kind, priority, 'id'), 'skip')})"
             return claim_where(writing, found, parameters, mover.name, token, lease_us)
@@ -186,7 +191,7 @@ class Allocation(Stored):
         return mover.trust is not None and self._policies[mover.trust].can_approve
 
     def _head(self, mover: Mover, kind: Kind, priority: Priority, columns: str) -> str:
-        """The query for the head of a queue."""
+        """Return the query for the head of a queue."""
         if kind == "mail":
             table, condition, order = "mails", _TO_READ, "position"
         else:
@@ -204,6 +209,6 @@ class Allocation(Stored):
 
 
 def _seen(kind: Kind, priority: Priority) -> str:
-    """The columns by which the heads of the queues are compared."""
+    """Return the columns by which the heads of the queues are compared."""
     number = "position" if kind == "mail" else "queue"
     return f"'{kind}' AS kind, '{priority.value}' AS priority, id, queued_us AS since_us, {number} AS number"

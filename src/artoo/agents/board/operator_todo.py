@@ -1,4 +1,4 @@
-"""What goes on only when the operator does something: nobody else may, or nobody else is there."""
+"""List the tasks that go on only when the operator does something: no agent may, or no agent is there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ANSWERS = {
 _NOBODYS = (
     "(assignee IS NULL OR open_to_all) AND NOT EXISTS (SELECT 1 FROM agents WHERE stopped = '' AND NOT retired)"
 )
-"""Of a row of `tasks`: whoever could take it up is stopped, retired, or was never there."""
+"""Of a row of `tasks`: every agent that could take it is stopped, retired, or was never there."""
 
 
 _NOWHERE = (
@@ -33,7 +33,7 @@ _NOWHERE = (
     " WHERE last_seen_us >= :since"
     " AND replace(machines.projects, :quote || tasks.project || :quote, '') <> machines.projects))"
 )
-"""Of a row of `tasks`: several machines share the books, and none that was seen lately names its project."""
+"""Of a row of `tasks`: several machines share the database, and none that was seen lately names its project."""
 
 SEEN_SECONDS = 180.0
 """How long ago a machine may have been seen last that counts as one that works."""
@@ -48,7 +48,7 @@ class Left:
 
 
 async def left_to_operator(database: Database, policies: Policies) -> tuple[Left, ...]:
-    """The tasks that wait for the operator, those first that waited longest. Raises ActivityStoreError."""
+    """Return the tasks that wait for the operator, the longest wait first. Raises ActivityStoreError."""
 
     def work(reading: Reading) -> tuple[Left, ...]:
         rows = reading.all(
@@ -58,6 +58,7 @@ async def left_to_operator(database: Database, policies: Policies) -> tuple[Left
             f" OR (state = 'pending' AND ({_NOBODYS} OR {_NOWHERE})) ORDER BY updated_at_us, id",
             {"operator": OPERATOR, **_recently(reading)},
         )
+        # Read once for all tasks: reviewers are asked for each task in review.
         movers = _agents(reading)
         found = ((task_of(row), _why(reading, row, movers, policies)) for row in rows)
         return tuple(Left(task, why) for task, why in found if why)
@@ -66,7 +67,7 @@ async def left_to_operator(database: Database, policies: Policies) -> tuple[Left
 
 
 def why_left(reading: Reading, row: Row, policies: Policies) -> str:
-    """What the operator would have to do about this row of `tasks`; empty when somebody else can go on."""
+    """Return what the operator has to do about this row of `tasks`; empty when an agent can go on."""
     if row["state"] == BoardState.BLOCKED and row["resumable"]:
         return ""
     return _why(reading, row, _agents(reading), policies)

@@ -1,6 +1,6 @@
-"""The reviewer's side of the board (submit, review, merge): nobody's work is complete before a review passed it.
+"""Submit, review and merge work on the board: none is complete before it passed review.
 
-What trust leaves unreviewed stands in review too until its files are merged, whoever may approve it.
+A submission that trust leaves unreviewed is in review too until its files are merged.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ REVIEW_LEASE_SECONDS = 60.0
 
 _LEFT = "left to the operator: "
 _NOBODY = "-"
-"""Of a task that was left to the operator: who reviewed it before, whoever may."""
+"""The earlier reviewer of a task that was left to the operator, if it was any agent that may."""
 
 
 class Reviews(Stored):
-    """See Board. `submission` is the number of the submission that was seen; a later one is refused (ClaimLost)."""
+    """The reviewer's side of the board. `submission`: the number that was seen; ClaimLost refuses a later one."""
 
     def __init__(self, database: Database, ids: Ids, policies: Policies) -> None:
         super().__init__(database)
@@ -53,10 +53,10 @@ class Reviews(Stored):
 
     @writes
     def submit(self, writing: Writing, claim: TaskClaim, summary: str) -> tuple[BoardTask, bool]:
-        """Hand the result in, to review; True with it when somebody must look at it before it may pass.
+        """Submit the result for review; True with it when a reviewer must look at it before it may pass.
 
-        What a foreign agent asked for after the work had begun is not in it: then it is done again. What goes
-        with a question to the operator is left to them: nobody else's yes is the answer.
+        A foreign agent's later wishes are not in it: then it is done again. A result with a question to the
+        operator is left to them, because no one else's approval is the answer.
         """
         row = find_row(writing, claim.task.id)
         check_claim(row, claim)
@@ -72,7 +72,8 @@ class Reviews(Stored):
         if asked := open_questions(writing, task.id):
             return _left(writing, task, f"{claim.agent} asks: {asked[-1]}"), True
         review = review_wanted(writing, self._policies, submitter, task)
-        if not review:  # no reviewer is to begin with what the policy is about to pass
+        # No reviewer is to begin with what the policy is about to pass.
+        if not review:
             token = f"{POLICY}-{task.id}-{task.submission}"
             lease(writing, task.id, token, POLICY, seconds_us(REVIEW_LEASE_SECONDS))
         return task, review
@@ -98,7 +99,7 @@ class Reviews(Stored):
     def approve(
         self, writing: Writing, task_id: str, actor: str, reason: str = "", *, submission: int | None = None
     ) -> BoardTask:
-        """From review to completed."""
+        """Move a task from review to completed."""
         task = self._reviewed(writing, task_id, actor, submission)
         return move(writing, task, BoardState.COMPLETED, actor, reason or "approved")
 
@@ -106,7 +107,7 @@ class Reviews(Stored):
     def reject(
         self, writing: Writing, task_id: str, actor: str, reasons: str, *, submission: int | None = None
     ) -> BoardTask:
-        """From review through rejected to pending, with the reasons in the notes.
+        """Move a task from review through rejected to pending, with the reasons in the notes.
 
         The fifth submission that is rejected stays rejected: retry and cancel are the operator's.
         """
@@ -116,13 +117,13 @@ class Reviews(Stored):
 
     @reads
     def passes(self, reading: Reading, task_id: str) -> bool:
-        """True if the trust policy lets what waits in review pass without a second pair of eyes."""
+        """Check whether the trust policy passes this submission without a reviewer."""
         task = find(reading, task_id)
         return task.state is BoardState.REVIEW and self._passes(reading, task)
 
     @writes
     def pass_by_policy(self, writing: Writing, task_id: str, submission: int) -> BoardTask:
-        """From review to completed where trust demands no review; recorded as the policy's approval."""
+        """Complete a task whose submitter's trust demands no review; recorded as the policy's approval."""
         task = _waiting(find(writing, task_id), submission)
         if not self._passes(writing, task):
             raise MoveRefused(f"Task {task_id} must be reviewed; its submitter's trust does not let it pass.")
@@ -131,12 +132,12 @@ class Reviews(Stored):
 
     @writes
     def send_back(self, writing: Writing, task_id: str, submission: int, reasons: str) -> BoardTask:
-        """From review through rejected to pending, by artoo itself: it cannot be merged as it is."""
+        """Reject a submission that cannot be merged as it is, and let the task be done again."""
         return _sent_back(writing, _waiting(find(writing, task_id), submission), RUNTIME, reasons)
 
     @writes
     def leave_to_operator(self, writing: Writing, task_id: str, submission: int, reasons: str) -> BoardTask:
-        """The submission stays in review, for the operator alone, with the reasons on record. May be repeated."""
+        """Keep the submission in review, for the operator alone, with the reasons on record. May be repeated."""
         return _left(writing, _waiting(find(writing, task_id), submission), reasons)
 
     def _passes(self, reading: Reading, task: BoardTask) -> bool:
@@ -144,7 +145,7 @@ class Reviews(Stored):
         return not review_wanted(reading, self._policies, submitter, task)
 
     def _reviewed(self, writing: Writing, task_id: str, actor: str, submission: int | None) -> BoardTask:
-        """The task that waits for this verdict."""
+        """Return the task that waits for this verdict."""
         task = _reviewable(writing, self._policies, find_row(writing, task_id), mover_of(writing, actor))
         return task if submission is None else _waiting(task, submission)
 
@@ -152,7 +153,7 @@ class Reviews(Stored):
 def take_review_in(
     writing: Writing, policies: Policies, task_id: str, actor: str, token: str, lease_us: int
 ) -> TaskClaim:
-    """`Reviews.take` within a transaction."""
+    """Begin a review within a transaction, as `Reviews.take`."""
     mover = mover_of(writing, actor)
     _reviewable(writing, policies, find_row(writing, task_id), mover)
     epoch = lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
@@ -166,7 +167,7 @@ def check_waiting(task: BoardTask) -> None:
 
 
 def _waiting(task: BoardTask, submission: int) -> BoardTask:
-    """The submission that waits. Raises MoveRefused, or ClaimLost when it is another one by now."""
+    """Return the pending submission. Raises MoveRefused, or ClaimLost when it is another one by now."""
     check_waiting(task)
     if submission != task.submission:
         raise ClaimLost(
@@ -177,13 +178,14 @@ def _waiting(task: BoardTask, submission: int) -> BoardTask:
 
 
 def _reviewable(writing: Writing, policies: Policies, row: Row, mover: Mover) -> BoardTask:
-    """The task, which `mover` may review now. Raises ActorRefused also while another agent does.
+    """Return the task if `mover` may review it now. Raises ActorRefused also while another agent does.
 
     A person is not kept waiting.
     """
     task = task_of(row)
     check_waiting(task)
     check_reviewer(policies, task, mover, demanded=demanded(writing, policies, task))
+    # A claim without an end is a person's, and holds until they decide.
     held = row["lease_us"] is None or row["lease_us"] > writing.steady_us
     if held and not mover.is_operator and row["claimant"] not in (None, mover.name):
         raise ActorRefused(f"Task {task.id} is being reviewed by {row['claimant']}; leave it to them.")
@@ -205,9 +207,9 @@ def _left(writing: Writing, task: BoardTask, reasons: str) -> BoardTask:
 
 
 def _give_back_reviewer(writing: Writing, task: BoardTask) -> None:
-    """A new submission is for whoever reviewed before the last one was left to the operator."""
+    """Give a new submission to the reviewer from before the last one was left to the operator."""
     before = marked(writing, f"{_LEFT}{task.id}")
-    # A mark of an earlier version is empty where whoever may reviewed.
+    # A mark of an earlier version is empty where any agent reviewed.
     gone = writing.run("DELETE FROM marks WHERE name = ?", (f"{_LEFT}{task.id}",))
     if gone and task.reviewer == OPERATOR:
         writing.change("tasks", task.id, reviewer=None if before in ("", _NOBODY) else before)

@@ -1,4 +1,4 @@
-"""Tasks of the board as rows, and the one function that moves them."""
+"""Read tasks of the board from rows, and move them by one function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from artoo.contracts.errors import ActorRefused, ClaimLost, MoveRefused
 from artoo.contracts.roles import Role
 
 ANYBODY = ""
-"""The name under which arrivals for whoever may are noted."""
+"""The name under which arrivals for any agent are noted."""
 
 MOST_NOTES, LONGEST_NOTE, LONGEST_SUMMARY = 20, 4_000, 20_000
 """Notes a task keeps (the newest), and characters of one and of a summary."""
@@ -48,7 +48,7 @@ class TaskClaim:
     """The right to work on a task, or to review it, until the lease runs out. `token` proves it.
 
     `epoch` counts the claims of this task: what comes under an earlier one is refused.
-    `resumed`: somebody worked on it before and was interrupted; `task.run` is what they had begun.
+    `resumed`: an agent worked on it before and was interrupted; `task.run` is what it had begun.
     """
 
     task: BoardTask
@@ -77,7 +77,7 @@ def find(reading: Reading, task_id: str) -> BoardTask:
 
 
 def mover_of(reading: Reading, name: str) -> Mover:
-    """Return who asks for a move. Raises ActorRefused when nobody has that name."""
+    """Return the actor that asks for a move. Raises ActorRefused when no one has that name."""
     if name in (OPERATOR, RUNTIME, POLICY):
         return Mover(name)
     row = reading.one("SELECT trust, paused, stopped FROM agents WHERE name = ?", (name,))
@@ -94,7 +94,7 @@ def check_not_retired(reading: Reading, name: str) -> None:
 
 
 def demanded(reading: Reading, policies: Policies, task: BoardTask) -> bool:
-    """True when work on the task is reviewed for the sake of who handed it in: a foreign agent, trusted so far."""
+    """Check whether work on the task is reviewed because a foreign agent of this trust handed it in."""
     row = reading.one("SELECT trust FROM foreign_tasks WHERE board_task = ?", (task.id,))
     return row is not None and needs_review(
         policies, Mover(task.creator, TrustLevel(row["trust"])), task.complexity
@@ -102,7 +102,7 @@ def demanded(reading: Reading, policies: Policies, task: BoardTask) -> bool:
 
 
 def review_wanted(reading: Reading, policies: Policies, submitter: Mover, task: BoardTask) -> bool:
-    """True when a second pair of eyes must approve what `submitter` hands in for this task."""
+    """Check whether a reviewer must approve the work of `submitter` on this task."""
     if submitter.is_operator:
         return False
     return needs_review(policies, submitter, task.complexity) or demanded(reading, policies, task)
@@ -131,6 +131,7 @@ def move(
     Whatever claim there was ends. Raises MoveRefused for a move that the state machine does not have.
     """
     check_transition(task.id, task.state, after)
+    # A worker or reviewer that still holds the task learns of the move when it renews.
     if task.state in _TAKEN:
         end_claim(writing, task.id)
     if after in _QUEUED:
@@ -147,14 +148,14 @@ def move(
 
 
 def interrupted(writing: Writing, task: BoardTask, reason: str, *, actor: str = RUNTIME) -> BoardTask:
-    """Stop work on a task, which may be taken up again at any time."""
+    """Stop work on a task, which may be resumed at any time."""
     move(writing, task, BoardState.BLOCKED, actor, reason)
     writing.change("tasks", task.id, resumable=True)
     return find(writing, task.id)
 
 
 def try_again(writing: Writing, task: BoardTask, actor: str) -> BoardTask:
-    """From rejected to pending; every `MOST_SUBMISSIONS`th submission stays rejected until the operator decides."""
+    """Move a task from rejected to pending, but not every `MOST_SUBMISSIONS`th time: then the operator decides."""
     if task.submission % MOST_SUBMISSIONS == 0:
         return task
     return move(writing, task, BoardState.PENDING, actor, "to be done again")
@@ -187,7 +188,7 @@ def record_move(
         by_policy=by_policy,
     )
     event = writing.emit(Role.BOARD, task_id, moved)
-    writing.put(
+    writing.run(
         "INSERT INTO transitions (position, event, board_task, before, after, actor, reason, by_policy, at_us,"
         " epoch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT epoch FROM tasks WHERE id = ?))",
         (
@@ -222,7 +223,7 @@ def give_to(
     actor: str,
     why: str = "",
 ) -> None:
-    """Set who works on a task, or who reviews it (None: whoever may), and keep the change."""
+    """Set who works on a task, or who reviews it (None: any agent), and keep the change."""
     before = task.assignee if column == "assignee" else task.reviewer
     writing.run(f"UPDATE tasks SET {column} = ? WHERE id = ?", (name, task.id))
     writing.arrived(ANYBODY)
@@ -230,13 +231,13 @@ def give_to(
 
 
 def add_note(writing: Writing, task: BoardTask, note: str) -> None:
-    """Add a reason that reaches whoever works on the task next; the oldest give way."""
+    """Add a reason that reaches the next worker of the task; the oldest give way."""
     notes = (*task.notes, clipped(note, LONGEST_NOTE))[-MOST_NOTES:]
     writing.change("tasks", task.id, notes=json.dumps(notes, ensure_ascii=False))
 
 
 def open_questions(reading: Reading, task_id: str) -> tuple[str, ...]:
-    """Return what agents asked the operator about a task, first asked first, until it is pending anew.
+    """Return what agents asked the operator about a task, first asked first, until it is pending again.
 
     An answer is the operator's reason for letting the task be done again.
     """
@@ -254,7 +255,7 @@ def lease(writing: Writing, task_id: str, token: str, agent: str, seconds_us: in
 
 
 def end_claim(writing: Writing, task_id: str) -> None:
-    """Whoever held the task holds it no longer."""
+    """Clear the claim of a task."""
     writing.run(f"UPDATE tasks SET {NO_CLAIM} WHERE id = ?", (task_id,))
 
 

@@ -1,6 +1,6 @@
-"""Who may move a task where: the state machine, trust and review, as pure functions (SPEC section 11; seed 004).
+"""Decide who may move a task where: the state machine, trust and review, as pure functions (SPEC section 11).
 
-Nothing else decides about moves. `board` and its neighbours ask here, inside the transaction that makes the move.
+No other code decides about moves. `board` and its neighbours ask here, inside the transaction that makes the move.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _REVIEWED: Mapping[Threshold, frozenset[Complexity]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class TrustPolicy:
-    """Which submissions of an agent are reviewed, and whether it may approve those of others."""
+    """The submissions of an agent that are reviewed, and whether it may approve those of others."""
 
     review_threshold: Threshold
     can_approve: bool = False
@@ -75,7 +75,7 @@ SEED_POLICIES: Policies = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """Somebody who asks for a move: the operator, artoo itself (`trust` None), or an agent.
+    """An actor that asks for a move: the operator, artoo itself (`trust` None), or an agent.
 
     `idle`: why an agent may not work now (paused, stopped), empty when it may.
     """
@@ -86,17 +86,17 @@ class Mover:
 
     @property
     def is_operator(self) -> bool:
-        """The person."""
+        """Return whether this is the person."""
         return self.name == OPERATOR
 
     @property
     def is_runtime(self) -> bool:
-        """artoo itself."""
+        """Return whether this is artoo itself."""
         return self.name == RUNTIME
 
 
 def check_transition(task_id: str, before: BoardState, after: BoardState) -> None:
-    """Raises MoveRefused unless the table has this move."""
+    """Raise MoveRefused unless the table has this move."""
     if after in TRANSITIONS[before]:
         return
     allowed = ", ".join(sorted(TRANSITIONS[before])) or "nothing: it is over"
@@ -106,13 +106,13 @@ def check_transition(task_id: str, before: BoardState, after: BoardState) -> Non
 
 
 def weight(complexity: Complexity | None) -> Complexity:
-    """Unset counts as critical."""
+    """Return the complexity that counts: unset is critical."""
     return Complexity.CRITICAL if complexity is None else complexity
 
 
 @dataclass(frozen=True, slots=True)
 class ComplexityRule:
-    """The operator's rule for tasks whose complexity nobody has set. None: whatever it is."""
+    """The operator's rule for tasks whose complexity no one has set. None: whatever it is."""
 
     complexity: Complexity
     project: str | None = None
@@ -121,7 +121,8 @@ class ComplexityRule:
     priority: Priority | None = None
 
     def fits(self, project: str, assignee: str | None, creator: str, priority: Priority) -> bool:
-        """True when all that the rule names is so of the task. A foreign agent is no creator that a rule names."""
+        """Check whether the task has every property of the rule. A foreign agent is no creator of a rule."""
+        # A rule for a folder also covers the projects below it.
         inside = self.project is None or (bool(project) and PurePath(project).is_relative_to(self.project))
         return (
             inside
@@ -135,13 +136,13 @@ class ComplexityRule:
 def ruled(
     rules: Sequence[ComplexityRule], project: str, assignee: str | None, creator: str, priority: Priority
 ) -> Complexity | None:
-    """What the first rule that fits says; None: none does."""
+    """Return the complexity of the first rule that fits; None: none does."""
     fitting = (rule.complexity for rule in rules if rule.fits(project, assignee, creator, priority))
     return next(fitting, None)
 
 
 def needs_review(policies: Policies, submitter: Mover, complexity: Complexity | None) -> bool:
-    """True when a second pair of eyes must approve what `submitter` hands in."""
+    """Check whether a reviewer must approve the work of `submitter`."""
     if submitter.is_operator:
         return False
     if submitter.trust is None:
@@ -150,7 +151,7 @@ def needs_review(policies: Policies, submitter: Mover, complexity: Complexity | 
 
 
 def check_holder(task: BoardTask, mover: Mover, doing: str) -> None:
-    """Raises ActorRefused unless `mover` is who works on the task, the operator, or artoo itself."""
+    """Raise ActorRefused unless `mover` is the task's worker, the operator, or artoo itself."""
     if mover.is_operator or mover.is_runtime or task.assignee == mover.name:
         return
     raise ActorRefused(
@@ -160,9 +161,9 @@ def check_holder(task: BoardTask, mover: Mover, doing: str) -> None:
 
 
 def check_reviewer(policies: Policies, task: BoardTask, mover: Mover, *, demanded: bool = False) -> None:
-    """Raises ActorRefused unless `mover` may approve or reject this submission.
+    """Raise ActorRefused unless `mover` may approve or reject this submission.
 
-    `demanded`: a second pair of eyes is wanted for the sake of who handed the task in, whoever works on it.
+    `demanded`: the task's sender demands a reviewer, whichever agent works on it.
     """
     if mover.is_operator:
         return
@@ -184,19 +185,19 @@ def check_reviewer(policies: Policies, task: BoardTask, mover: Mover, *, demande
 
 
 def check_own(task_id: str, mover: Mover, what: str) -> None:
-    """Raises ActorRefused unless `mover` is the operator: `what` is theirs alone."""
+    """Raise ActorRefused unless `mover` is the operator: `what` is theirs alone."""
     if not mover.is_operator:
         raise ActorRefused(f"Task {task_id}: {what} is the operator's, not {mover.name}'s.")
 
 
 def check_steward(task_id: str, mover: Mover, what: str) -> None:
-    """Raises ActorRefused unless `mover` is the operator or artoo itself."""
+    """Raise ActorRefused unless `mover` is the operator or artoo itself."""
     if not (mover.is_operator or mover.is_runtime):
         raise ActorRefused(f"Task {task_id} cannot be {what} by {mover.name}: only the operator and artoo may.")
 
 
 def check_complexity(task_id: str, name: str) -> None:
-    """Raises ActorRefused unless complexity is set by the operator or by a rule (`policy`)."""
+    """Raise ActorRefused unless complexity is set by the operator or by a rule (`policy`)."""
     if name not in (OPERATOR, POLICY):
         raise ActorRefused(
             f"Task {task_id}: its complexity decides who must review it, so the operator or a rule sets it,"
@@ -205,7 +206,7 @@ def check_complexity(task_id: str, name: str) -> None:
 
 
 def way_to_cancel(state: BoardState) -> tuple[BoardState, ...]:
-    """The moves from `state` to cancelled: by way of blocked or rejected where there is none at once.
+    """Return the moves from `state` to cancelled: through blocked or rejected where there is no direct one.
 
     A task that is over (completed, archived) or cancelled gives the direct move, which the table refuses.
     """

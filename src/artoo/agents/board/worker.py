@@ -1,7 +1,7 @@
-"""The worker's side of the board: a task under a lease, and every way in which work on it ends.
+"""Work on a task of the board under a lease, and end that work.
 
 A claim belongs to a process. While it works it renews; when it dies, or stops renewing, `recover` takes the task
-back through `blocked`, attributed to `runtime`, and whoever it belongs to may take it again.
+back through `blocked`, attributed to `runtime`, and its agent may take it again.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ operator may try it again."""
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What was taken back from processes that are gone: tasks (work), tasks (reviews)."""
+    """The tasks that were taken back from processes that are gone: in work, and in review."""
 
     work: tuple[str, ...] = ()
     reviews: tuple[str, ...] = ()
 
 
 class Work(Stored):
-    """See Board. `claim` is what `Allocation` gave; one that is over raises ClaimLost. See `Reviews.submit`."""
+    """The worker's side of the board. `claim` is given by `Allocation`; one that is over raises ClaimLost."""
 
     @writes
     def renew(self, writing: Writing, claim: TaskClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
@@ -85,7 +85,7 @@ class Work(Stored):
 
     @writes
     def fail(self, writing: Writing, claim: TaskClaim, reason: str, summary: str = "") -> BoardTask:
-        """The work came to an end without a result. When more was asked for meanwhile, it begins anew instead."""
+        """End the work without a result. When more was asked for meanwhile, it begins again instead."""
         task = _held(writing, claim)
         if more_asked(writing, task, claim.agent):
             writing.change("tasks", task.id, run=None)
@@ -96,12 +96,12 @@ class Work(Stored):
 
     @writes
     def hold_up(self, writing: Writing, claim: TaskClaim, reason: str) -> BoardTask:
-        """The worker cannot go on until somebody helps: blocked until released."""
+        """Block a task whose worker cannot go on until the operator helps and releases it."""
         return move(writing, _held(writing, claim), BoardState.BLOCKED, claim.agent, reason)
 
     @writes
     def give_back(self, writing: Writing, claim: TaskClaim, reason: str, *, counted: bool = False) -> BoardTask:
-        """The process stops working, not the task: blocked by `runtime`, to be taken again at any time.
+        """Give the task back because its process stops: blocked by `runtime`, to be taken again at any time.
 
         `counted`: it could not be worked on. Such an end counts like a process that died when work of others was
         handed in since the last one: then it is this task that cannot be done, and nothing else stands still.
@@ -125,8 +125,9 @@ class Work(Stored):
     def recover(self, writing: Writing, is_dead: Callable[[str], bool] | None = None) -> Recovered:
         """Take back what processes held that are gone or no longer renew. Run it at start and at every pulse.
 
-        What anybody may do does not wait for an agent whose machine is gone: it begins anew elsewhere.
+        Work that any agent may do does not wait for one whose machine is gone: it begins again elsewhere.
         """
+        # A dead process is noticed at once; a lease alone would keep its work for a minute.
         is_dead = is_dead or self.database.is_dead
         working, reviewing = list[str](), list[str]()
         for row in writing.all("SELECT * FROM tasks WHERE holder IS NOT NULL", hold="skip"):
@@ -150,7 +151,7 @@ def claim_where(
 ) -> TaskClaim | None:
     """Claim the task whose id `found` gives, in one statement and a new epoch; None: it gives none.
 
-    `found` is an expression with its parameters. What it finds is pending, or blocked and to be taken up again.
+    `found` is an expression with its parameters. It finds a pending task, or a blocked one to be resumed.
     """
     row = writing.one(
         "UPDATE tasks SET state = 'in_progress', assignee = :agent, epoch = epoch + 1, claim = :claim,"
@@ -167,7 +168,7 @@ def claim_where(
     )
     if row is None:
         return None
-    # Whether it was blocked stands in the row still; the next move takes that back.
+    # The row still says whether it was blocked; the next move resets that.
     claim = TaskClaim(task_of(row), token, agent, row["epoch"], resumed=bool(row["resumable"]))
     before, why = (BoardState.BLOCKED, "taken up again") if claim.resumed else (BoardState.PENDING, "taken")
     record_move(writing, claim.task.id, before, BoardState.IN_PROGRESS, agent, why)
@@ -184,10 +185,11 @@ def _held(writing: Writing, claim: TaskClaim) -> BoardTask:
 
 
 def _counted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
-    """One end more without a result: to be taken again, until that has happened too often."""
+    """Count an end without a result: the task is taken again, until that has happened too often."""
     count = writing.count(
         "UPDATE tasks SET interruptions = interruptions + 1 WHERE id = ? RETURNING interruptions", (task.id,)
     )
+    # A task that kills every process that takes it must not run for ever.
     if count < MOST_INTERRUPTIONS:
         return interrupted(writing, task, reason)
     add_note(writing, task, f"{RUNTIME}: {reason}, for the {count}th time")
@@ -195,7 +197,7 @@ def _counted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
 
 
 def _others_went_on(writing: Writing, task_id: str) -> bool:
-    """True if other work was handed in since this task was given back last."""
+    """Check whether other work was handed in since this task was given back last."""
     later = (
         "SELECT count(*) FROM transitions WHERE board_task <> ? AND after = 'review' AND position > (SELECT"
         " max(position) FROM transitions WHERE board_task = ? AND after = 'blocked' AND actor = ?)"
@@ -210,7 +212,8 @@ def _set_free(writing: Writing) -> None:
     """
     here = machine_of(writing.holder)
     if not here:
-        return  # there is one machine
+        # Without a machine's name in the holder, one machine uses the database.
+        return
     rows = writing.all(
         "SELECT * FROM tasks WHERE state = 'blocked' AND resumable AND open_to_all AND assignee IN"
         " (SELECT agent FROM seats WHERE lease_us <= ? AND substr(holder, 1, ?) <> ?)",

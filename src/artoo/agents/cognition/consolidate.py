@@ -1,7 +1,7 @@
-"""The dream cycle: what was observed three times becomes curated knowledge, the buffer and old activity are purged.
+"""Run the dream cycle: patterns seen three times become curated knowledge, the buffer and old activity are purged.
 
-    look ─► word (optional) ─► plan ─► commit ─► file ─► shared memory ─► settle, report
-                                         └──────── killed here: done at the next start ┘
+    look ─► plan ─► commit ─► file ─► shared memory ─► settle, report
+                      └──────── killed here: done at the next start ┘
 
 The database decides: once it has committed, the file and shared memory follow, however often the process dies.
 """
@@ -9,35 +9,31 @@ The database decides: once it has committed, the file and shared memory follow, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 from artoo.agents.cognition.consolidation_plan import PendingDream, Promotion, digest, planned
 from artoo.agents.cognition.knowledge_file import merged
-from artoo.agents.cognition.patterns import Pattern, counted
+from artoo.agents.cognition.patterns import counted
 from artoo.agents.cognition.store import Buffer, CognitionStore
 from artoo.agents.heartbeat.duties import Done
 from artoo.contracts.agents import DreamCycleReport
-from artoo.contracts.errors import BudgetExhausted, MemoryStoreError, ModelError
+from artoo.contracts.errors import MemoryStoreError
 from artoo.disk.whole import read_text, write_durably
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 
-MOST_WORDINGS = 3
-"""Model calls of one cycle, at most, and only where a model for it is configured."""
 RETRY_SECONDS = 3_600.0
 
-Word = Callable[[str], Awaitable[str | None]]
-"""Makes one general sentence of an observation; None: leave it as it is."""
 Promote = Callable[[Promotion], Awaitable[None]]
 """Gives a promotion to shared memory, on disk when it returns. May come twice. Raises MemoryStoreError."""
 
 
 @dataclass(frozen=True, slots=True)
 class DreamSettings:
-    """`most_observations`: buffer size that makes a cycle due; `characters`: of the knowledge file, at most."""
+    """The limits: `most_observations` in the buffer make a cycle due; `characters` of the knowledge file."""
 
     interval: timedelta = timedelta(hours=24)
     most_observations: int = 50
@@ -46,7 +42,7 @@ class DreamSettings:
 
 @dataclass(slots=True)
 class DreamCycle:
-    """Implements `Duty` for one agent. `word` None: code words what it promotes, and no model is ever called."""
+    """The dream cycle of one agent. Implements `Duty`. No model is called."""
 
     agent: str
     store: CognitionStore
@@ -54,24 +50,23 @@ class DreamCycle:
     clock: Clock
     ids: Ids
     promote: Promote
-    word: Word | None = None
     settings: DreamSettings = field(default_factory=DreamSettings)
     name: str = "dream cycle"
     _next_try: float = 0.0
 
     async def due(self) -> str | None:
-        """See Duty. Raises ActivityStoreError."""
+        """Implement Duty. Raises ActivityStoreError."""
         if self.clock.monotonic() < self._next_try:
             return None
         return self._reason(await self.store.buffer())
 
     async def do(self) -> Done:
-        """See Duty."""
-        report = await self.run()
-        return Done(items=1, llm_calls=report.llm_calls)
+        """Implement Duty."""
+        await self.run()
+        return Done(items=1)
 
     async def run(self) -> DreamCycleReport:
-        """One cycle, now, after finishing one that was cut off. The report says what went wrong, if anything.
+        """Run one cycle, now, after finishing an interrupted one. The report says what went wrong, if anything.
 
         Raises ActivityStoreError; then nothing has changed.
         """
@@ -84,7 +79,6 @@ class DreamCycle:
         snapshot = await self.store.snapshot()
         fresh = [seen for seen in snapshot.observations if not seen.counted]
         patterns = await asyncio.to_thread(counted, snapshot.patterns, fresh)
-        patterns, calls = await self._worded(patterns)
         standing, pending = planned(
             self.agent,
             patterns,
@@ -93,7 +87,6 @@ class DreamCycle:
             ids=[self.ids.new() for each in patterns if each.ripe],
             limit=self.settings.characters,
             observations=len(snapshot.observations),
-            llm_calls=calls,
         )
         return await self._finished(await self.store.commit(snapshot.last, standing, pending))
 
@@ -109,24 +102,8 @@ class DreamCycle:
             return "its time has come"
         return None
 
-    async def _worded(self, patterns: Sequence[Pattern]) -> tuple[tuple[Pattern, ...], int]:
-        """Lets the model word what becomes knowledge now, once a pattern; without it, code's wording stays."""
-        if self.word is None:
-            return tuple(patterns), 0
-        worded = {each.id: each for each in patterns}
-        ripe = [each for each in patterns if each.ripe and not each.wording][:MOST_WORDINGS]
-        calls = 0
-        for each in ripe:
-            calls += 1
-            try:
-                wording = await self.word(each.text)
-            except (ModelError, BudgetExhausted):
-                break
-            worded[each.id] = replace(each, wording=wording or "")
-        return tuple(worded.values()), calls
-
     async def _finished(self, pending: PendingDream) -> DreamCycleReport:
-        """The file, then shared memory, then the report. Every step may be done twice."""
+        """Write the file, then shared memory, then the report. Every step may be done twice."""
         try:
             await asyncio.to_thread(_write_knowledge, self.knowledge, pending, self.settings.characters)
             for promotion in pending.promotions:
@@ -147,10 +124,12 @@ def _write_knowledge(path: Path, pending: PendingDream, limit: int) -> None:
     """Writes the file as planned; when it was changed meanwhile, merges the lines into what is there. Blocks."""
     current = read_text(path)
     there = digest(current)
+    # An earlier try has written the file before it died.
     if there == pending.after:
         return
     unchanged = there == pending.base
     text = pending.text if unchanged else merged(current, pending.lines, pending.worth, limit).text
-    place = path.resolve()  # of a link the file that it leads to
+    # A link stays, and the file that it leads to is replaced.
+    place = path.resolve()
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_durably(place, text.encode())

@@ -1,4 +1,4 @@
-"""What a dream cycle is about to do, worked out before anything is changed."""
+"""Plan a dream cycle before anything is changed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Promotion:
 
 
 class PendingDream(Contract):
-    """What remains to be done once the database has committed: kept there until the file and memory have it.
+    """The steps that remain once the database has committed: kept there until file and memory have them.
 
     `base` and `after` are the knowledge file's digests before and after; `lines` serve when it was changed between.
     """
@@ -55,12 +55,12 @@ class PendingDream(Contract):
 
 
 def digest(text: str) -> str:
-    """What tells two versions of the file apart."""
+    """Return the digest that tells two versions of the file apart."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def worth(pattern: Pattern, now: datetime) -> float:
-    """How often it was seen, faded by the time since."""
+    """Return how often a pattern was seen, faded by the time since."""
     days = max(0.0, (now - pattern.last_at).total_seconds() / 86_400)
     return pattern.seen * math.exp(-days / FADING_DAYS)
 
@@ -74,9 +74,8 @@ def planned(
     ids: Sequence[str],
     limit: int,
     observations: int,
-    llm_calls: int,
 ) -> tuple[tuple[Pattern, ...], PendingDream]:
-    """The patterns as they will stand, and everything that follows from them. `ids` name the promotions."""
+    """Return the patterns as they will be, and the steps that follow from them. `ids` name the promotions."""
     lines = [
         Learnt(each.id, _line(each), worth(each, now), new=each.ripe)
         for each in patterns
@@ -92,7 +91,6 @@ def planned(
         observations=observations,
         promoted=tuple(_line(each) for each in fresh),
         trimmed=tuple(line.text for line in lines if line.id in trimmed),
-        llm_calls=llm_calls,
         error=_excess(result.excess, limit),
     )
     pending = PendingDream(
@@ -111,7 +109,7 @@ def planned(
 
 
 def megram_of(promotion: Promotion) -> Megram:
-    """The K entry of a promotion: context without a verdict (σ = 0), filed under what was asked.
+    """Return the K entry of a promotion: context without a verdict (σ = 0), filed under the request.
 
     Whether something works is M evidence, which the loops have written; counting it twice would be an echo.
     """
@@ -132,7 +130,7 @@ def megram_of(promotion: Promotion) -> Megram:
 
 
 def _standing(pattern: Pattern, trimmed: frozenset[str]) -> Pattern:
-    """A trimmed pattern is counted anew: to come back, it must be seen three times more."""
+    """Return a pattern as it will be. A trimmed one must be seen three times more to come back."""
     if pattern.id in trimmed:
         return replace(pattern, promoted=False, seen=0)
     return replace(pattern, promoted=pattern.promoted or pattern.ripe)
@@ -140,7 +138,7 @@ def _standing(pattern: Pattern, trimmed: frozenset[str]) -> Pattern:
 
 def _line(pattern: Pattern) -> str:
     counted = f" ({pattern.seen} times, last {pattern.last_at:%Y-%m-%d})"
-    return one_line(pattern.wording or pattern.text, LINE - 2 - len(counted)) + counted
+    return one_line(pattern.text, LINE - 2 - len(counted)) + counted
 
 
 def _excess(characters: int, limit: int) -> str | None:

@@ -1,4 +1,4 @@
-"""The curated knowledge file: what the operator wrote, and below it what dream cycles have learnt.
+"""Merge learnt lines into the curated knowledge file, below the operator's own text.
 
     - "convert notes.md to pdf": given up — pandoc: command not found (4 times, last 2026-01-07) <!-- 3f2a…:91c4 -->
 
@@ -46,7 +46,7 @@ class Merged:
 
 
 def merged(current: str, lines: Sequence[Learnt], worth: Mapping[str, float], limit: int) -> Merged:
-    """The file with `lines` in it: new ones added, those that are there renewed, the least valuable trimmed.
+    """Return the file with `lines` in it: new ones added, existing ones renewed, the least valuable trimmed.
 
     `worth` is that of the patterns known so far. Merging twice changes nothing.
     """
@@ -62,12 +62,12 @@ def merged(current: str, lines: Sequence[Learnt], worth: Mapping[str, float], li
 
 
 def plain(text: str) -> str:
-    """The file as a prompt shows it: without marks."""
+    """Return the file as a prompt shows it: without marks."""
     return "\n".join(_MARK.sub("", line) for line in text.split("\n")).strip()
 
 
 def relevant(text: str, task: str, budget: int) -> str:
-    """At most `budget` characters of the file for a prompt: all of it, or the lines closest to the task.
+    """Return at most `budget` characters of the file for a prompt: all of it, or the lines closest to the task.
 
     A line counts by the words that it shares with the task, rare ones more; lines keep their order.
     """
@@ -101,7 +101,7 @@ def _written(line: Learnt) -> str:
 
 
 def _renewed(line: str, renewed: Mapping[str, Learnt]) -> str:
-    """The line with its newest text, unless the operator has changed it."""
+    """Return the line with its newest text, unless the operator has changed it."""
     found = _MARK.search(line)
     if found is None or found[1] not in renewed or _sum(line[: found.start()]) != found[2]:
         return line
@@ -112,6 +112,7 @@ def _trimmed(text: str, worth: Mapping[str, float], limit: int) -> Merged:
     lines = text.split("\n")
     learnt = [(worth.get(found[1], 0.0), at, found[1]) for at, line in enumerate(lines) if (found := _own(line))]
     size, gone = _size(lines), dict[int, str]()
+    # The least valuable lines go first; the operator's own text is never among them.
     for _, at, identifier in sorted(learnt):
         if size <= limit:
             break
@@ -122,7 +123,7 @@ def _trimmed(text: str, worth: Mapping[str, float], limit: int) -> Merged:
 
 
 def _own(line: str) -> re.Match[str] | None:
-    """The mark of a line that a dream cycle wrote and nobody has changed."""
+    """Return the mark of a line that a dream cycle wrote and no one has changed."""
     found = _MARK.search(line)
     return found if found is not None and _sum(line[: found.start()]) == found[2] else None
 

@@ -1,4 +1,4 @@
-"""What a finished task leaves to be remembered: one sentence made by code, from the request and the result."""
+"""Make one sentence of a finished task to remember, by code, from the request and the result."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MOST = 3
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """`text` for people and prompts; `pattern` (ending|asked|why) is equal when the same happened to another."""
+    """A note: `text` for people and prompts; `pattern` (ending|asked|why) is equal when the same happened again."""
 
     text: str
     pattern: str
 
 
 def observation_of(request: str, result: FinalResult) -> Noted | None:
-    """What happened, or None when the ending teaches nothing.
+    """Return the note of a task, or None when the ending teaches nothing.
 
     Not the output: that is in the task's log. What is quoted from the request or a tool stays in quotes. What was
     not there is noted, for the note says what it was.
@@ -39,7 +39,7 @@ def observation_of(request: str, result: FinalResult) -> Noted | None:
 
 
 def asked_in(observation: str) -> str:
-    """What was asked, as `observation_of` wrote it down; all of a text of another form."""
+    """Return the request in an observation of `observation_of`; all of a text of another form."""
     asked, quote, _ = observation.removeprefix('"').partition('": ')
     return asked if quote and observation.startswith('"') else observation
 
@@ -52,7 +52,7 @@ def _ending(result: FinalResult) -> str:
 
 
 def _reasons(result: FinalResult) -> tuple[str, ...]:
-    """What failed and why, what was withheld, or how it was done: whichever of these says most."""
+    """Return the failures with their reasons and the withheld operations, or else how the task was done."""
     failed = [f"{each.criterion}: {each.reason}" if each.reason else each.criterion for each in result.unmet]
     failed += [f"withheld: {act}" for act in result.withheld]
     chosen = failed or ([] if result.directive is Directive.ABANDON else list(result.done))

@@ -1,4 +1,4 @@
-"""Counting what happens again: observations that say the same are one pattern, however they were worded."""
+"""Count patterns: observations that say the same are one pattern, however they were worded."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What was seen `seen` times. `text` is the newest observation, `wording` a model's sentence for it ("" when
-    none was asked), `promoted` whether it is knowledge by now."""
+    """A pattern that was seen `seen` times. `text`: the newest observation; `promoted`: it is knowledge by now."""
 
     id: str
     pattern: str
@@ -40,16 +39,15 @@ class Pattern:
     first_at: datetime
     last_at: datetime
     promoted: bool = False
-    wording: str = ""
 
     @property
     def ripe(self) -> bool:
-        """True when it is to become knowledge."""
+        """Return whether it is to become knowledge."""
         return self.seen >= PROMOTED_AT and not self.promoted
 
 
 def counted(known: Sequence[Pattern], fresh: Sequence[Seen]) -> tuple[Pattern, ...]:
-    """The patterns after counting observations that no earlier cycle has counted, at most `MOST_PATTERNS`."""
+    """Return at most `MOST_PATTERNS` patterns after counting observations that no earlier cycle has counted."""
     tally = _Tally(known)
     for seen in fresh:
         tally.add(seen)
@@ -66,6 +64,7 @@ class _Tally:
         self._words = {each.id: _words(each.pattern) for each in known}
 
     def add(self, seen: Seen) -> None:
+        # Equal texts are the usual case and need no comparison with all patterns.
         found = self._exact.get(seen.pattern) or self._alike(seen.pattern)
         if found is None:
             found = hashlib.sha256(seen.pattern.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -101,7 +100,7 @@ def _words(pattern: str) -> _Said:
 
 
 def _likeness(one: _Said, other: _Said) -> float:
-    """How alike what was asked is; 0 when it ended otherwise, or for another reason."""
+    """Return how alike two requests are; 0 when they ended otherwise, or for another reason."""
     if one.ending != other.ending:
         return 0.0
     asked = likeness(one.asked, other.asked)

@@ -1,4 +1,4 @@
-"""Words as memory compares them: without case, numbers, paths or quoted names; Chinese in pairs of characters."""
+"""Compare texts by their words: without case, numbers, paths or quoted names; Chinese by pairs of characters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 
 
 def general(text: str) -> str:
-    """`text` with what is particular to one occasion (paths, names, numbers) replaced: equal for the same thing."""
+    """Return `text` with paths, names and numbers replaced, so that texts about the same thing are equal."""
     folded = unicodedata.normalize("NFKC", text[:READ]).casefold()
     for pattern, replacement in _PARTICULARS:
         folded = pattern.sub(replacement, folded)
@@ -29,7 +29,7 @@ def general(text: str) -> str:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text for comparing it; runs of Chinese or kana become overlapping pairs of characters."""
+    """Return the words of a text for comparing it; runs of Chinese or kana become pairs of characters."""
     folded = unicodedata.normalize("NFKC", text[:READ]).casefold()
     found: set[str] = set()
     for word in _WORD.findall(_WIDE.sub(lambda run: f" {run[0]} ", folded)):
@@ -41,12 +41,12 @@ def words(text: str) -> frozenset[str]:
 
 
 def likeness(one: frozenset[str], other: frozenset[str]) -> float:
-    """The share of common words, from 0 to 1 (Jaccard); 0 when both are empty."""
+    """Return the share of common words, from 0 to 1 (Jaccard); 0 when both are empty."""
     together = len(one | other)
     return len(one & other) / together if together else 0.0
 
 
 def one_line(text: str, limit: int) -> str:
-    """At most `limit` characters on one line, without anything that ends a Markdown line or comment."""
+    """Return at most `limit` characters on one line, without anything that ends a Markdown line or comment."""
     flat = " ".join(text.replace("<!--", "‹!--").replace("-->", "--›").split())
     return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"

@@ -1,4 +1,4 @@
-"""Observations, activity and patterns of one agent in the activity database."""
+"""Store observations, activity and patterns of one agent in the activity database."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a dream cycle works on: observations up to `last`, and the patterns counted so far."""
+    """The input of a dream cycle: observations up to `last`, and the patterns counted so far."""
 
     observations: tuple[Seen, ...]
     patterns: tuple[Pattern, ...]
@@ -85,6 +85,7 @@ class CognitionStore(Stored):
             detail=storable(session.detail) if len(session.detail) <= LONGEST_DETAIL else "{}",
             at_us=writing.now_us,
         )
+        # A resumed task ends twice with one id, and must be counted once.
         if new and noted is not None:
             writing.insert(
                 "observations",
@@ -138,10 +139,11 @@ class CognitionStore(Stored):
     def commit(
         self, writing: Writing, last: int, patterns: tuple[Pattern, ...], pending: PendingDream
     ) -> PendingDream:
-        """Count, promote and purge, all or nothing; what remains to be done is kept with it.
+        """Store the counts and promotions and purge, all or nothing; the remaining steps are kept with them.
 
         Returns `pending` with the report's numbers filled in.
         """
+        # Two cycles of one agent would count the same observations twice.
         writing.alone(f"dream of {self._agent}")
         writing.run("DELETE FROM patterns WHERE agent = ?", (self._agent,))
         for each in patterns:
@@ -170,7 +172,7 @@ class CognitionStore(Stored):
 
     @writes
     def settle(self, writing: Writing, report: DreamCycleReport) -> None:
-        """The file and memory have it: nothing is pending any more, and the report goes on the stream."""
+        """Record that file and memory have it: nothing is pending any more, and the report goes on the stream."""
         settled = "UPDATE dreams SET pending = NULL WHERE agent = ? AND pending IS NOT NULL"
         if writing.run(settled, (self._agent,)):
             writing.emit(Role.HEARTBEAT, self._agent, report)

@@ -1,8 +1,8 @@
-"""Foreign agents' side of the board: what they hand in under the operator's policy, and where they are told of it.
+"""Accept tasks of foreign agents under the operator's policy, and show them how these stand.
 
     message ─► accept: known before? within the policy? ─► board task, bound to what the policy said then
             └► more, to a task that has not ended ───────► its text grows; what was done without it is done again
-    task ─► seen (by who handed it in, and by nobody else), cancelled (by the same)
+    task ─► seen and cancelled by its sender, and by no one else
 
 Every method raises ForeignRefused with a sentence that the foreign agent may read; then nothing has changed.
 """
@@ -42,7 +42,7 @@ _OPEN = "t.state NOT IN ('completed', 'failed', 'cancelled', 'archived')"
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What the operator's policy gives a foreign agent. None: no bound of its own.
+    """The bounds of a foreign agent by the operator's policy. None: no bound of its own.
 
     `trust`: whose reviews its tasks get. `open` tasks at a time, `day` messages in 24 hours; each run of a task may
     use so many `calls` of models, `tokens`, `seconds` and `money`. `project`: where its tasks work; empty: the
@@ -61,7 +61,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A message that asks for work. `agent`: whom it is for, empty for whoever may. `context`: the sender's."""
+    """A message that asks for work. `agent`: its addressee, empty for any agent. `context`: the sender's."""
 
     message: str
     context: str
@@ -88,12 +88,12 @@ class ForeignTask:
 
     @property
     def ended(self) -> TaskMoved | None:
-        """The move that ended it for who handed it in."""
+        """Return the move that ended it for its sender."""
         return next((one for one in self.moves if one.after in _OVER), None)
 
 
 class Foreign(Stored):
-    """One per process and home."""
+    """The tasks of foreign agents. One per process and home."""
 
     def __init__(
         self, database: Database, ids: Ids, *, policies: Policies, rules: Sequence[ComplexityRule] = ()
@@ -123,7 +123,8 @@ class Foreign(Stored):
     @writes
     def accept(self, writing: Writing, peer: str, asked: Asked, bounds: Bounds) -> tuple[ForeignTask, bool]:
         """Put what is asked on the board; False with it when this very message has come before."""
-        writing.alone(FOREIGN + peer)  # its bounds count what it has, and a message comes once
+        # One transaction a peer: its bounds count its rows, and a message is accepted once.
+        writing.alone(FOREIGN + peer)
         known = known_message(writing, peer, asked.agent, asked.message)
         if known is not None:
             return self._again(writing, known, asked), False
@@ -167,7 +168,8 @@ class Foreign(Stored):
             return self._again(writing, known, asked)
         if known is not None:
             raise ForeignRefused(f"A message {asked.message!r} has come before, for another task.")
-        find_row(writing, task_id)  # held from here on
+        # Held from here on.
+        find_row(writing, task_id)
         seen = self._of(writing, _known(writing, task_id))
         if seen.ended is not None:
             raise ForeignRefused("the task is over; without taskId, a new one begins in this context")
@@ -177,6 +179,7 @@ class Foreign(Stored):
 
     def _add(self, writing: Writing, seen: ForeignTask, said: Said) -> None:
         task, name = seen.task, FOREIGN + seen.peer
+        # The text is extended before the message is stored, so that a too long one changes nothing.
         whole = extended(task, said.text, LONGEST_TEXT)
         keep_message(writing, seen.peer, seen.agent, task.id, said)
         writing.change("tasks", task.id, text=whole)
@@ -192,7 +195,7 @@ class Foreign(Stored):
 
     @reads
     def seen(self, reading: Reading, task_id: str) -> ForeignTask | None:
-        """Return a foreign agent's task, whosever it is, for its own targets. None: nobody foreign handed it in."""
+        """Return a foreign agent's task, whosever it is, for its own targets. None: no foreign agent sent it."""
         row = _row(reading, task_id)
         return None if row is None else self._of(reading, row)
 
@@ -210,7 +213,7 @@ class Foreign(Stored):
 
     @writes
     def cancel(self, writing: Writing, peer: str, agent: str, task_id: str) -> ForeignTask | None:
-        """Cancel its own task, attributed to it; whoever works on it learns so. None: it knows no such task."""
+        """Cancel its own task, attributed to it; the worker learns so. None: it knows no such task."""
         row = _row(writing, task_id, peer, agent)
         if row is None:
             return None
@@ -222,7 +225,7 @@ class Foreign(Stored):
 
     @reads
     def spendable(self, reading: Reading, task_id: str) -> Bounds | None:
-        """Return what work on the task may use for the sake of who handed it in; None: nobody foreign did."""
+        """Return the bounds of work on a foreign agent's task; None: no foreign agent sent it."""
         row = reading.one(
             "SELECT trust, calls, tokens, seconds, money FROM foreign_tasks WHERE board_task = ?", (task_id,)
         )
@@ -273,7 +276,7 @@ _ROWS = (
 
 
 def _row(reading: Reading, task_id: str, *whose: str) -> Row | None:
-    """The task's row, if it is `whose` (peer and agent) when these are given."""
+    """Return the task's row, if it is `whose` (peer and agent) when these are given."""
     row = reading.one(f"{_ROWS} WHERE f.board_task = ?", (task_id,))
     return row if row is None or not whose or (row["peer"], row["agent"]) == whose else None
 

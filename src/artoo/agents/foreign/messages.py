@@ -1,7 +1,7 @@
-"""The messages of a foreign agent's task: the one that began it, and those that asked for more before its end.
+"""Keep the messages of a foreign agent's task: the one that began it, and those that asked for more.
 
-The task's text is all of them together: that is what whoever works on it, or reviews it, sees. A run that had begun
-before the last of them does not know it, so what it hands in is done again, on what is there already.
+The task's text is all of them together, for its worker and its reviewer. A run that had begun before the last of
+them does not know it, so its work is done again, on the files that are there already.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A message that has come before: which task it belongs to, and what it said."""
+    """A message that has come before: its task and its text."""
 
     board_task: str
     text: str
 
 
 def messages_of(reading: Reading, task_id: str) -> tuple[Said, ...]:
-    """In their order."""
+    """Return the messages of a task in their order."""
     rows = reading.all(
         "SELECT message, text FROM foreign_messages WHERE board_task = ? ORDER BY number LIMIT ?",
         (task_id, MOST_MESSAGES),
@@ -45,7 +45,7 @@ def messages_of(reading: Reading, task_id: str) -> tuple[Said, ...]:
 
 
 def known_message(reading: Reading, peer: str, agent: str, message: str) -> Known | None:
-    """What came under this id before; None: it is new."""
+    """Return the earlier message of this id; None: it is new."""
     row = reading.one(
         "SELECT board_task, text FROM foreign_messages WHERE peer = ? AND agent = ? AND message = ?",
         (peer, agent, message),
@@ -55,6 +55,7 @@ def known_message(reading: Reading, peer: str, agent: str, message: str) -> Know
 
 def keep_message(writing: Writing, peer: str, agent: str, task_id: str, said: Said) -> None:
     """Adds it to the task's. Raises ForeignRefused when the task has as many as it may."""
+    # The number orders the messages, and no message of a task is ever deleted.
     number = writing.count("SELECT count(*) FROM foreign_messages WHERE board_task = ?", (task_id,))
     if number >= MOST_MESSAGES:
         raise ForeignRefused(
@@ -73,7 +74,7 @@ def keep_message(writing: Writing, peer: str, agent: str, task_id: str, said: Sa
 
 
 def extended(task: BoardTask, text: str, longest: int) -> str:
-    """The task's text with one more message. Raises ForeignRefused when that is too long."""
+    """Return the task's text with one more message. Raises ForeignRefused when that is too long."""
     whole = f"{task.text}{_BETWEEN}{text}"
     if len(whole) > longest:
         raise ForeignRefused(
@@ -84,12 +85,12 @@ def extended(task: BoardTask, text: str, longest: int) -> str:
 
 
 def heard_so_far(writing: Writing, task: BoardTask) -> None:
-    """A run begins that knows this much of the task."""
+    """Record how much of the task the run knows that begins now."""
     writing.change("foreign_tasks", task.id, key="board_task", heard=len(task.text))
 
 
 def more_asked(reading: Reading, task: BoardTask, worker: str) -> bool:
-    """Whether the run that works on the task does not know all of it: texts only grow, so their length tells.
+    """Check whether the task's run does not know all of it: texts only grow, so their length tells.
 
     The operator, who works without a run, has read what there is.
     """
@@ -100,6 +101,6 @@ def more_asked(reading: Reading, task: BoardTask, worker: str) -> bool:
 
 
 def done_again(writing: Writing, task: BoardTask) -> BoardTask:
-    """From review to be done again, for the sake of who handed it in."""
+    """Move a task from review to be done again, for its sender."""
     task = move(writing, task, BoardState.REJECTED, task.creator, MORE_ASKED)
     return try_again(writing, task, task.creator)

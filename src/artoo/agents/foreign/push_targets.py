@@ -1,4 +1,4 @@
-"""Where foreign agents want to be told of their tasks, and which letters are with them: kept over every crash."""
+"""Keep the push targets of foreign agents, and which letters are with them, over every crash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEPT_US = 90 * 24 * 3_600 * 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where one task's changes are told. `text` is the protocol's own form; `told`: up to which position."""
+    """A target for one task's changes. `text` is the protocol's own form; `told`: up to which position."""
 
     board_task: str
     id: str
@@ -27,7 +27,7 @@ class Target:
 
 
 class ForeignPost(Stored):
-    """One per process and home. The caller has looked whose task it is."""
+    """The push targets. One per process and home; the caller has checked whose task it is."""
 
     @writes
     def keep(self, writing: Writing, target: Target) -> None:
@@ -77,7 +77,7 @@ class ForeignPost(Stored):
 
     @writes
     def told(self, writing: Writing, target: Target) -> None:
-        """It knows everything up to `target.position`, or is not told any more."""
+        """Record that it knows everything up to `target.position`, or is not told any more."""
         writing.run(
             "UPDATE foreign_pushes SET told = ? WHERE board_task = ? AND id = ? AND told < ?",
             (target.position, target.board_task, target.id, target.position),
@@ -85,7 +85,7 @@ class ForeignPost(Stored):
 
     @writes
     def sent(self, writing: Writing, mail_id: str, task: str) -> None:
-        """A letter is with its foreign agent, which calls it `task`: it is not sent again."""
+        """Record that a letter is with its foreign agent, which calls it `task`: it is not sent again."""
         writing.run("DELETE FROM foreign_letters WHERE at_us < ?", (writing.now_us - _KEPT_US,))
         writing.insert("foreign_letters", over=("mail",), mail=mail_id, task=task, at_us=writing.now_us)
 

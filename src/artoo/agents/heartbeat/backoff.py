@@ -1,16 +1,19 @@
-"""Patience with a model that is throttled or away: exponential, with jitter, bounded, forgotten on success."""
+"""Back off from a model that is throttled or away: exponentially, with jitter, bounded, reset on success."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+SHORTEST_PULSE, LONGEST_PULSE = 60, 300
+"""Seconds between two beats (`004`, pitfall "heartbeat storming")."""
+
 LONGEST_BACKOFF = 3_600.0
 """Seconds: whatever happened, an agent tries again within the hour."""
 
 
 class Backoff:
-    """Times are seconds of a steady clock. `jitter` returns a number in [0, 1), like `random.Random().random`.
+    """An exponential back-off in seconds of a steady clock. `jitter` returns a number in [0, 1).
 
     The n-th failure in a row waits between half and all of `first` · 2ⁿ⁻¹ seconds, at most `longest`. Agents of
     one endpoint may share one of these, because it is the endpoint that is throttled.
@@ -45,16 +48,16 @@ class Backoff:
         return delay
 
     def succeeded(self) -> None:
-        """The model answered: the next failure is a first one again."""
+        """Reset the back-off because the model answered: the next failure is a first one again."""
         self._failures, self._until, self._told = 0, 0.0, ""
 
     def waiting(self, now: float) -> str | None:
-        """Why nothing may be tried now, and until when; None: it may. The text is the same while one wait lasts."""
+        """Return why nothing may be tried now, and until when; None: it may. One wait has one text."""
         return None if now >= self._until else self._told
 
 
 class WakeAllowance:
-    """How often an agent may be woken: `most` times at once, refilled evenly within `interval` seconds."""
+    """An allowance of wakes: `most` at once, refilled evenly within `interval` seconds."""
 
     def __init__(self, most: int, interval: float) -> None:
         self._most = most
@@ -63,7 +66,7 @@ class WakeAllowance:
         self._at = 0.0
 
     def has_one(self, now: float) -> bool:
-        """True if a wake is left. False when a storm has used them all: the next pulse will look."""
+        """Check whether a wake is left. False when a storm has used them all: the next pulse will look."""
         self._left = min(float(self._most), self._left + max(0.0, now - self._at) * self._rate)
         self._at = now
         return self._left >= 1

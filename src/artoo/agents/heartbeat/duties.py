@@ -1,4 +1,4 @@
-"""What an agent has to do, as its heartbeat sees it: looked for in code, done in turns inside one pulse."""
+"""Define the duties of an agent: looked for in code, done in turns inside one pulse."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _WHY_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a duty did: how many things, at how many model calls.
+    """The result of a duty: how many things it did, at how many model calls.
 
-    `bounded` of the items are such that somebody bounds their number already: a storm of wakes is not of them.
+    The number of `bounded` items is limited elsewhere already, so they make no storm of wakes.
     `throttled`: the model could not be had (rate limit, no server), and why: the heartbeat backs off.
-    `trouble`: something else went wrong that trying again at once would not mend; it backs off as well.
+    `trouble`: something else went wrong that trying again at once would not fix; it backs off as well.
     `made`: paths that took effect on disk.
     """
 
@@ -36,21 +36,21 @@ class Duty(Protocol):
 
     @property
     def name(self) -> str:
-        """For the record of a pulse."""
+        """Return the name for the record of a pulse."""
         ...
 
     async def due(self) -> str | None:
-        """What there is to do now, in a few words, or None. Code only: never asks a model."""
+        """Return the work that is due, in a few words, or None. Code only: never asks a model."""
         ...
 
     async def do(self) -> Done:
-        """Does one thing. Raises ArtooError; cancelled when the heartbeat's patience at a stop ends."""
+        """Do one piece of work. Raises ArtooError; cancelled when the heartbeat's patience at a stop ends."""
         ...
 
 
 @dataclass(slots=True)
 class Labour:
-    """What was done so far. `throttled`, `trouble`: why to back off, the endpoint's reason or the agent's own.
+    """The work so far. `throttled`, `trouble`: why to back off, the endpoint's reason or the agent's own.
 
     `ended` stays False when the work was cut short.
     """
@@ -64,7 +64,7 @@ class Labour:
     turns: dict[str, int] = field(default_factory=dict[str, int])
 
     def add(self, name: str, done: Done) -> None:
-        """Counts what one turn of a duty did."""
+        """Count the result of one turn of a duty."""
         self.items += done.items
         self.llm_calls += done.llm_calls
         self.bounded += done.bounded
@@ -74,16 +74,16 @@ class Labour:
 
     @property
     def counts_as_wake(self) -> bool:
-        """Whether a storm could be made of such work. What another agent was faster at is none."""
+        """Return whether such work can make a storm of wakes. Work that another agent took first cannot."""
         return self.items > self.bounded or bool(self.llm_calls and not self.items) or self.setback is not None
 
     @property
     def setback(self) -> str | None:
-        """Why nothing more should be tried now."""
+        """Return why nothing more should be tried now."""
         return self.throttled or self.trouble
 
     def told(self) -> str:
-        """For the record: `mail ×2, patrol ×1; backing off: 429 …`."""
+        """Return the text for the record: `mail ×2, patrol ×1; backing off: 429 …`."""
         parts = [", ".join(f"{name} ×{count}" for name, count in self.turns.items()) or "nothing done"]
         if self.setback is not None:
             parts.append(f"backing off: {self.setback}")
@@ -93,7 +93,8 @@ class Labour:
 
 
 async def labour(duties: Sequence[Duty], done: Labour, *, most: int, stop: Callable[[], bool]) -> None:
-    """Gives each duty a turn, round after round, so that none starves another. `done` grows as it goes."""
+    """Give each duty a turn, round after round, so that none starves another. `done` grows as it goes."""
+    # Rounds instead of one duty to its end: mail must not wait for a patrol that never runs dry.
     progress = True
     while progress:
         progress = False
@@ -105,7 +106,7 @@ async def labour(duties: Sequence[Duty], done: Labour, *, most: int, stop: Calla
 
 
 async def _turn(duty: Duty, done: Labour) -> bool:
-    """True when the duty did something. An error of artoo's own is a setback, whatever it is."""
+    """Run one turn of a duty; True when it did something. Any error of artoo's own is a setback."""
     try:
         if await duty.due() is None:
             return False
@@ -117,7 +118,7 @@ async def _turn(duty: Duty, done: Labour) -> bool:
 
 
 def throttling(error: Exception) -> str | None:
-    """Why a failure means that the model cannot be had now; None for any other failure.
+    """Return why a failure means that the model cannot be used now; None for any other failure.
 
     An agent's own budget is its own, and not the endpoint's.
     """
@@ -129,7 +130,7 @@ def throttling(error: Exception) -> str | None:
 
 
 def throttled_ending(result: FinalResult) -> str | None:
-    """Why a task's ending means that the model cannot be had now; None for any other ending."""
+    """Return why a task's ending means that the model cannot be used now; None for any other ending."""
     if result.stopped_by is StoppedBy.NO_MODEL:
         return _short(f"no model: {result.summary}")
     return None

@@ -1,4 +1,4 @@
-"""The heartbeat of one agent: one loop that sleeps until the next beat or a wake, and works only if there is work.
+"""Run the heartbeat of one agent: a loop that sleeps until the next beat or a wake, and works if there is work.
 
     sleep ─ beat ─► paused? backing off? ── yes ─► skipped, and why
       ▲      │ no
@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from artoo.agents.heartbeat.backoff import Backoff, WakeAllowance
-from artoo.agents.heartbeat.beats import Beat
 from artoo.agents.heartbeat.duties import Duty, Labour, labour
-from artoo.agents.heartbeat.ledger import Pulses
+from artoo.agents.heartbeat.ledger import Beat, Pulses
 from artoo.agents.mail.wake import either
 from artoo.contracts.agents import AgentWoken, ClockJumped
 from artoo.contracts.errors import ArtooError
@@ -46,8 +45,8 @@ _FORWARD = "forward, or the machine slept: the beats between were missed"
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatSettings:
-    """`interval`: seconds from 60 to 300. `items`: duties done in one pulse, at most. `wakes`: wakes with work in
-    one interval, at most. `grace`: seconds that work may go on after `stop`."""
+    """The settings. `interval`: seconds from 60 to 300. `items`: duties done in one pulse, at most. `wakes`: wakes
+    with work in one interval, at most. `grace`: seconds that work may go on after `stop`."""
 
     interval: float = 120.0
     items: int = 8
@@ -97,12 +96,12 @@ class Heartbeat:
         """What the agent is at now."""
 
     def wake(self, cause: str) -> None:
-        """There may be work: look at once instead of at the next beat. Cheap, and safe to call at any time."""
+        """Look for work at once instead of at the next beat. Cheap, and safe to call at any time."""
         self._cause = cause
         self._signal.set()
 
     def stop(self) -> None:
-        """No further beats; work that is under way gets the grace, then is cancelled. `run` returns."""
+        """Stop the beats; running work gets the grace, then is cancelled. `run` returns."""
         self._stopping.set()
         self._signal.set()
 
@@ -111,6 +110,7 @@ class Heartbeat:
         async with asyncio.TaskGroup() as group:
             living = group.create_task(self._live())
             await self._stopping.wait()
+            # The grace is measured by the injected clock, so that tests need not wait for it.
             grace = group.create_task(self._clock.sleep(self._settings.grace))
             await asyncio.wait({living, grace}, return_when=asyncio.FIRST_COMPLETED)
             grace.cancel()
@@ -134,13 +134,14 @@ class Heartbeat:
                 last = await self._skip_overdue(last, await self._woken())
 
     async def _anchor(self) -> Beat | None:
-        """The last beat, from which the grid goes on. An agent that is back within the interval looks at once."""
+        """Return the last beat, for the grid to go on. An agent that is back within the interval looks at once."""
         last = await self._ledger.resumed(self._agent)
         if last is None:
             return None
         now = self._clock.now()
         ahead = (last.due_at - now).total_seconds()
-        if ahead > JUMP_TOLERANCE:  # nothing tells how long the absence was, so the grid starts again
+        # Nothing tells how long the absence was, so the grid starts again.
+        if ahead > JUMP_TOLERANCE:
             await self._tell_jump(-ahead, _AWAY)
             return Beat(last.number, now).shifted(-self._interval)
         if not last.due(now, self._interval):
@@ -174,6 +175,7 @@ class Heartbeat:
         seconds = min(seconds, max(0.0, self._retry_at - self._clock.monotonic()))
         if not self._signal.is_set():
             await either(self._signal.wait(), self._clock.sleep(seconds))
+        # Cleared after the wait and before the look: a wake during the look is seen at the next turn.
         self._signal.clear()
         if self._clock.monotonic() >= self._retry_at:
             self._retry_at = math.inf
@@ -189,7 +191,7 @@ class Heartbeat:
         return newest
 
     async def _look(self) -> tuple[str | None, str | None]:
-        """The first duty that has something to do, None without one; and why nothing may be done now."""
+        """Return the first duty that has something to do, None without one; and why nothing may be done now."""
         now = self._clock.monotonic()
         try:
             if (paused := await self._paused()) is not None:
@@ -223,7 +225,8 @@ class Heartbeat:
                 await self._labour(work, done)
             finally:
                 told = self._ledger.record(self._agent, beat, "run", done.told(), llm_calls=done.llm_calls)
-                await asyncio.shield(told)  # the grace may end while it waits for the database
+                # The grace may end while it waits for the database.
+                await asyncio.shield(told)
         return work
 
     async def _woken(self) -> str | None:
@@ -233,7 +236,8 @@ class Heartbeat:
         if work is not None and not self._allowance.has_one(self._clock.monotonic()):
             work, why_not = None, _TOO_OFTEN
         if why_not is not None and not self._told_deferred:
-            self._told_deferred = True  # one record until the next beat: a storm of mail is no storm of records
+            # One record until the next beat: a storm of mail is no storm of records.
+            self._told_deferred = True
             await self._tell_woken(cause, "deferred", why_not)
         if work is None:
             return None

@@ -1,4 +1,4 @@
-"""The ledger of beats in the activity database: each beat is accounted for once, and told on the stream.
+"""Keep the ledger of beats in the activity database: each beat is accounted for once, also on the stream.
 
 Beats are numbered, so that none is counted twice and none is left out, whatever the clock does. Idle beats in a
 row, and beats that were skipped for one reason, share a row: an idle team's ledger does not grow.
@@ -6,9 +6,10 @@ row, and beats that were skipped for one reason, share a row: an idle team's led
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Literal
 
-from artoo.agents.heartbeat.beats import Beat
 from artoo.agents.storage.database import Stored, reads, writes
 from artoo.agents.storage.monotonic_clock import microseconds, moment
 from artoo.agents.storage.transaction import Reading, Writing, made
@@ -24,6 +25,26 @@ Outcome = Literal["run", "idle", "skipped", "missed"]
 _NEWEST = "SELECT * FROM pulses WHERE agent = ? ORDER BY number DESC LIMIT ?"
 
 
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """One beat. `number` counts from 1 and is never used twice, whatever the clock does; `due_at` is aware UTC."""
+
+    number: int
+    due_at: datetime
+
+    def later(self, beats: int, interval: float) -> Beat:
+        """Return the beat `beats` further on the grid of `interval` seconds."""
+        return Beat(self.number + beats, self.due_at + timedelta(seconds=beats * interval))
+
+    def due(self, now: datetime, interval: float) -> int:
+        """Return how many beats after this one have fallen due by `now`."""
+        return max(0, (now - self.due_at) // timedelta(seconds=interval))
+
+    def shifted(self, seconds: float) -> Beat:
+        """Return the same beat after the clock was moved by `seconds`."""
+        return Beat(self.number, self.due_at + timedelta(seconds=seconds))
+
+
 class Pulses(Stored):
     """The beats of all agents. Every method raises ActivityStoreError."""
 
@@ -33,12 +54,13 @@ class Pulses(Stored):
         cut = "UPDATE pulses SET why = ? WHERE agent = ? AND outcome = 'run' AND why = ? RETURNING *"
         for row in writing.all(cut, (_CUT, agent, UNFINISHED)):
             writing.emit(Role.HEARTBEAT, agent, made(PulseRecorded, row))
+        # The row of a run in beats covers several: its last beat is the newest.
         last = writing.one(_NEWEST, (agent, 1))
         return None if last is None else Beat(last["number"] + last["count"] - 1, moment(last["last_due_at_us"]))
 
     @writes
     def begin(self, writing: Writing, agent: str, beat: Beat) -> None:
-        """Account for a beat whose work begins now; `record` ends it. Not for the stream yet."""
+        """Record the beginning of a beat's work; `record` ends it. Not for the stream yet."""
         _insert(writing, agent, beat, beat, "run", UNFINISHED)
 
     @writes
@@ -53,7 +75,7 @@ class Pulses(Stored):
         llm_calls: int = 0,
         last: Beat | None = None,
     ) -> None:
-        """Account for the beats from `beat` to `last` (None: that one)."""
+        """Record the beats from `beat` to `last` (None: that one)."""
         last = last or beat
         count = last.number - beat.number + 1
         if outcome == "run":
@@ -61,7 +83,8 @@ class Pulses(Stored):
                 "UPDATE pulses SET at_us = ?, why = ?, llm_calls = ? WHERE agent = ? AND number = ? AND why = ?",
                 (writing.now_us, why, llm_calls, agent, beat.number, UNFINISHED),
             )
-        else:  # beats that are idle, or skipped for one reason, join the row before them
+        else:
+            # Beats that are idle, or skipped for one reason, join the row before them.
             known = outcome != "missed" and writing.run(
                 "UPDATE pulses SET count = count + ?, last_due_at_us = ?, at_us = ?"
                 " WHERE agent = ? AND outcome = ? AND why = ? AND number + count = ?"

@@ -1,4 +1,4 @@
-"""Agents on disk: one folder each below `agents/` of the home, and the one that the seed's configuration names."""
+"""Find and create agents on disk: a folder each below `agents/` of the home, and the configured default agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLDER, IDENTITY, HEARTBEAT, KNOWLEDGE = "agents", "identity.yaml", "HEARTBEAT.m
 
 @dataclass(frozen=True, slots=True)
 class AgentFolder:
-    """Where an agent's files stand. `heartbeat` need not exist: then it has no patrol.
+    """The places of an agent's files. `heartbeat` need not exist: then it has no patrol.
 
     `borrowed`: they are copies of a folder on another machine. That one's changes are no reason to stop the agent.
     """
@@ -36,7 +36,7 @@ class Found:
     problems: tuple[str, ...]
 
     def named(self, name: str) -> AgentFolder:
-        """The agent's folder. Raises ConfigurationError when there is none."""
+        """Return the agent's folder. Raises ConfigurationError when there is none."""
         for agent in self.agents:
             if agent.name == name:
                 return agent
@@ -47,13 +47,13 @@ class Found:
 
 
 def folder_of(home: Path, name: str) -> AgentFolder:
-    """Where the agent's folder is, or would be."""
+    """Return the place of the agent's folder, which need not exist."""
     place = home / FOLDER / name
     return AgentFolder(name, place / IDENTITY, place / HEARTBEAT)
 
 
 def find_agents(home: Path, default_identity: Path, default_heartbeat: Path) -> Found:
-    """Looks at every folder below `agents/`, and at the default agent's identity file if there is one."""
+    """Look at every folder below `agents/`, and at the default agent's identity file if there is one."""
     agents: list[AgentFolder] = []
     problems: list[str] = []
     if default_identity.exists():
@@ -77,7 +77,7 @@ def find_agents(home: Path, default_identity: Path, default_heartbeat: Path) -> 
 def create_agent(
     home: Path, name: str, *, role: str, persona: str, skills: Sequence[str] = (), must_not: Sequence[str] = ()
 ) -> Identity:
-    """Makes an agent's folder with identity and HEARTBEAT.md, whole or not at all.
+    """Make an agent's folder with identity and HEARTBEAT.md, whole or not at all.
 
     Raises ConfigurationError: a name that is not allowed or taken, a persona that an identity cannot have.
     """
@@ -88,6 +88,7 @@ def create_agent(
         raise ConfigurationError(f"There is an agent called {name!r} already, in {place}; choose another name.")
     text = _identity_text(role, persona, skills, must_not)
     identity = identity_of(text.encode(), place / IDENTITY, name)
+    # Written beside and renamed, so that a crash leaves no half agent; hidden folders are ignored.
     making = home / FOLDER / f".new-{name}"
     try:
         shutil.rmtree(making, ignore_errors=True)
@@ -103,7 +104,7 @@ def create_agent(
 
 
 def _folders(place: Path) -> list[Path]:
-    """Folders in `place`, sorted; hidden ones are nobody's."""
+    """Return the folders in `place` that are not hidden, sorted."""
     try:
         return sorted(entry for entry in place.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     except FileNotFoundError:
@@ -113,7 +114,7 @@ def _folders(place: Path) -> list[Path]:
 
 
 def _default_name(path: Path) -> str:
-    """What the default agent's file calls it. A file with mistakes is shown as such when it is loaded."""
+    """Return the default agent's name by its file. Mistakes in the file are reported when it is loaded."""
     try:
         return read_identity(path, None).name
     except ConfigurationError:
@@ -134,7 +135,7 @@ def _identity_text(role: str, persona: str, skills: Sequence[str], must_not: Seq
 
 
 def _quoted(text: str) -> str:
-    """A YAML scalar in single quotes, on one line."""
+    """Return a YAML scalar in single quotes, on one line."""
     return "'" + " ".join(text.split()).replace("'", "''") + "'"
 
 

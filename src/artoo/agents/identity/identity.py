@@ -1,4 +1,4 @@
-"""Who an agent is: its identity file, read once, checked by its SHA-256 ever after (SPEC section 11, procedural).
+"""Read an agent's identity file once, and check it by its SHA-256 afterwards (SPEC section 11, procedural).
 
 name: ada                     # optional; the folder's name
 role: researcher
@@ -37,7 +37,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
 
 def _one_line(given: object) -> object:
-    """One word may stand for a list of one."""
+    """Return a list of one for a single word."""
     return [given] if isinstance(given, str) else given
 
 
@@ -45,7 +45,7 @@ Words = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=500)], ...
 
 
 class IdentityLimits(Section):
-    """What the agent may not do. `must_not`: identities of tools, such as `shell` or `shell:curl`.
+    """The limits of an agent. `must_not`: identities of tools, such as `shell` or `shell:curl`.
 
     The others bound one task: model calls, tokens, seconds, and money in the currency of the prices. None: the
     limits of the configuration.
@@ -87,7 +87,7 @@ class Identity:
 
 
 def name_problem(name: str) -> str | None:
-    """Why an agent cannot be called so; None when it can."""
+    """Return why an agent cannot be called so; None when it can."""
     if name in RESERVED_NAMES:
         return f"an agent cannot be called {name!r}: artoo itself uses that name"
     if _NAME.fullmatch(name) is None:
@@ -99,7 +99,7 @@ def name_problem(name: str) -> str | None:
 
 
 def read_identity(path: Path, name: str | None) -> Identity:
-    """Reads an identity file. `name` None: the file says it, else it is `artoo`.
+    """Read an identity file. `name` None: the file says it, else it is `artoo`.
 
     Raises ConfigurationError that names every problem with file, line and column.
     """
@@ -110,8 +110,9 @@ def read_identity(path: Path, name: str | None) -> Identity:
 
 
 def identity_of(raw: bytes, path: Path, name: str | None) -> Identity:
-    """The identity in a file's bytes. Raises ConfigurationError as `read_identity` does."""
-    from artoo.settings.yaml_file import parse  # PyYAML costs 35 ms
+    """Return the identity in a file's bytes. Raises ConfigurationError as `read_identity` does."""
+    # PyYAML costs 35 ms.
+    from artoo.settings.yaml_file import parse
 
     tree, places = parse(decoded(raw, path), path)
     problems = [*places.problems, *problems_of(tree, places, IdentityFile, "the identity")]
@@ -132,13 +133,13 @@ def identity_of(raw: bytes, path: Path, name: str | None) -> Identity:
 
 
 def digest(path: Path) -> str | None:
-    """The SHA-256 (hex) of the file as it is now; None when there is none. Raises ConfigurationError."""
+    """Return the SHA-256 (hex) of the file as it is now; None when there is none. Raises ConfigurationError."""
     raw = bytes_of(path)
     return None if raw is None else hashlib.sha256(raw).hexdigest()
 
 
 def segments(identity: Identity) -> Mapping[Segment, str]:
-    """The agent's own segments of every prompt. An empty one costs nothing."""
+    """Return the agent's own segments of every prompt. An empty one costs nothing."""
     persona = "" if identity.persona.strip() == identity.role.strip() else identity.persona
     skills = "\n".join(f"- {skill}" for skill in identity.skills)
     return {
@@ -149,7 +150,7 @@ def segments(identity: Identity) -> Mapping[Segment, str]:
 
 
 def _limits_text(limits: IdentityLimits) -> str:
-    """What a prompt says of the limits; they are enforced elsewhere."""
+    """Return the text of the limits for a prompt; they are enforced elsewhere."""
     lines: list[str] = []
     if limits.must_not:
         lines.append(f"You have no right to use: {', '.join(limits.must_not)}.")
@@ -163,7 +164,7 @@ def _limits_text(limits: IdentityLimits) -> str:
 
 
 def _name_problems(tree: Tree, places: Places, name: str | None) -> list[Problem]:
-    """The name in the file must be the folder's, or at least one that an agent may have."""
+    """Check that the name in the file is the folder's, or at least one that an agent may have."""
     given = tree.get("name")
     if not isinstance(given, str):
         return []

@@ -1,7 +1,7 @@
-"""The register of agents: trust, pauses, and the identity that the operator accepted for each (SPEC section 11).
+"""Keep the register of agents: trust, pauses, and the accepted identity of each (SPEC section 11).
 
 All changes are the operator's, except that artoo itself stops an agent whose identity is not the accepted one.
-What others can do of a retiring agent's work is given back, in one transaction with its own row; the rest stays.
+Work of a retiring agent that others can do is given back, in one transaction with its own row; the rest stays.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class AgentRecord:
 
 
 class Registry(Stored):
-    """Who is there. Raises ActorRefused when somebody else than the operator asks for a change."""
+    """The agents that are there. Raises ActorRefused when anyone but the operator asks for a change."""
 
     @writes
     def register(
@@ -58,7 +58,7 @@ class Registry(Stored):
         sha256: str | None = None,
         trust: TrustLevel = TrustLevel.PROBATION,
     ) -> AgentRecord:
-        """Enter a new agent. `sha256`: its accepted identity; None: it is stopped until one is accepted.
+        """Register a new agent. `sha256`: its accepted identity; None: it is stopped until one is accepted.
 
         An agent that is known already stays as it is. Raises ConfigurationError for a name that is not allowed.
         """
@@ -83,7 +83,7 @@ class Registry(Stored):
 
     @reads
     def get(self, reading: Reading, name: str) -> AgentRecord:
-        """Raises ConfigurationError when there is no such agent."""
+        """Return an agent. Raises ConfigurationError when there is none."""
         return _found(reading, name)
 
     @reads
@@ -108,7 +108,7 @@ class Registry(Stored):
 
     @writes
     def resume(self, writing: Writing, name: str, actor: str) -> AgentRecord:
-        """End a pause. An agent that is stopped for its identity stays so."""
+        """Resume an agent after a pause. An agent that is stopped for its identity stays so."""
         before = _found(writing, name)
         _operators(actor, f"the end of {name}'s pause")
         writing.arrived(name)
@@ -116,7 +116,7 @@ class Registry(Stored):
 
     @writes
     def retire(self, writing: Writing, name: str, actor: str, reason: str = "") -> tuple[str, ...]:
-        """End an agent: it does nothing more, and its work is given back (`give_all_back`); which tasks.
+        """Stop an agent for good and give its work back (`give_all_back`); return these tasks.
 
         Its name stays with its history. May be repeated: what it has got meanwhile is given back too.
         """
@@ -130,9 +130,9 @@ class Registry(Stored):
         return given
 
     async def accept(self, folder: AgentFolder, actor: str) -> Identity:
-        """The operator has read the identity file and takes it as it is. Raises ConfigurationError: mistakes.
+        """Accept the identity file as it is, for the operator who has read it. Raises ConfigurationError: mistakes.
 
-        Who was retired is back, with its letters and what it knows; tasks that were given back are not its again.
+        A retired agent is back, with its letters and its memory; tasks that were given back are not its again.
         """
         identity = await asyncio.to_thread(read_identity, folder.identity, folder.name)
         await self._accept(folder.name, identity.sha256, actor)
@@ -148,17 +148,20 @@ class Registry(Stored):
         _changed(writing, name, "accepted", actor, detail, identity_sha256=sha256, stopped="", retired=False)
 
     async def load(self, folder: AgentFolder) -> Identity:
-        """The agent's identity at its start. Raises ConfigurationError for a file with mistakes, IdentityRefused
-        when it is not the one that was accepted: then the agent is stopped until the operator accepts."""
+        """Load the agent's identity at its start. Raises ConfigurationError for a file with mistakes.
+
+        Raises IdentityRefused when it is not the accepted one; the agent is stopped until the operator accepts.
+        """
+        # Checked before it is parsed: a changed file with mistakes stops the agent all the same.
         await self.check(folder)
         identity = await asyncio.to_thread(read_identity, folder.identity, folder.name)
         await self._same(folder, identity.sha256)
         return identity
 
     async def check(self, folder: AgentFolder) -> None:
-        """Before each prompt that is assembled from the identity: the file is still the accepted one.
+        """Check, before each prompt that is assembled from the identity, that the file is still the accepted one.
 
-        Raises IdentityRefused, and stops the agent, when it is not. A copy that is not it stops nobody.
+        Raises IdentityRefused, and stops the agent, when it is not. A wrong copy stops no agent.
         """
         await self._same(folder, await asyncio.to_thread(digest, folder.identity))
 
@@ -219,9 +222,9 @@ def _record(writing: Writing, name: str, change: _Change, actor: str, detail: st
 
 
 def give_all_back(writing: Writing, name: str, actor: str) -> tuple[str, ...]:
-    """Gives back the tasks and the letter that an agent has in hand; the tasks that are not its own any more.
+    """Give back the tasks and the letter that an agent has in hand; return the tasks that it loses.
 
-    What it handed in stays for its review under its name, and letters that it has not read stay unread.
+    Its submissions stay for their review under its name, and letters that it has not read stay unread.
     """
     rows = writing.all(
         "SELECT * FROM tasks WHERE state NOT IN ('completed', 'cancelled', 'archived')"
@@ -240,7 +243,7 @@ def give_all_back(writing: Writing, name: str, actor: str) -> tuple[str, ...]:
 
 
 def _given_back(writing: Writing, task: BoardTask, claimant: str | None, name: str, actor: str) -> bool:
-    """True when the task was the agent's to do. A process that works on it, or reviews it, loses its claim."""
+    """Give back one task; True when it was the agent's to do. A process that works on it loses its claim."""
     why = f"{name} is retired"
     if claimant == name and task.state is BoardState.IN_PROGRESS:
         task = interrupted(writing, task, why, actor=actor)
@@ -250,7 +253,8 @@ def _given_back(writing: Writing, task: BoardTask, claimant: str | None, name: s
         give_to(writing, task, "reviewer", None, actor, why)
     if task.assignee != name:
         return False
-    if task.state in _GIVEN_BACK:  # what one agent began, another does not resume under its own name
+    # What one agent began, another does not resume under its own name.
+    if task.state in _GIVEN_BACK:
         writing.change("tasks", task.id, open_to_all=True, run=None)
         give_to(writing, task, "assignee", None, actor, why)
         return True

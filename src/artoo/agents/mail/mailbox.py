@@ -1,4 +1,4 @@
-"""The mailbox: letters between agents and the operator, accepted once, handed over once, kept (SPEC section 11).
+"""Keep letters between agents and the operator: accepted once, handed over once (SPEC section 11).
 
     outbox (accepted) ─► inbox (delivered) ─► archive (dealt with)
 
@@ -60,8 +60,10 @@ class Mailbox(Stored):
         keep_days: int = 90,
         missing: Callable[[], Awaitable[Collection[str]]] | None = None,
     ) -> None:
-        """`keep_days`: how long letters stay in the archive. `missing`: agents that are registered, but not there
-        any more; nobody would read what is sent to them."""
+        """Open the mailbox. `keep_days`: how long letters stay in the archive.
+
+        `missing`: agents that are registered, but not there any more; no one would read letters to them.
+        """
         super().__init__(database)
         self._clock = clock
         self._ids = ids
@@ -86,6 +88,7 @@ class Mailbox(Stored):
         gone = await self.gone()
 
         def work(writing: Writing) -> Mail:
+            # Two processes may send a letter under one id at the same time, and no row stands for it yet.
             if mail_id is not None:
                 writing.alone(f"letter {mail_id}")
             known = writing.one("SELECT * FROM mails WHERE id = ?", (mail.id,))
@@ -162,7 +165,7 @@ class Mailbox(Stored):
 
     @reads
     def unread(self, reading: Reading, name: str) -> int:
-        """Return how many letters in the inbox nobody reads now."""
+        """Return how many letters in the inbox no process reads now."""
         return reading.count(
             "SELECT count(*) FROM mails WHERE recipient = ? AND partition = 'inbox' AND claim IS NULL", (name,)
         )
@@ -171,7 +174,7 @@ class Mailbox(Stored):
     def take(
         self, writing: Writing, name: str, mail_id: str | None = None, *, lease_seconds: float = LEASE_SECONDS
     ) -> MailClaim | None:
-        """Hand a letter of the inbox over: this one, else the most urgent and then the oldest; None: no letter."""
+        """Claim a letter of the inbox: this one, else the most urgent and then the oldest; None: no letter."""
         check_reader(writing, name)
         row = _next(writing, name) if mail_id is None else find_mail(writing, mail_id)
         if row is None:
@@ -180,13 +183,13 @@ class Mailbox(Stored):
 
     @writes
     def renew(self, writing: Writing, claim: MailClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
-        """The process still deals with it."""
+        """Renew the claim, because the process still deals with the letter."""
         held_mail(writing, claim)
         writing.change("mails", claim.mail.id, lease_us=writing.steady_us + seconds_us(lease_seconds))
 
     @writes
     def archive(self, writing: Writing, claim: MailClaim, note: str = "") -> None:
-        """It is dealt with."""
+        """Archive a letter that is dealt with."""
         file_away(writing, held_mail(writing, claim), note)
 
     async def answer(self, claim: MailClaim, text: str, note: str = "answered") -> Mail:
@@ -204,7 +207,7 @@ class Mailbox(Stored):
 
     @writes
     def release(self, writing: Writing, claim: MailClaim) -> None:
-        """Give a letter back unread; whoever comes next gets it. A claim that is over already is no error.
+        """Release a letter unread for the next reader. A claim that is over already is no error.
 
         This time does not count: its reader lives, and the model may only have been away.
         """
@@ -213,8 +216,8 @@ class Mailbox(Stored):
 
     @writes
     def recover(self, writing: Writing, is_dead: Callable[[str], bool] | None = None) -> tuple[str, ...]:
-        """Take back letters whose processes are gone or no longer renew, end waits that nobody awaits, and let go
-        of what has been in the archive for long.
+        """Take back letters whose processes are gone or no longer renew, end waits that no process awaits, and
+        delete old letters of the archive.
 
         Run it at start and at every pulse. Returns the letters' ids.
         """
@@ -227,6 +230,7 @@ class Mailbox(Stored):
                 note = f"given up: handed over {row['attempts']} times, and each time its reader died"
                 file_away(writing, made(Mail, row), note)
             writing.arrived(row["recipient"])
+        # A wait of a dead process would reserve the reply for no one.
         for row in writing.all("SELECT mail, holder, until_us FROM waits", hold="skip"):
             if row["until_us"] <= writing.steady_us or is_dead(row["holder"]):
                 writing.run("DELETE FROM waits WHERE mail = ?", (row["mail"],))
@@ -235,7 +239,7 @@ class Mailbox(Stored):
 
 
 def take_mail_in(writing: Writing, row: Row, name: str, token: str, lease_us: int) -> MailClaim:
-    """Hand this letter to `name` within a transaction. Raises MailRefused or ClaimLost."""
+    """Claim this letter for `name` within a transaction. Raises MailRefused or ClaimLost."""
     if row["recipient"] != name:
         raise MailRefused(f"Letter {row['id']} is {row['recipient']}'s, not {name}'s.")
     if row["partition"] != "inbox" or row["claim"] is not None:

@@ -1,7 +1,7 @@
-"""Records on their way to the stream: laid down with what they record, published afterwards, lost never.
+"""Publish records on the stream that were stored in the transaction of the change, and lose none.
 
-A record that was published and not yet taken out when the process died is published once more, under the same
-`event`: whoever counts records counts each event once.
+A record that was published and not yet deleted when the process died is published once more, under the same
+`event`, so that a reader can count each event once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Waiting(NamedTuple):
 
 
 class Outbox:
-    """Publishes what the processes of this home wrote, and what dead ones of others left."""
+    """A publisher of the records of this home's processes, and of dead processes of other homes."""
 
     def __init__(
         self, database: Database, publish: Publish, *, is_dead: Callable[[str], bool] | None = None
@@ -58,10 +58,11 @@ class Outbox:
         self._one_at_a_time = asyncio.Lock()
 
     async def drain(self) -> int:
-        """Publishes everything that waits, in order; how many. Raises ActivityStoreError."""
+        """Publish all pending records in order; how many. Raises ActivityStoreError."""
         async with self._one_at_a_time:
             total = 0
             while waiting := await self._database.read(self._due):
+                # Published before they are deleted: a crash in between repeats a record and loses none.
                 for item in waiting:
                     self._publish(item.role, item.subject, item.payload)
                 await self._database.write(lambda writing, done=waiting: _take_out(writing, done))
@@ -69,9 +70,9 @@ class Outbox:
             return total
 
     async def run(self, clock: Clock) -> None:
-        """Publishes what is written from now on, until cancelled; what earlier processes left comes first.
+        """Publish records from now on, until cancelled; those that earlier processes left come first.
 
-        Nobody tells this process when another one has ended that wrote something, so it looks now and then.
+        No one tells this process when another one has ended that wrote something, so it looks now and then.
         """
         written = asyncio.Event()
         forget = self._database.on_written(written.set)

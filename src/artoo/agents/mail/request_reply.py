@@ -1,7 +1,8 @@
-"""Waiting for a reply, in the application: with a timeout, a fallback, and no circles (SPEC section 11).
+"""Wait for a reply, in the application: with a timeout, a fallback, and no circles (SPEC section 11).
 
-Who waits for whom is in the database, for all processes. A question that would close a circle of agents waiting
-for one another is sent, but not waited for: the circle is broken where it would have closed, and reported.
+The database holds which agent waits for which, for all processes. A question
+that would close a circle of agents waiting for one another is sent, but not waited for: the circle is broken where
+it would have closed, and reported.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ REPLY_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of a question: the answer's text, or the fallback and why. `cycle`: who waited for whom."""
+    """The result of a question: the answer's text, or the fallback and why. `cycle`: the agents that would wait."""
 
     text: str
     mail: Mail | None = None
@@ -53,13 +54,14 @@ class Asking:
         seconds: float = REPLY_SECONDS,
         fallback: str = "",
     ) -> Reply:
-        """Sends a letter and waits for its answer, at most `seconds`. A late answer is a letter like any other.
+        """Send a letter and wait for its answer, at most `seconds`. A late answer is a letter like any other.
 
         Raises MailRefused when it is not even sent.
         """
         mail = self.mailbox.letter(sender, recipient, text, priority=priority, requires_reply=True)
         gone = await self.mailbox.gone()
         end = self.clock.monotonic() + seconds
+        # Taken before the letter is sent, so that an answer that comes at once is not missed.
         mark = await self.wake.mark(sender)
         cycle = await self.database.write(lambda writing: _pose(writing, mail, seconds, gone))
         if cycle:
@@ -78,7 +80,7 @@ class Asking:
 
 
 def circle(reading: Reading, sender: str, recipient: str) -> tuple[str, ...]:
-    """The agents that would wait for one another if `sender` waited for `recipient`, `sender` first; else empty.
+    """Return the agents that would wait for one another if `sender` waited for `recipient`, `sender` first.
 
     The operator is in no circle: a person answers whenever they like.
     """
@@ -101,7 +103,8 @@ def circle(reading: Reading, sender: str, recipient: str) -> tuple[str, ...]:
 
 
 def _pose(writing: Writing, mail: Mail, seconds: float, gone: Collection[str]) -> tuple[str, ...]:
-    """Sends the question and begins to wait, or, where that would close a circle, reports it and returns it."""
+    """Send the question and begin to wait, or, where that would close a circle, report and return the circle."""
+    # Two questions at the same time could close a circle that neither of them sees.
     writing.alone("waits")
     cycle = circle(writing, mail.sender, mail.recipient)
     if cycle:
@@ -122,7 +125,7 @@ def _answered(reading: Reading, mail_id: str) -> bool:
 
 
 def _finish(writing: Writing, mail: Mail, *, report: bool) -> Mail | None:
-    """Ends the wait. With `report`, picks the answer up, or reports that there is none.
+    """Stop waiting. With `report`, pick the answer up, or report that there is none.
 
     Without, an answer that came becomes a letter like any other.
     """
@@ -142,7 +145,7 @@ def _finish(writing: Writing, mail: Mail, *, report: bool) -> Mail | None:
 
 
 def _reserved(reading: Reading, reply_id: str | None, mail_id: str) -> Mail | None:
-    """The answer, unless there is none or it was given to another reader because this one came too late."""
+    """Return the answer, unless there is none or another reader got it because this one came too late."""
     if reply_id is None:
         return None
     row = find_mail(reading, reply_id)

@@ -1,4 +1,4 @@
-"""Letters as rows, and the functions that take them from one partition to the next."""
+"""Read letters from rows, and move them from one partition to the next."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class MailClaim:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A letter and where it lies. `note`: how it was dealt with. `held`: somebody reads it now."""
+    """A letter and its partition. `note`: how it was dealt with. `held`: a process reads it now."""
 
     mail: Mail
     partition: Partition
@@ -64,7 +64,7 @@ class Kept:
 
 
 def reply_claim(mail_id: str) -> str:
-    """The claim under which the reply to a letter waits for who waits for it."""
+    """Return the claim under which the reply to a letter is reserved for its waiter."""
     return f"reply to {mail_id}"
 
 
@@ -74,7 +74,7 @@ def kept_of(row: Row) -> Kept:
 
 
 def find_mail(reading: Reading, mail_id: str) -> Row:
-    """The row of a letter. Raises MailRefused when there is none."""
+    """Return the row of a letter. Raises MailRefused when there is none."""
     row = reading.one("SELECT * FROM mails WHERE id = ?", (mail_id,), hold="wait")
     if row is None:
         raise MailRefused(f"There is no letter {mail_id}; `artoo mail list` shows those there are.")
@@ -82,7 +82,7 @@ def find_mail(reading: Reading, mail_id: str) -> Row:
 
 
 def held_mail(reading: Reading, claim: MailClaim) -> Mail:
-    """The letter under this claim. Raises ClaimLost when it is so no longer."""
+    """Return the letter under this claim. Raises ClaimLost when it is so no longer."""
     row = find_mail(reading, claim.mail.id)
     if (row["claim"], row["epoch"], row["partition"]) != (claim.token, claim.epoch, "inbox"):
         raise ClaimLost(
@@ -93,7 +93,7 @@ def held_mail(reading: Reading, claim: MailClaim) -> Mail:
 
 
 def check_address(reading: Reading, name: str, what: str, gone: Collection[str] = ()) -> None:
-    """Raises MailRefused unless `name` is the operator, an agent, or a foreign agent that can be written to.
+    """Raise MailRefused unless `name` is the operator, an agent, or a foreign agent that can be written to.
 
     `gone`: names that the error does not propose.
     """
@@ -103,7 +103,7 @@ def check_address(reading: Reading, name: str, what: str, gone: Collection[str] 
 
 
 def check_recipient(reading: Reading, name: str, gone: Collection[str] = ()) -> None:
-    """Raises MailRefused unless somebody reads letters to `name`, or will. `gone`: agents whose folders are not
+    """Raise MailRefused unless someone reads letters to `name`, or will. `gone`: agents whose folders are not
     there any more."""
     if name in gone:
         raise MailRefused(
@@ -122,7 +122,7 @@ def _known(reading: Reading, gone: Collection[str]) -> str:
 
 
 def check_reader(reading: Reading, name: str) -> None:
-    """Raises ActorRefused when `name` may not deal with mail now (paused, stopped, unknown)."""
+    """Raise ActorRefused when `name` may not deal with mail now (paused, stopped, unknown)."""
     if name == OPERATOR or reading.one("SELECT 1 FROM foreign_agents WHERE name = ?", (name,)) is not None:
         return
     row = reading.one("SELECT paused, stopped FROM agents WHERE name = ?", (name,))
@@ -132,7 +132,7 @@ def check_reader(reading: Reading, name: str) -> None:
 
 
 def post(writing: Writing, mail: Mail, gone: Collection[str] = ()) -> None:
-    """Accepts a letter into its sender's outbox and, while there is room, delivers it. Raises MailRefused.
+    """Accept a letter into its sender's outbox and, while there is room, deliver it. Raises MailRefused.
 
     `gone`: see `check_recipient`.
     """
@@ -148,16 +148,17 @@ def post(writing: Writing, mail: Mail, gone: Collection[str] = ()) -> None:
     letter = mail.model_dump(exclude={"sent_at"})
     writing.insert("mails", **letter, sent_at_us=writing.now_us, partition="outbox", queued_us=writing.steady_us)
     writing.emit(Role.MAILBOX, mail.id, mail)
+    # The letter itself goes on the stream once, its moves afterwards without the text.
     record_mail(writing, mail, "outbox")
     if not _expected(writing, mail):
         deliver(writing, mail.recipient)
 
 
 def _note_depth(writing: Writing, mail: Mail) -> None:
-    """A letter written for the sake of another is one deeper than that. Raises MailRefused below the deepest.
+    """Record how deep a letter is: one deeper than the letter that caused it. Raises MailRefused below the deepest.
 
-    Whoever writes while they have a letter in hand, or an item of their patrol open that a letter made due, does it
-    for its sake: an agent does one thing at a time. Answers end there, and the operator may always be written to.
+    An agent does one thing at a time, so the cause is the letter that its writer has in hand, or that made an item
+    of its patrol due. Answers do not count, and the operator may always be written to.
     """
     if mail.in_reply_to is not None or OPERATOR in (mail.sender, mail.recipient):
         return
@@ -177,7 +178,7 @@ def _note_depth(writing: Writing, mail: Mail) -> None:
 
 
 def forget_depths(writing: Writing) -> None:
-    """Those of letters that are gone."""
+    """Delete the depths of letters that are gone."""
     writing.run(
         "DELETE FROM marks WHERE name LIKE ? AND substr(name, ?) NOT IN (SELECT id FROM mails)",
         (f"{_DEPTH}%", len(_DEPTH) + 1),
@@ -185,7 +186,7 @@ def forget_depths(writing: Writing) -> None:
 
 
 def _expected(writing: Writing, mail: Mail) -> bool:
-    """Hands a reply that somebody waits for to them, whatever else lies in their inbox; True when it was one."""
+    """Reserve a reply for its waiter, whatever else is in that inbox; True when it was one."""
     if mail.in_reply_to is None:
         return False
     find_mail(writing, mail.in_reply_to)
@@ -205,12 +206,13 @@ def _expected(writing: Writing, mail: Mail) -> bool:
 
 
 def deliver(writing: Writing, recipient: str) -> int:
-    """Moves letters for `recipient` from outboxes to the inbox while there is room; how many."""
+    """Move letters for `recipient` from outboxes to the inbox while there is room; how many."""
     unread = writing.count("SELECT count(*) FROM mails WHERE recipient = ? AND partition = 'inbox'", (recipient,))
     rows = writing.all(
         f"SELECT * FROM mails WHERE recipient = ? AND partition = 'outbox' ORDER BY {BY_RANK} LIMIT ?",
         (recipient, max(0, MOST_UNREAD - unread)),
-        hold="skip",  # who holds one delivers it
+        # A letter that another transaction holds is delivered there.
+        hold="skip",
     )
     for row in rows:
         writing.change("mails", row["id"], partition="inbox")
@@ -221,7 +223,7 @@ def deliver(writing: Writing, recipient: str) -> int:
 
 
 def file_away(writing: Writing, mail: Mail, note: str) -> None:
-    """Moves a letter from the inbox to the archive, and lets the next one in."""
+    """Move a letter from the inbox to the archive, and let the next one in."""
     note = storable(note)[:LONGEST_NOTE]
     writing.change(
         "mails", mail.id, partition="archive", archived_at_us=writing.now_us, note=note, claim=None, holder=None,
@@ -242,7 +244,7 @@ def hand_over(writing: Writing, row: Row, token: str, agent: str, lease_us: int)
 
 
 def record_mail(writing: Writing, mail: Mail, partition: Partition, note: str = "") -> None:
-    """Lays the letter's arrival in a partition down for the stream."""
+    """Record the letter's arrival in a partition for the stream."""
     writing.emit(
         Role.MAILBOX,
         mail.id,

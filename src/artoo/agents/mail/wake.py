@@ -1,8 +1,8 @@
-"""Waking who waits: mail and work wake their agent at once, whichever process they come from.
+"""Wake waiting agents: mail and work wake their agent at once, whichever process they come from.
 
 The database counts arrivals by name. Writes of this process are told to it; those of others show in SQLite's
-`data_version`, which is looked at once a second while somebody waits. Only an arrival for the one who waits ends
-the waiting, so that agents that write do not keep each other awake.
+`data_version`, which is looked at once a second while a process waits. Only an arrival for its own name ends an
+agent's wait, so that agents that write do not keep each other awake.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Mark = tuple[int, int]
 
 
 class Wake:
-    """One per process and database."""
+    """The arrivals of a database. One per process."""
 
     def __init__(self, database: Database, clock: Clock, *, poll_seconds: float = POLL_SECONDS) -> None:
         self._database = database
@@ -30,15 +30,16 @@ class Wake:
         self._poll = poll_seconds
 
     async def mark(self, name: str) -> Mark:
-        """Where arrivals for `name` (and for anybody) stand. Take it before looking for work, then wait from it."""
+        """Return the count of arrivals for `name` (and for anybody), to be taken before a look for work."""
         return await self._database.read(lambda reading: _arrivals(reading, name))
 
     async def wait(self, name: str, mark: Mark, seconds: float) -> bool:
-        """True as soon as something came in for `name`, or for anybody, after `mark`; False after `seconds`."""
+        """Wait until something came in for `name`, or for anybody, after `mark`; False after `seconds`."""
         end = self._clock.monotonic() + seconds
         written = asyncio.Event()
         forget = self._database.on_written(written.set)
         try:
+            # The version is taken before the mark is compared, so that no write falls between both.
             version = await self._database.version()
             while await self.mark(name) == mark:
                 left = end - self._clock.monotonic()
@@ -51,7 +52,7 @@ class Wake:
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator[Callable[[float], Awaitable[None]]]:
-        """Gives what waits for the next write of anybody, at most so many seconds; none in between is missed."""
+        """Give a function that waits for the next write of any process, at most so many seconds; it misses none."""
         written = asyncio.Event()
         forget = self._database.on_written(written.set)
         version = await self._database.version()
@@ -66,7 +67,7 @@ class Wake:
             forget()
 
     async def _until_written(self, written: asyncio.Event, version: int, seconds: float) -> int:
-        """Returns when anything was written by anybody, or after `seconds`."""
+        """Return when any process has written, or after `seconds`."""
         end = self._clock.monotonic() + seconds
         while (left := end - self._clock.monotonic()) > 0:
             await either(written.wait(), self._clock.sleep(min(left, self._poll)))
@@ -88,7 +89,7 @@ def _arrivals(reading: Reading, name: str) -> Mark:
 
 
 async def either(first: Awaitable[object], second: Awaitable[object]) -> None:
-    """Returns when one of the two is done; the other is cancelled."""
+    """Return when one of the two is done; the other is cancelled."""
     async with asyncio.TaskGroup() as group:
         done = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""HEARTBEAT.md: a Markdown list of things to look after, each with `every:`, `at:` or `when:`.
+"""Parse HEARTBEAT.md: a Markdown list of things to look after, each with `every:`, `at:` or `when:`.
 
     - every: 6h Look through reports/ and summarise what is new.
     - at: Mon 9:00 Write the report of the week.
@@ -53,47 +53,47 @@ _KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """Due again once this much time has passed since it was last done."""
+    """A condition that holds again once this much time has passed since the item was last done."""
 
     interval: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class FilesThere:
-    """Due when files that match `pattern` (a path; `*` and `?` work) are there and were not before, or differ."""
+    """A condition that holds when new or changed files match `pattern` (a path; `*` and `?` work)."""
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
 class FilesChanged:
-    """Due when files that match `pattern` differ from what they were; the first look only notes."""
+    """A condition that holds when files that match `pattern` have changed; the first look only notes them."""
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Due when a check begins to hold, and again when it holds after having failed."""
+    """A condition that holds when a check begins to hold, and again when it holds after having failed."""
 
     check: FileMatches | CommandSucceeds
 
 
 @dataclass(frozen=True, slots=True)
 class NewMail:
-    """Due when a letter has come since the last time; the first look only notes."""
+    """A condition that holds when a letter has come since the last time; the first look only notes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPending:
-    """Due when a task has been queued for the agent since the last time; the first look only notes."""
+    """A condition that holds when a task was queued since the last time; the first look only notes."""
 
 
 When = FilesThere | FilesChanged | Holds | NewMail | TasksPending
 
 
 class ConditionProblem(ValueError):
-    """A condition cannot be read; the text says why and what can stand there."""
+    """An error in a condition; the text says why and what can stand there."""
 
 
 def read_every(text: str) -> tuple[Every, str]:
@@ -135,7 +135,7 @@ def read_when(text: str) -> tuple[When, str]:
 
 
 def _first_word(text: str, name: str) -> tuple[str, str]:
-    """A path, in quotes or backticks when it has spaces, and the rest."""
+    """Return a path, in quotes or backticks when it has spaces, and the rest."""
     for quote in ('"', "'", "`"):
         if text.startswith(quote) and quote in text[1:]:
             path, _, rest = text[1:].partition(quote)
@@ -145,7 +145,7 @@ def _first_word(text: str, name: str) -> tuple[str, str]:
 
 
 def _bare(text: str) -> str:
-    """A command without the backticks around it."""
+    """Return a command without the backticks around it."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "`" else text
 
 
@@ -198,7 +198,7 @@ class PatrolItem:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What cannot be used, at which line (from 1), and what to do about it."""
+    """A mistake at a line (from 1), and what to do about it."""
 
     line: int
     text: str
@@ -206,14 +206,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class PatrolText:
-    """A routine as it was read: the items that can be used, and what cannot."""
+    """A routine as it was read: the items that can be used, and the mistakes."""
 
     items: tuple[PatrolItem, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 def read_patrol(path: Path) -> PatrolText:
-    """The routine in a file; an absent or empty file is no work. Blocks: call it in a thread. Never raises."""
+    """Read the routine in a file; an absent or empty file is no work. Blocks: call it in a thread. Never raises."""
     try:
         text = _text_of(path)
     except ValueError as error:
@@ -222,7 +222,8 @@ def read_patrol(path: Path) -> PatrolText:
 
 
 def parse_patrol(text: str) -> PatrolText:
-    """The items of a routine, and what cannot be used of it."""
+    """Return the items of a routine, and its mistakes."""
+    # Imported here, because only an agent with a routine needs the parser.
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
 
@@ -265,7 +266,7 @@ class _Conditions:
     at: At | None = None
 
     def take(self, name: str, value: str) -> str:
-        """Reads one condition and returns what follows it. Raises ConditionProblem."""
+        """Read one condition and return the text that follows it. Raises ConditionProblem."""
         if getattr(self, name) is not None:
             raise ConditionProblem(f"it has two `{name}:`: keep one")
         if name != "when" and (self.every or self.at):
@@ -283,7 +284,7 @@ class _Conditions:
 
 
 def _item(lines: list[str], line: int) -> PatrolItem:
-    """Puts an item together from its lines. Raises ConditionProblem."""
+    """Make an item of its lines. Raises ConditionProblem."""
     request: list[str] = []
     conditions = _Conditions()
     for text in lines:
@@ -306,7 +307,7 @@ def _checked(said: str, conditions: _Conditions) -> str:
 
 
 def _lines(entry: SyntaxTreeNode) -> list[str]:
-    """The text of an item and of what is nested in it, as written: stars in a path are no emphasis here."""
+    """Return the text of an item with its nested parts, as written: stars in a path are no emphasis here."""
     nodes = (node for node in entry.walk() if node.type in _TEXTS)
     return [text for node in nodes for text in node.content.splitlines()]
 
@@ -320,14 +321,15 @@ def _line(block: SyntaxTreeNode) -> int:
 
 
 def patrol_problems(path: Path) -> tuple[str, ...]:
-    """What cannot be used of a routine, each with file and line, for the operator at the start. Blocks."""
+    """Return the mistakes of a routine, each with file and line, for the operator at the start. Blocks."""
     if is_script(path):
-        return ()  # a script is only known by running it; what is wrong with it is on the stream
+        # A script is only known by running it; what is wrong with it is on the stream.
+        return ()
     return tuple(f"{path}:{problem.line}: {problem.text}" for problem in read_patrol(path).problems)
 
 
 def is_script(path: Path) -> bool:
-    """Whatever is no Markdown is a script."""
+    """Check whether a routine is a script: any file that is no Markdown."""
     return path.suffix.casefold() not in (".md", ".markdown")
 
 
@@ -356,7 +358,7 @@ async def printed_by(path: Path, run: RunScript) -> PatrolText:
 
 
 def command_of(text: str) -> str:
-    """The command that runs a script which the sandbox cannot see: its text goes in by the standard input."""
+    """Return the command that runs a script by its text, because the sandbox cannot see its file."""
     first = text.partition("\n")[0]
     interpreter = first[2:].strip() if first.startswith("#!") else "bash"
     return f"printf %s {shlex.quote(text)} | {interpreter} /dev/stdin"

@@ -1,7 +1,7 @@
-"""The patrol: items of HEARTBEAT.md that are due become requests; all others cost a look in code.
+"""Patrol HEARTBEAT.md: items that are due become requests; all others cost a look in code.
 
-An item is taken up (durably, under a key) before it is submitted and closed afterwards. A process that dies in
-between submits it again under the same key, so that whoever receives it can tell.
+An item is opened (durably, under a key) before it is submitted and closed afterwards. A process that dies in
+between submits it again under the same key, so that the receiver can tell.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Patrol:
     _next_look: float = 0.0
 
     async def due(self) -> str | None:
-        """See Duty. Looks at files and conditions at most every 30 s. What was found due and has left the
+        """Implement Duty. Looks at files and conditions at most every 30 s. What was found due and has left the
         routine since is not done. Raises ActivityStoreError.
         """
         if self._found:
@@ -101,11 +101,13 @@ class Patrol:
         return f"{len(self._found)} due" if self._found else None
 
     async def do(self) -> Done:
-        """See Duty: takes up the next due item."""
+        """Implement Duty: takes up the next due item."""
         found = self._found.popleft()
         now = self.clock.now()
-        key = found.state.open_key or f"patrol-{microseconds(now)}-{found.item.key}"  # its beginning names it
+        # The time in the key tells two runs of one item apart.
+        key = found.state.open_key or f"patrol-{microseconds(now)}-{found.item.key}"
         taken = ItemState(now, found.mark, key)
+        # Stored before the request begins: after a crash it is submitted again under the same key.
         await self.store.put(found.item.key, taken)
         before = await self._files(found.item)
         done = await self.submit(PatrolRequest(key, found.item.request, found.source))
@@ -118,7 +120,7 @@ class Patrol:
         return {} if item.when is None else await self.sights.files(item.when)
 
     async def _seen(self, found: _Due, before: Mapping[str, str], made: Collection[str]) -> str:
-        """What the run itself made is nothing new to its item; what anybody else changed meanwhile is."""
+        """Return the mark to remember. The run's own files are not new to its item, but changes of others are."""
         when = found.item.when
         if not made or not isinstance(when, FilesThere | FilesChanged):
             return found.mark
@@ -169,8 +171,9 @@ class Patrol:
         return _Due(item, state, mark, source)
 
     async def _time_has_come(self, item: PatrolItem, state: ItemState, now: datetime) -> bool:
-        """After the clock was set back, an item waits one interval from now, not until the old time comes again."""
-        if item.at is not None and state.last_at is None:  # the first look only notes the moment
+        """Check whether the interval has passed; after the clock was set back, it begins now."""
+        if item.at is not None and state.last_at is None:
+            # The first look only notes the moment.
             await self.store.put(item.key, replace(state, last_at=now))
             return False
         if (item.every is None and item.at is None) or state.last_at is None:
@@ -187,7 +190,7 @@ class Patrol:
         return () if self.run is None else tuple(path for path in self.paths if is_script(path))
 
     async def _ask_scripts(self) -> bool:
-        """Runs the routines that are scripts; what is wrong with one is told when it changes.
+        """Run the routines that are scripts; a mistake is reported when it changes.
 
         False: one could not say what it wants, so that nothing follows from what it did not print.
         """
@@ -218,6 +221,7 @@ class Patrol:
             items |= {item.key: (item, f"{path}:{item.line}") for item in text.items if item.key not in items}
             for problem in text.problems:
                 await self._refuse(path, problem)
+        # A file that is just being saved may be empty for a moment, so states outlive their items.
         await self.store.forget_oldest(items)
         self._items, self._version = items, version
 
@@ -229,7 +233,7 @@ class Patrol:
 
 
 def _version(paths: Sequence[Path]) -> str:
-    """Changes whenever one of the files does. Blocks."""
+    """Return a text that changes whenever one of the files does. Blocks."""
     told: list[str] = []
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""What a patrol remembers of each item, in the activity database: when it was last due, and what it saw then."""
+"""Store the state of each patrol item in the activity database: when it was last due, and its mark then."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_REMEMBERED = 500
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """`last_at`: when it was last taken up. `seen`: its condition's mark. `open_key`: taken up, not finished."""
+    """The state of an item. `last_at`: its last begin. `seen`: its condition's mark. `open_key`: not finished."""
 
     last_at: datetime | None = None
     seen: str = ""

@@ -1,4 +1,4 @@
-"""What the conditions of a patrol look at, each as a short mark that changes when there is something new."""
+"""Evaluate the conditions of a patrol, each to a short mark that changes when there is something new."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOLDS = "holds"
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """How one agent's conditions are looked at: files below `root`, checks by `holds`, the rest in the database.
+    """The sources of one agent's conditions: files below `root`, checks by `holds`, the rest in the database.
 
     `holds` decides a check read-only (the same code that decides criteria).
     """
@@ -69,14 +69,15 @@ class Looking:
 
 
 def files_matching(root: Path, pattern: str) -> dict[str, str]:
-    """Size and time of every file that matches, by its path. Blocks."""
+    """Return size and time of every file that matches, by its path. Blocks."""
     full = os.path.join(glob.escape(str(root)), os.path.expanduser(pattern))  # noqa: PTH111, PTH118
+    # Sorted, because the order of a directory may change without a change of its files.
     matches = sorted(islice(glob.iglob(full), MOST_FILES))  # noqa: PTH207
     return {path: told for path in matches if (told := _told(path)) is not None}
 
 
 def mark_of(files: Mapping[str, str]) -> str:
-    """A digest of name, size and time of all of them, empty when there is none."""
+    """Return a digest of name, size and time of all of them, empty when there is none."""
     seen = [f"{path} {told}" for path, told in files.items()]
     return hashlib.sha256("\0".join(seen).encode("utf-8", "surrogateescape")).hexdigest()[:32] if seen else ""
 

@@ -1,6 +1,6 @@
-"""A clock that never goes back, kept in the database: by it things wait, grow old and run out.
+"""Keep a clock in the database that never goes back: leases, waits and ages are measured by it.
 
-The wall clock may jump: somebody sets it, a virtual machine is restored. When it is behind what the database has
+The wall clock may jump: a user sets it, a virtual machine is restored. When it is behind what the database has
 seen, the steady clock goes on from there, and the jump is recorded. What people read (`at`) is the wall clock.
 """
 
@@ -21,17 +21,17 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def microseconds(moment: datetime) -> int:
-    """Whole microseconds since 1970 UTC, exactly."""
+    """Return whole microseconds since 1970 UTC, exactly."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def moment(us: int) -> datetime:
-    """The inverse of `microseconds`."""
+    """Return the inverse of `microseconds`."""
     return _EPOCH + timedelta(microseconds=us)
 
 
 def seconds_us(seconds: float) -> int:
-    """Seconds as whole microseconds."""
+    """Return seconds as whole microseconds."""
     return round(seconds * 1_000_000)
 
 
@@ -46,6 +46,7 @@ def advance(query: Query, wall_us: int) -> int:
         logger.warning(
             "the clock went back by %.1f s; waiting times and leases go on as if it had not", back / 1_000_000
         )
+    # Small steps back are no jump, but time must not go back by them either.
     now = max(wall_us + ahead, last)
     query.run("UPDATE steady SET last_us = ?, ahead_us = ?", (now, ahead))
     return now

@@ -1,17 +1,17 @@
-"""What may be done with the team's database inside one transaction, whichever engine keeps it.
+"""Read and write the team's database inside one transaction, whichever engine keeps it.
 
 Statements are in the SQL that SQLite and PostgreSQL have in common, with `?` or `:name` for parameters; truth
-values are `bool`. What the two say in different ways is in `Engine`.
+values are `bool`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -19,51 +19,30 @@ from artoo.agents.storage.monotonic_clock import microseconds, moment
 from artoo.contracts.agents import Recorded
 from artoo.contracts.base import Contract
 from artoo.contracts.roles import Role
-from artoo.store.query import Row
+from artoo.store.query import Dialect, Hold, Query, Row, Value, Values
 
 T = TypeVar("T")
 
-Value = str | int | float | bool | None
-Parameters = Sequence[Value] | Mapping[str, Value]
+NUMBERS = 1_000
+"""What a number of the store's sequence is multiplied by: an earlier version counted on within a transaction."""
 
-Hold = Literal["wait", "skip"]
-"""What a writer does about a row that another one holds: waits until that ends, or passes it over."""
+CHANNEL = "artoo_arrivals"
+"""The channel on which PostgreSQL tells other machines that something came in (`cluster.pg_listen`)."""
 
-
-class Engine(Protocol):
-    """One transaction of one engine."""
-
-    def all(self, sql: str, parameters: Parameters, /) -> Sequence[Row]:
-        """Execute one statement; the rows that it gives."""
-        ...
-
-    def run(self, sql: str, parameters: Parameters, /) -> int:
-        """Execute one statement; how many rows it changed."""
-        ...
-
-    def put(self, sql: str, parameters: Parameters, /) -> object:
-        """Execute one statement, at the latest before the next one that gives something. Errors come then."""
-        ...
-
-    def holding(self, sql: str, hold: Hold) -> str:
-        """Return a query whose rows nobody else changes before this transaction ends."""
-        ...
-
-    def store(self) -> str:
-        """Return the name of this database, which no other has."""
-        ...
-
-    def next_number(self) -> int:
-        """Return a number larger than all that were given before to whom this transaction knows of."""
-        ...
-
-    def arrived(self, name: str) -> None:
-        """Note that something came in for `name`."""
-        ...
-
-    def alone(self, what: str) -> None:
-        """Wait until no other transaction that asked for `what` is under way."""
-        ...
+_NEXT: dict[Dialect, str] = {
+    "sqlite": "UPDATE marks SET value = CAST(value + 1 AS TEXT) WHERE name = 'number' RETURNING value",
+    "postgresql": f"SELECT nextval('numbers') * {NUMBERS} AS number",
+}
+_ARRIVED: dict[Dialect, str] = {
+    "sqlite": "INSERT INTO arrivals VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET count = count + 1",
+    # Shards, because many machines count arrivals under one name at the same time.
+    "postgresql": "INSERT INTO arrivals (name, shard, count) VALUES (?, pg_backend_pid() % 16, 1)"
+    " ON CONFLICT (name, shard) DO UPDATE SET count = arrivals.count + 1",
+}
+_VERSION: dict[Dialect, str] = {
+    "sqlite": "PRAGMA data_version",
+    "postgresql": "SELECT CAST(sum(count) AS bigint) FROM arrivals",
+}
 
 
 def storable(text: str) -> str:
@@ -104,37 +83,41 @@ def _fields(kind: type[Any]) -> frozenset[str]:
 class Reading:
     """One consistent view. `now` is the wall clock; `steady_us` the clock by which things wait (µs)."""
 
-    __slots__ = ("_engine", "holder", "now", "steady_us")
+    __slots__ = ("_query", "holder", "now", "steady_us")
 
-    def __init__(self, engine: Engine, now: datetime, steady_us: int, holder: str) -> None:
-        self._engine = engine
+    def __init__(self, query: Query, now: datetime, steady_us: int, holder: str) -> None:
+        self._query = query
         self.now = now
         self.steady_us = steady_us
         self.holder = holder
 
     @property
     def now_us(self) -> int:
-        """The wall clock (µs)."""
+        """Return the wall clock (µs)."""
         return microseconds(self.now)
 
-    def one(self, sql: str, parameters: Parameters = (), *, hold: Hold | None = None) -> Row | None:
+    def one(self, sql: str, values: Values = (), *, hold: Hold | None = None) -> Row | None:
         """Return the first row, or None. `hold`: for writers, what keeps others from changing it."""
-        rows = self.all(sql, parameters, hold=hold)
+        rows = self.all(sql, values, hold=hold)
         return rows[0] if rows else None
 
-    def all(self, sql: str, parameters: Parameters = (), *, hold: Hold | None = None) -> Sequence[Row]:
-        """Return every row; bound what you ask for with LIMIT."""
-        return self._engine.all(self._held(sql, hold), parameters)
+    def all(self, sql: str, values: Values = (), *, hold: Hold | None = None) -> Sequence[Row]:
+        """Return every row; bound the question with LIMIT."""
+        return self._query.all(self._held(sql, hold), values)
 
-    def names(self, sql: str, parameters: Parameters = ()) -> tuple[str, ...]:
+    def names(self, sql: str, values: Values = ()) -> tuple[str, ...]:
         """Return the texts in the first column of every row."""
-        return tuple(str(next(iter(dict(row).values()))) for row in self.all(sql, parameters))
+        return tuple(str(next(iter(dict(row).values()))) for row in self.all(sql, values))
 
-    def count(self, sql: str, parameters: Parameters = ()) -> int:
+    def count(self, sql: str, values: Values = ()) -> int:
         """Return the whole number in the first column of the first row, 0 when there is none."""
-        row = self.one(sql, parameters)
+        row = self.one(sql, values)
         found = None if row is None else next(iter(dict(row).values()))
         return 0 if found is None else int(found)
+
+    def version(self) -> int:
+        """Return a number that changes when another process has written something that a process may wait for."""
+        return self.count(_VERSION[self._query.dialect])
 
     def _held(self, sql: str, hold: Hold | None) -> str:
         return sql
@@ -143,15 +126,20 @@ class Reading:
 class Writing(Reading):
     """A write transaction: all of it or nothing. Keep it short: others wait.
 
-    On SQLite it is the only one. On PostgreSQL others run beside it: a row that decides is read with `hold`, which
-    gives it as it is when its turn has come; `alone` is for what no row stands for.
+    On SQLite it is the only one. On PostgreSQL others run next to it: a row that decides is read with `hold`, which
+    gives it as it is when its turn has come; `alone` is for a condition that no row stands for.
     """
 
-    __slots__ = ()
+    __slots__ = ("_arrived", "_store")
 
-    def run(self, sql: str, parameters: Parameters = ()) -> int:
+    def __init__(self, query: Query, now: datetime, steady_us: int, holder: str) -> None:
+        super().__init__(query, now, steady_us, holder)
+        self._arrived: set[str] = set()
+        self._store = ""
+
+    def run(self, sql: str, values: Values = ()) -> int:
         """Execute one statement; how many rows it changed."""
-        return self._engine.run(sql, parameters)
+        return self._query.run(sql, values)
 
     def insert(self, table: str, *, over: Sequence[str] = (), once: bool = False, **values: Value) -> int:
         """Insert a row; how many were. A row with the same `over` is replaced; with `once`, the old row stays."""
@@ -175,39 +163,50 @@ class Writing(Reading):
         else:
             self.run("DELETE FROM marks WHERE name = ?", (name,))
 
-    def put(self, sql: str, parameters: Parameters = ()) -> None:
-        """Execute one statement of which nothing has to be known: a store is not waited for then."""
-        self._engine.put(sql, parameters)
-
     def holding(self, sql: str, hold: Hold) -> str:
         """Return a query to stand inside another statement, as `one` and `all` would hold its rows."""
-        return self._engine.holding(sql, hold)
+        return self._query.holding(sql, hold)
 
     def emit(self, role: Role, subject: str, payload: Contract) -> str:
-        """Lay a record down for the stream, in the same transaction as what it records; the name of the event."""
-        event = f"{self._engine.store()}-{self.next_number()}"
+        """Add a record for the stream, in the same transaction as the change; the name of the event."""
+        self._store = self._store or marked(self, "store")
+        event = f"{self._store}-{self.next_number()}"
         if isinstance(payload, Recorded):
             payload = payload.model_copy(update={"event": event})
-        self.put(
-            "INSERT INTO events (role, subject, kind, payload, holder, since_us) VALUES (?, ?, ?, ?, ?, ?)",
-            (role.value, subject, payload.kind(), payload.model_dump_json(), self.holder, self.steady_us),
+        self.insert(
+            "events",
+            role=role,
+            subject=subject,
+            kind=payload.kind(),
+            payload=payload.model_dump_json(),
+            holder=self.holder,
+            since_us=self.steady_us,
         )
         return event
 
     def arrived(self, name: str) -> None:
-        """Note that something came in for `name` ("" for anybody), which wakes who waits for it (`wake.py`)."""
-        self._engine.arrived(name)
+        """Note that something came in for `name` ("" for anybody), which wakes its waiters (`wake.py`)."""
+        self._arrived.add(name)
 
     def alone(self, what: str) -> None:
-        """From here on no other transaction that asked for `what` runs beside this one."""
-        self._engine.alone(what)
+        """Exclude other transactions that ask for `what`, from here on."""
+        self._query.alone(what)
 
     def next_number(self) -> int:
-        """Return a number larger than all that were given before: the order of arrival and of events."""
-        return self._engine.next_number()
+        """Return a number larger than all earlier ones: the order of arrival and of events."""
+        return self.count(_NEXT[self._query.dialect])
+
+    def finish(self) -> None:
+        """Count the arrivals and notify listeners."""
+        # Last, and in the order of the names, so that no process waits long for these rows, or in a circle.
+        dialect = self._query.dialect
+        for name in sorted(self._arrived):
+            self.run(_ARRIVED[dialect], (name,))
+        if self._arrived and dialect == "postgresql":
+            self.run("SELECT pg_notify(?, ?)", (CHANNEL, self.holder))
 
     def _held(self, sql: str, hold: Hold | None) -> str:
-        return sql if hold is None else self._engine.holding(sql, hold)
+        return sql if hold is None else self._query.holding(sql, hold)
 
 
 def marked(reading: Reading, name: str) -> str:

@@ -60,7 +60,8 @@ def prompt_changed(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> 
     except KeyError as error:
         yield f"the {called.role} has no prompt for {called.contract} ({error})"
         return
-    continued = not (called.system or called.user)  # a conversation states it at its first call
+    # A conversation contains these texts in its first call only.
+    continued = not (called.system or called.user)
     first = called.user or next((each.text for each in called.added if isinstance(each, Said)), "")
     stated = (called.system.startswith(alone) or _holds(called.system, first, own) for alone, own in due)
     if not continued and not any(stated):
@@ -68,7 +69,7 @@ def prompt_changed(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> 
 
 
 def _holds(system: str, user: str, own: tuple[str, str]) -> bool:
-    """True if a prompt begins with what all roles are told, names the contract, and has the role's own text."""
+    """Check whether a prompt has the text of all roles, names the contract, and has the role's own text."""
     common, _, line = own[0].rpartition("\n\n")
     names_contract = f"\n\n{line}\n" in f"{system}\n"
     return system.startswith(common) and names_contract and f"\n\n{own[1]}\n" in f"\n\n{user}\n"

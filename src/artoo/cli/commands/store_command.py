@@ -1,4 +1,4 @@
-"""`artoo store`: the PostgreSQL that several machines share, made, checked, filled and emptied."""
+"""Define `artoo store`: make, check, fill and empty the PostgreSQL that several machines share."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:
+    from artoo.cluster.migrate import Counted, Part
     from artoo.runtime.config.model import Config
     from artoo.store.address import StoreAddress
-    from artoo.store.parts import Counted, Part
 
 _url = click.argument("url", required=False)
 
@@ -100,13 +100,11 @@ def _explained(address: StoreAddress, doing: str, work: Callable[[], tuple[str, 
     import psycopg
 
     from artoo.store.connecting import explanation
-    from artoo.store.opened import why_no_tls
 
     try:
         return work()
     except psycopg.Error as error:
-        said = f"{explanation(address, doing, error)} {why_no_tls(address, error)}"
-        raise ConfigurationError(said.strip()) from error
+        raise ConfigurationError(explanation(address, doing, error)) from error
 
 
 def _show(found: Mapping[str, Sequence[Counted]], as_json: bool) -> None:

@@ -16,7 +16,7 @@ from artoo.cli.review.layout import waiting_line
 from artoo.contracts.agents import BoardState
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.app.task_ids import SHORTEST, named, short_name
-from artoo.team.stands import UNKNOWN
+from artoo.team.by_hand import UNKNOWN
 from artoo.words.catalogue import ENGLISH
 
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from artoo.contracts.memory import SOPDraft
 from artoo.loops.asking import Asker
 from artoo.loops.slow.passing import Draft
@@ -21,17 +19,6 @@ def model_draft(asker: Asker) -> Draft:
         return await asker.ask("SOPDraft", SOPDraft, _segments(cluster), cause=None, max_tokens=256)
 
     return draft
-
-
-def model_wording(asker: Asker) -> Callable[[str], Awaitable[str | None]]:
-    """One sentence of what an agent has seen again and again, for its dream cycle. Raises what the model raises."""
-
-    async def word(seen: str) -> str | None:
-        task = "Word what is to be remembered of this, which has happened several times, in its language."
-        segments = {Segment.TASK: task, Segment.EVIDENCE: f"- {' '.join(seen.split())}"}
-        return (await asker.ask("SOPDraft", SOPDraft, segments, cause=None, max_tokens=256)).rule
-
-    return word
 
 
 def _segments(cluster: Cluster) -> dict[Segment, str]:

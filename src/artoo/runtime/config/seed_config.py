@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, field_validator
 
-from artoo.agents.heartbeat.beats import LONGEST_PULSE, SHORTEST_PULSE
+from artoo.agents.heartbeat.backoff import LONGEST_PULSE, SHORTEST_PULSE
 from artoo.settings.expanded import HomePathText
 from artoo.settings.sections import Section, Whole
 
