@@ -18,7 +18,7 @@ from artoo.ports.model import Tier
 from artoo.prompts.segments import Segment
 from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.app.run_options import Budgets, RunOptions
-from artoo.team.letters import Letters, StandIns
+from artoo.team.letters import Letters
 from artoo.team.minds import Minds
 from artoo.team.office import Office
 from artoo.tools.builtin.mail import mail_tools
@@ -73,7 +73,6 @@ class Bench:
     artoo: Artoo
     minds: Minds
     names: Callable[[], tuple[str, ...]]
-    standins: StandIns
     speak: Callable[[Role], Port]
 
     @property
@@ -92,7 +91,8 @@ class Bench:
         foreign = (FOREIGN + colleague for colleague in office.config.a2a.colleagues)
         others = tuple(other for other in (*self.names(), OPERATOR, *foreign) if other != name)
         seconds, asked = float(settings.sync_timeout_seconds), office.board.work.ask
-        return mail_tools(Letters(name, work, office.mailbox, office.asking, others, seconds, self.standins, asked))
+        letters = Letters(name, work, office.mailbox, office.asking, others, seconds, settings.standins, asked)
+        return mail_tools(letters)
 
     def desk(self, name: str) -> Path:
         """Make the agent's own folder in the workspace, for work that is no task. Blocks.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.request_reply import Asking
 from artoo.contracts.agents import OPERATOR
 from artoo.contracts.errors import MailRefused
-from artoo.ports.clock import Clock
 
 _HOW_TO_ANSWER = (
     "\n\nIt is asked at task {task}, which goes on meanwhile; what it hands in waits for you. Your answer:"
@@ -25,38 +24,6 @@ _GO_ON = (
     "who is a person and answers later: go on with what is most careful, and say in the result what was asked and"
     " what you assumed"
 )
-
-
-SILENT_SECONDS = 600.0
-"""How long an agent that did not answer is passed over, where there is a substitute."""
-
-
-@dataclass(slots=True)
-class StandIns:
-    """The agents that are asked in the place of one that does not answer, as configured. Shared by a team.
-
-    `names`: who is asked, the first that may be, in another's place.
-    """
-
-    names: Sequence[str]
-    clock: Clock
-    _silent: dict[str, float] = field(default_factory=dict[str, float])
-
-    def ways(self, sender: str, recipient: str) -> tuple[str, ...]:
-        """Return the agents to ask in turn, two at most; one that was silent lately comes last."""
-        others = [name for name in self.names if name not in (sender, recipient)]
-        ways = (recipient, *others[:1])
-        return tuple(sorted(ways, key=self._is_silent))
-
-    def heard(self, name: str, *, answered: bool) -> None:
-        """Record whether an agent answered."""
-        if answered:
-            self._silent.pop(name, None)
-        else:
-            self._silent[name] = self.clock.monotonic() + SILENT_SECONDS
-
-    def _is_silent(self, name: str) -> bool:
-        return self._silent.get(name, 0.0) > self.clock.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +42,13 @@ class Letters:
     asking: Asking
     known: tuple[str, ...]
     wait: float
-    standins: StandIns
+    standins: tuple[str, ...]
     asked: Callable[[str, str, str], Awaitable[None]]
 
     @property
     def seconds(self) -> float:
         """Implement Post: the agent that was meant, and one substitute."""
-        return self.wait * (2 if self.standins.names else 1)
+        return self.wait * (2 if self.standins else 1)
 
     async def send(self, recipient: str, text: str) -> str:
         """Implement Post."""
@@ -95,7 +62,8 @@ class Letters:
         if recipient == OPERATOR:
             return await self._left_with_the_operator(text)
         silent: list[str] = []
-        for asked in self.standins.ways(self.name, recipient):
+        others = [name for name in self.standins if name not in (self.name, recipient)]
+        for asked in (recipient, *others[:1]):
             try:
                 reply = await self.asking.ask(self.name, asked, text, seconds=self.wait)
             except MailRefused:
@@ -106,7 +74,6 @@ class Letters:
             if reply.missed == "cycle":
                 circle = " -> ".join((*reply.cycle, reply.cycle[0]))
                 return f"no answer is waited for: {circle} would wait for one another for ever; go on without it"
-            self.standins.heard(asked, answered=reply.missed is None)
             if reply.missed is None:
                 instead = f" (in the place of {recipient}, who does not answer)" if asked != recipient else ""
                 return f"{asked}{instead} answers: {reply.text}"

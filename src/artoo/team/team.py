@@ -41,7 +41,6 @@ from artoo.team.answering import patrol
 from artoo.team.bench import Bench, Member
 from artoo.team.duties import WorkDuty
 from artoo.team.holding import RENEW_SECONDS
-from artoo.team.letters import StandIns
 from artoo.team.minds import Minds
 from artoo.team.office import Office
 from artoo.verdicts.checks import run_check
@@ -81,8 +80,7 @@ class Team:
         self._outbox = Outbox(office.database, self._publish)
         self._stopping = asyncio.Event()
         self._waking: list[asyncio.Task[None]] = []
-        standins = StandIns(office.config.runtime.communication.a2a_protocol.standins, office.clock)
-        self._bench = Bench(office, artoo, minds, lambda: tuple(self.heartbeats), standins, self._port)
+        self._bench = Bench(office, artoo, minds, lambda: tuple(self.heartbeats), self._port)
         self._seating: Seating | None = None
         if office.cluster is not None:
             from artoo.cluster.seating import Seating

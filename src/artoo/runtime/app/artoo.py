@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from artoo.runtime.changes.pending_changes import Pending
     from artoo.runtime.changes.run_changes import RunResult
     from artoo.runtime.task.agent_context import Behalf
-    from artoo.runtime.task.background_budget import UpkeepModel
     from artoo.runtime.task.role_context import TaskMemory
     from artoo.runtime.task.start_task import Begun
     from artoo.runtime.task.task_run import TaskRun
@@ -215,14 +214,6 @@ class Artoo:
     async def memory(self) -> TaskMemory | None:
         """Both sides of shared memory; None where it is switched off."""
         return await self._open_shop().memory(RunOptions())
-
-    @property
-    def upkeep(self) -> UpkeepModel | None:
-        """The model for what memory does by itself, on its daily budget; None: none is to be asked.
-
-        Raises ConfigurationError.
-        """
-        return self._open_shop().upkeep()
 
     async def evidence(self, project: Path) -> EvidenceSource:
         """A read-only look at a directory, as validators have it."""
