@@ -12,7 +12,7 @@ from artoo.agents.board.operator_todo import left_to_operator
 from artoo.agents.identity.folders import create_agent
 from artoo.contracts.agents import OPERATOR, BoardState, TrustLevel
 from artoo.team.by_hand import move
-from artoo.team.letters import Letters, StandIns
+from artoo.team.letters import Letters
 from artoo.team.office import open_office
 from artoo.testing import Asked, with_body
 from artoo.testing.replies import Scripted
@@ -27,13 +27,12 @@ async def test_a_question_to_the_operator_is_not_lost(tmp_path: Path) -> None:
     async with open_office(config.at_home(tmp_path / "home")) as office:
         identity = create_agent(tmp_path / "home", "bob", role="clerk", persona="exact")
         await office.registry.register("bob", OPERATOR, sha256=identity.sha256, trust=TrustLevel.STANDARD)
-        standins = StandIns((), office.clock)
         noted: list[tuple[str, str, str]] = []
 
         async def asked(task: str, agent: str, question: str) -> None:
             noted.append((task, agent, question))
 
-        letters = Letters("bob", f"{TASK}#0", office.mailbox, office.asking, (OPERATOR,), 600.0, standins, asked)
+        letters = Letters("bob", f"{TASK}#0", office.mailbox, office.asking, (OPERATOR,), 600.0, (), asked)
         for _ in range(2):  # after a crash it is asked again
             said = await letters.ask(OPERATOR, "May I delete page.txt?")
             assert "is a person and answers later" in said
