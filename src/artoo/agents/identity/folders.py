@@ -88,7 +88,7 @@ def create_agent(
         raise ConfigurationError(f"There is an agent called {name!r} already, in {place}; choose another name.")
     text = _identity_text(role, persona, skills, must_not)
     identity = identity_of(text.encode(), place / IDENTITY, name)
-    # Written beside and renamed, so that a crash leaves no half agent; hidden folders are ignored.
+    # Written under another name and renamed, so that a crash leaves no half agent; hidden folders are ignored.
     making = home / FOLDER / f".new-{name}"
     try:
         shutil.rmtree(making, ignore_errors=True)
