@@ -31,6 +31,7 @@ from artoo import Artoo, Budgets, tool
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import ExecutionResult, SubTaskOutcome, ToolCalled
+from artoo.contracts.findings import Unconfirmed
 from artoo.contracts.plan import SubTask
 from artoo.contracts.request import UserRequest
 from artoo.contracts.solution import FinalResult, Halt, RoleFailure
@@ -223,7 +224,7 @@ async def test_an_interrupt_after_a_written_answer_delivers_the_answer(world: Wo
     ended = await world.play(COUNT, script, during=stop)
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "interrupted")
     assert ended.result.output == "It has 2 lines."
-    assert "Unverified: nothing has confirmed this answer." in ended.told
+    assert Unconfirmed(looked=True) in ended.result.facts
 
 
 @pytest.mark.parametrize("kind", ["UserRequest", "Plan", "ToolCalled"])

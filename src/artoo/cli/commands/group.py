@@ -42,6 +42,7 @@ Table = Mapping[str, Mounted]
 SECTIONS: Mapping[str, Table] = {
     "Tasks": {
         "run": Mounted("run_command", "run", "Do what TEXT asks (also: artoo TEXT; artoo alone: a conversation)."),
+        "review": Mounted("review_command", "review", "Review a diff or a branch, and change nothing."),
         "resume": Mounted("run_command", "resume", "Go on with a task that stopped before its end."),
         "attach": Mounted("attach_command", "attach", "Follow a running task, and answer its questions."),
         "say": Mounted("running_commands", "say", "Write to a task that runs."),

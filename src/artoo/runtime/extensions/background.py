@@ -30,6 +30,8 @@ _BEGINS_WITHIN = 60.0
 _LOOK_SECONDS = 0.3
 _KEPT_SECONDS = 30 * 86_400.0
 _LATEST = 60
+_STARTED: list[subprocess.Popen[bytes]] = []
+"""Processes that outlive this one: Python would warn about an object of a process that still runs."""
 
 
 def start(home: Path, arguments: Sequence[str]) -> str:
@@ -52,6 +54,7 @@ def start(home: Path, arguments: Sequence[str]) -> str:
             env=own_environment(),
             start_new_session=True,  # the terminal's Ctrl-C and its end are not the task's
         )
+    _STARTED.append(process)
     until = time.monotonic() + _BEGINS_WITHIN
     while time.monotonic() < until:
         if note.exists():

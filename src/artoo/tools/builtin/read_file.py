@@ -19,13 +19,14 @@ from artoo.tools.core.live_files import Look, real_files
 from artoo.tools.core.to_thread import in_thread
 from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument, number
 from artoo.tools.core.truncate import head_tail
+from artoo.tools.files.documents import SUFFIXES, Documents
 from artoo.tools.files.paths import closed_reason, existing, printable, shown
 from artoo.tools.files.suggest_paths import explain_missing
 from artoo.tools.files.text_files import NotPlainFile, Text, decode, kind_of_bytes, open_plain
 from artoo.tools.provenance.read_tracking import LookedAt
 from artoo.workspace.changes.path_class import Places
 
-READ_SECONDS = 20.0
+READ_SECONDS = 120.0
 _PIECE = 256 * 1024
 _NO_FILES_THERE = ("/proc", "/sys", "/dev")
 PATH_ALIASES = ("file_path", "filePath", "absolute_path")
@@ -41,7 +42,7 @@ _MARK_ROOM = 160
 
 _SPEC = ToolSpec(
     name="read_file",
-    description="show a text file",
+    description="show a text file, PDF, Office document or notebook",
     parameters=(
         Parameter("path", "the file", aliases=PATH_ALIASES),
         Parameter("offset", "first line, from 1", False, ("start_line",), INTEGER),
@@ -58,6 +59,7 @@ class ReadFile(CountsAsItself):
     """Reads a text file. Secrets and the kernel's own trees are refused, also through links.
 
     `kept`: characters that one call shows. Of a longer file the first lines are shown, and how to read on is said.
+    `documents` converts Office documents, notebooks and PDFs.
     """
 
     roots: Roots
@@ -65,6 +67,7 @@ class ReadFile(CountsAsItself):
     files: Look = real_files
     kept: int = OUTPUT_KEPT
     looked: LookedAt = field(default_factory=LookedAt)
+    documents: Documents | None = None
     wall_seconds: float = READ_SECONDS
     spec: ToolSpec = _SPEC
 
@@ -75,7 +78,23 @@ class ReadFile(CountsAsItself):
         """Raises ToolError that says what is wrong with the path, or what the file is instead of text."""
         first = round(number(arguments, "offset", 1)) or 1
         most = min(round(number(arguments, "limit", MOST_LINES)) or MOST_LINES, MOST_LINES)
-        return await in_thread(self._run, argument(arguments, "path"), first, most)
+        text = argument(arguments, "path")
+        if self.documents is not None and (document := await in_thread(self._document, text)):
+            converted = await self.documents.text(document, first, most)
+            return Outcome(output=converted, ran="the text of a document; shell shows its bytes")
+        return await in_thread(self._run, text, first, most)
+
+    def _document(self, text: str) -> Path | None:
+        """Return the real path of a document that is converted; None for any other path, and a refused one."""
+        files = self.files()
+        try:
+            path = existing(text, self.roots, files)
+            real = _resolved(files, path, self.roots)
+        except ToolError:
+            return None  # reading it as text says what is wrong
+        known = real.suffix.lower() in SUFFIXES and self._refusal(path, real) is None
+        found = files.stat(real) if known else None
+        return real if found is not None and stat.S_ISREG(found.mode) else None
 
     def _run(self, text: str, first: int, most: int) -> Outcome:
         files = self.files()

@@ -32,6 +32,7 @@ from artoo.tools.core.processes import Processes
 from artoo.tools.core.tool import Tool
 from artoo.tools.core.workspace_commands import WorkspaceCommands
 from artoo.tools.core.workspace_files import WorkspaceWriter
+from artoo.tools.files.documents import Documents
 from artoo.tools.files.filename_index import choose_index
 from artoo.tools.provenance.read_tracking import LookedAt
 from artoo.workspace.changes.path_class import Places
@@ -120,7 +121,7 @@ def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OU
     tools: list[Tool] = [
         FindFiles(index, roots, files),
         SearchText(roots, files),
-        ReadFile(roots, places, files, kept, shared.looked),
+        ReadFile(roots, places, files, kept, shared.looked, Documents(runner)),
         WriteFile(writer, roots),
         EditFile(writer, roots, files),
         Python(runner),
