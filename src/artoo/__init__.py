@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from artoo.runtime.changes.run_changes import Changes, RunResult
     from artoo.runtime.config.loader import load_config
     from artoo.runtime.config.model import Config
-    from artoo.tools.core.function_tools import tool
+    from artoo.tools.core.function_tools import Deps, tool
     from artoo.tools.core.middleware import ToolUse
     from artoo.tools.core.tool import Outcome
 
@@ -46,6 +46,7 @@ _ERRORS = "artoo.contracts.errors"
 _HOMES = {
     "Artoo": "artoo.runtime.app.artoo",
     "tool": "artoo.tools.core.function_tools",
+    "Deps": "artoo.tools.core.function_tools",
     "Outcome": "artoo.tools.core.tool",
     "ToolUse": "artoo.tools.core.middleware",
     "Changes": "artoo.runtime.changes.run_changes",
@@ -89,6 +90,7 @@ __all__ = [
     "ConfigurationError",
     "ConfirmationRequest",
     "Consent",
+    "Deps",
     "Envelope",
     "FinalResult",
     "MemoryStoreError",

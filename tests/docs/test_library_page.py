@@ -28,19 +28,33 @@ COMMANDS = {
 }
 """What the scripted model does about each request of the page."""
 
+PERSON = {"value": {"name": "Alan", "age": 41}}
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 PRINTED = ["3", "checked", "the request is empty; say what is wanted", "3", "name='Alan' age=41 judged", "checked",
-           "notes.txt", "applied", "discarded", "too slow", "17.0", "shell ok"]  # fmt: skip
+           "notes.txt", "applied", "discarded", "2 How many people", "words: str", "too slow", "17.0", "4",
+           "shell ok"]  # fmt: skip
+
+
+def request_of(asked: Asked) -> str:
+    """The request alone: memory speaks of others too."""
+    return asked.user.rpartition("Request:\n")[2].partition("\n")[0]
 
 
 def plan(asked: Asked) -> dict[str, object]:
-    name = "room_temperature" if "attic" in asked.user else "shell"
+    names = {"How warm is it in the attic?": "room_temperature", "How many lamps are in stock?": "in_stock"}
+    name = names.get(request_of(asked), "shell")
     return {"subtasks": [{"intent": "do it", "tool": name, "success_criteria": [ANSWERED]}]}
 
 
+def understood(asked: Asked) -> dict[str, object]:
+    return {"task_id": "oldest", "intent": "Who is the oldest in people.csv?"}
+
+
 def step(asked: Asked) -> Reply | dict[str, object]:
-    if "room_temperature" in asked.user or "room_temperature" in asked.system:
+    if request_of(asked) == "How warm is it in the attic?":
         return {"tool": "room_temperature", "input": "attic", "is_final": True}
+    if request_of(asked) == "How many lamps are in stock?":
+        return {"tool": "in_stock", "input": "lamp", "is_final": True}
     command = next(command for request, command in COMMANDS.items() if request in asked.user)
     return with_body({"tool": "shell", "is_final": True}, command)
 
@@ -85,7 +99,7 @@ async def test_the_examples_of_the_page_run(
             monkeypatch.delenv(f"{name}_{key}", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "artoo"))
-    script = {"Plan": plan, "ExecutorStep": step, "StructuredResult": {"value": {"name": "Alan", "age": 41}}}
+    script = {"Plan": plan, "TaskSpec": understood, "ExecutorStep": step, "StructuredResult": PERSON}
     async with ScriptedServer(script) as server:  # pyright: ignore[reportArgumentType]
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_MODEL", "scripted")

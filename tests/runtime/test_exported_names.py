@@ -19,6 +19,7 @@ NAMES = [
     "ConfigurationError",
     "ConfirmationRequest",
     "Consent",
+    "Deps",
     "Envelope",
     "FinalResult",
     "MemoryStoreError",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from artoo import Artoo, Config, ConfigurationError, RunOptions, tool
+from artoo import Artoo, Config, ConfigurationError, Deps, RunOptions, Turn, tool
 from artoo.auditor.layout import audit_directory
 from artoo.auditor.verify import verify
 from artoo.contracts.envelope import Envelope
@@ -18,7 +18,8 @@ from artoo.contracts.solution import FinalResult
 from artoo.tasklog.file import TaskFile
 from artoo.tasklog.layout import task_directory, tasks_directory
 from artoo.tasklog.lock import is_running
-from artoo.testing import ScriptedModel, with_body
+from artoo.testing import Asked, ScriptedModel, with_body
+from artoo.testing.replies import Scripted
 
 ANSWERED = {"text": "there is an answer", "check": {"check": "output_matches", "regex": r"[A-Za-z0-9]"}}
 
@@ -258,3 +259,47 @@ def test_options_of_another_kind_are_refused_in_words(more: dict[str, object], s
     """A text is no list of its letters; callers without a type checker learn it before anything begins."""
     with pytest.raises(ConfigurationError, match=says):
         RunOptions(**more)  # pyright: ignore[reportArgumentType]
+
+
+class Stock:
+    """A dependency of a tool."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+
+@tool
+def in_stock(stock: Deps[Stock], item: str) -> int:
+    """How many pieces of an item there are."""
+    return stock.count + len(item)
+
+
+async def test_a_dependency_is_given_by_the_program(config: Config, tmp_path: Path) -> None:
+    """The model sees the other parameters alone; without a dependency of the type no Artoo is made."""
+    with pytest.raises(ConfigurationError, match=r"in_stock: stock needs a Stock; give one with Artoo\(deps"):
+        Artoo(config, tools=[in_stock], deps=["no stock"])
+    plan = {"subtasks": [{"intent": "count", "tool": "in_stock", "success_criteria": [ANSWERED]}]}
+    script = {"Plan": plan, "ExecutorStep": {"tool": "in_stock", "input": "lamp", "is_final": True}}
+    with ScriptedModel(script) as model:
+        async with Artoo(config, environ={}, tools=[in_stock], deps=[Stock(38)], model=model) as artoo:
+            result = await artoo.run("How many lamps?", options=options(tmp_path))
+    assert result.output == "42"
+
+
+async def test_an_exchange_goes_into_the_history_of_the_next_request(config: Config, tmp_path: Path) -> None:
+    """Also when it was kept as JSON in between."""
+    step = with_body({"tool": "shell", "is_final": True}, "wc -l < a.txt")
+    asked: list[str] = []
+
+    def understood(question: Asked) -> Scripted:
+        asked.append(question.user)
+        return {"task_id": "count", "intent": "How many lines has a.txt?"}
+
+    script = {"Plan": [PLAN, PLAN], "ExecutorStep": [step, step], "TaskSpec": understood}
+    with ScriptedModel(script) as model:
+        async with Artoo(config, environ={}, model=model) as artoo:
+            first = await artoo.run("How many lines has a.txt?", options=options(tmp_path))
+            kept = first.turn("How many lines has a.txt?").model_dump_json()
+            again = [Turn.model_validate_json(kept)]
+            await artoo.run("Count them again.", history=again, options=options(tmp_path))
+    assert len(asked) == 1 and "How many lines has a.txt?" in asked[0]

@@ -66,12 +66,12 @@ class Artoo:
 
     `config` None: the home's `config.yaml` with the `ARTOO_*` variables over it, as the command line has it; a
     configuration that is given is taken as it is, and nothing is read. `tools` are the user's own functions (see
-    `artoo.tool`). `environ` stands for the process environment, except that a home it does not name is the
-    process's. `model`, `clock` and `ids` replace the real ones (tests, replay). `on_fetch` is told how far
-    the download of the embedded model is, the first time. `confirm` asks a person about acts that need consent;
-    None: the answer is no, except where a policy says yes. `on_output` is told the last lines of each command that
-    runs, a few times a second, without secrets. `middleware` is around every tool call. Roles and tools
-    are loaded by the first task.
+    `artoo.tool`), and `deps` fills in their parameters of a `Deps` type. `environ` stands for the process
+    environment, except that a home it does not name is the process's. `model`, `clock` and `ids` replace the real
+    ones (tests, replay). `on_fetch` is told how far the download of the embedded model is, the first time.
+    `confirm` asks a person about acts that need consent; None: the answer is no, except where a policy says yes.
+    `on_output` is told the last lines of each command that runs, a few times a second, without secrets.
+    `middleware` is around every tool call. Roles and tools are loaded by the first task.
 
     Raises ConfigurationError for a configuration that cannot be read, and a function that cannot be a tool.
     """
@@ -91,6 +91,7 @@ class Artoo:
         confirm: Confirm | None = None,
         on_output: OnOutput | None = None,
         middleware: Sequence[Middleware] = (),
+        deps: Sequence[object] = (),
     ) -> None:
         if inspect.iscoroutinefunction(on_output):
             raise ConfigurationError("on_output is called and not awaited: give a plain function")
@@ -98,7 +99,7 @@ class Artoo:
         if config is not None:
             require("config", config, Config, 'Config(apply="edits")')
         self._config = _config_of_home(self._environ) if config is None else config
-        self._own_tools = _made_tools(tools)
+        self._own_tools = _made_tools(tools, deps)
         self._clock = clock or SystemClock()
         self._ids = ids or UuidIds()
         self._given_model = model
@@ -429,11 +430,11 @@ def _config_of_home(environ: Mapping[str, str]) -> Config:
     return load_config({HOME_VARIABLE: os.environ.get(HOME_VARIABLE, ""), **environ})
 
 
-def _made_tools(functions: Sequence[Callable[..., object]]) -> tuple[UserTool, ...]:
+def _made_tools(functions: Sequence[Callable[..., object]], deps: Sequence[object]) -> tuple[UserTool, ...]:
     """The user's functions as tools. Raises ConfigurationError for one that cannot be a tool."""
     given: tuple[Callable[..., object], ...] = listed("tools", functions, cast("type", Callable))
     if not given:
         return ()
     from artoo.tools.core.function_tools import user_tool
 
-    return tuple(user_tool(function) for function in given)
+    return tuple(user_tool(function, tuple(deps)) for function in given)

@@ -12,11 +12,16 @@ from pydantic import Field, PrivateAttr
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import Review, Settled
+from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import FinalResult
 from artoo.runtime.app.run_options import listed
 from artoo.runtime.config.model import Config
 
+LONGEST_SUMMARY = 2_000
+"""Characters of a summary that are remembered for the next request."""
+
 if TYPE_CHECKING:
+    from artoo.contracts.request import Turn
     from artoo.runtime.changes.pending_changes import Pending
 
 
@@ -77,3 +82,11 @@ class RunResult(FinalResult):
         """The same result, of a task below this configuration's home."""
         changes = Changes.of(result.changes, result.task_id, config)
         return cls.model_construct(None, **{**vars(result), "changes": changes})
+
+    def turn(self, request: str) -> Turn:
+        """Return this exchange for the `history` of later requests; it can be kept as JSON (`model_dump_json`)."""
+        from artoo.contracts.request import Turn
+        from artoo.words.result import result_words
+
+        said = result_words(self.language).plain(self, told=False)
+        return Turn(input=request, summary=shortened(said, LONGEST_SUMMARY), task_id=self.task_id)

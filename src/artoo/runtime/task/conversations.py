@@ -25,12 +25,11 @@ from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import FinalResult
 from artoo.disk.whole import write_whole
+from artoo.runtime.changes.run_changes import LONGEST_SUMMARY
 from artoo.words.result import result_words
 
 TURNS = 5
 """Earlier exchanges that the perceiver is told (SPEC section 2)."""
-LONGEST_SUMMARY = 2_000
-"""Characters of a summary that are remembered for the next request."""
 MOST_EXCHANGES = 200
 """Exchanges of one session that are kept: the latest."""
 LARGEST = 4 << 20

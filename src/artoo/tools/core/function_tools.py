@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum, EnumType
-from typing import TypeVar, cast, overload
+from typing import Annotated, TypeVar, cast, get_args, get_origin, overload
 
 from pydantic import JsonValue, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema
@@ -28,6 +28,16 @@ from artoo.tools.core.tool import Arguments, Outcome, argument
 
 Function = Callable[..., object]
 F = TypeVar("F", bound=Function)
+
+T = TypeVar("T")
+
+
+class Dependency:
+    """Marks a parameter that the program gives, and not the model."""
+
+
+Deps = Annotated[T, Dependency]
+"""The type of a parameter that is filled in from `Artoo(deps=[…])`: `def find(db: Deps[Database], name: str)`."""
 
 USER_SECONDS = 120.0
 """The longest that a call of a user's function may take, unless it says otherwise."""
@@ -65,6 +75,9 @@ class UserTool:
     parameters: tuple[inspect.Parameter, ...]
     readers: Mapping[str, TypeAdapter[object]]
     spec: ToolSpec
+    needs: Mapping[str, type] = field(default_factory=dict[str, type])
+    given: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What the program gives for parameters that `needs` names."""
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return (self.name,)
@@ -78,6 +91,7 @@ class UserTool:
         values = {
             one.name: self._value(one, arguments[one.name]) for one in self.parameters if one.name in arguments
         }
+        values |= self.given
         if inspect.iscoroutinefunction(self.function):
             result = self.function(**values)
         else:
@@ -150,11 +164,25 @@ def tool(
     return mark if function is None else mark(function)
 
 
-def user_tool(function: Function) -> UserTool:
+def user_tool(function: Function, deps: Sequence[object] = ()) -> UserTool:
     """The tool that `@tool` made of a function. A bare function gets the defaults: it reads, and asks nothing.
 
-    Raises ConfigurationError as `tool`, and for a method without the object whose it is.
+    `deps`: what parameters of a `Deps` type are filled in from, the first that has the type. Raises
+    ConfigurationError as `tool`, for a method without the object whose it is, and for a dependency that is missing.
     """
+    made = _user_tool(function)
+    given = dict[str, object]()
+    for name, kind in made.needs.items():
+        found = [one for one in deps if isinstance(one, kind)]
+        if not found:
+            raise ConfigurationError(
+                f"tool {made.name}: {name} needs a {kind.__name__}; give one with Artoo(deps=[…])"
+            )
+        given[name] = found[0]
+    return replace(made, given=given) if given else made
+
+
+def _user_tool(function: Function) -> UserTool:
     made = getattr(function, _ATTRIBUTE, None)
     if not isinstance(made, UserTool):
         made = _made(function, None, None, Effects(reads=True, writes=False, asks=False), USER_SECONDS)
@@ -208,7 +236,7 @@ def _made(
         raise ConfigurationError(f"tool {called}: say what it does in a docstring or with description=")
     if not seconds > 0:
         raise ConfigurationError(f"tool {called}: seconds={seconds} is not a positive time")
-    parameters, readers = _signature(function, called)
+    parameters, readers, needs = _signature(function, called)
     schemas = _schemas(readers)
     spec = ToolSpec(
         name=called,
@@ -220,7 +248,7 @@ def _made(
         only_reads=effects.repeatable,
         special=True,
     )
-    return UserTool(function, called, effects, seconds, parameters, readers, spec)
+    return UserTool(function, called, effects, seconds, parameters, readers, spec, needs)
 
 
 def _schemas(readers: Mapping[str, TypeAdapter[object]]) -> dict[str, dict[str, JsonValue]]:
@@ -251,8 +279,11 @@ def _kind(annotation: object) -> str:
 
 def _signature(
     function: Function, name: str
-) -> tuple[tuple[inspect.Parameter, ...], dict[str, TypeAdapter[object]]]:
-    """The parameters in order and what reads their values. Raises ConfigurationError."""
+) -> tuple[tuple[inspect.Parameter, ...], dict[str, TypeAdapter[object]], dict[str, type]]:
+    """The parameters in order, what reads their values, and the types of those that the program gives.
+
+    Raises ConfigurationError.
+    """
     try:
         found = tuple(inspect.signature(function, eval_str=True).parameters.values())
     except (TypeError, ValueError, NameError, AttributeError) as error:
@@ -260,7 +291,22 @@ def _signature(
     for one in found:
         if one.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
             raise ConfigurationError(f"tool {name}: parameter {one} cannot be given by name; list its parameters")
-    return found, {one.name: _reader(one, name) for one in found}
+    needs = {one.name: kind for one in found if (kind := _dependency(one, name)) is not None}
+    left = tuple(one for one in found if one.name not in needs)
+    return left, {one.name: _reader(one, name) for one in left}, needs
+
+
+def _dependency(one: inspect.Parameter, name: str) -> type | None:
+    """Return the class of a parameter that the program gives; None for another. Raises ConfigurationError."""
+    if get_origin(one.annotation) is not Annotated:
+        return None
+    kind, *marks = get_args(one.annotation)
+    if Dependency not in marks:
+        return None
+    plain = get_origin(kind) or kind
+    if not isinstance(plain, type):
+        raise ConfigurationError(f"tool {name}: {one.name}: Deps wants a class, and not {kind!r}")
+    return plain
 
 
 def _reader(one: inspect.Parameter, name: str) -> TypeAdapter[object]:
