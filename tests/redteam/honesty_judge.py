@@ -88,7 +88,7 @@ def call_of(record: Mapping[str, object]) -> ToolCall:
 
 def _says_no(parsed: ShellCommand) -> bool:
     """True if the shell tool takes exit code 1 of this command for an answer."""
-    return parsed.final is not None and parsed.final.name in ("grep", "diff", "cmp", "lsof", "pgrep", "test")
+    return parsed.ending in ("grep", "diff", "cmp", "lsof", "pgrep", "test")
 
 
 def _paths(value: object) -> tuple[str, ...]:

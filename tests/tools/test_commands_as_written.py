@@ -20,7 +20,7 @@ from artoo.tools.context.evidence_source import WorkspaceEvidence
 from artoo.tools.core.default_tools import Shared, builtin_tools
 from artoo.tools.core.registry import Registry, SubTaskToolbox
 from artoo.tools.core.workspace_commands import WorkspaceCommands
-from artoo.tools.files.filename_index import FileIndex
+from artoo.tools.files.search import FileSearch
 from artoo.workspace.changes.path_class import Places
 
 
@@ -49,7 +49,7 @@ def _files(roots: Roots) -> tuple[str, ...]:
 
 
 def _toolbox(roots: Roots) -> SubTaskToolbox:
-    shell = Shell(WorkspaceCommands(PlainWorkspace(roots)), roots, FileIndex())
+    shell = Shell(WorkspaceCommands(PlainWorkspace(roots)), roots, FileSearch())
     return Registry((shell,), StillClock()).toolbox("subtask", MustNot())
 
 

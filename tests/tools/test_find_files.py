@@ -12,7 +12,7 @@ from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.tools.builtin.find_files import FindFiles
 from artoo.tools.core.registry import SubTaskToolbox
-from artoo.tools.files.filename_index import MAX_FOUND, FileIndex, FileQuery, choose_index
+from artoo.tools.files.search import MAX_FOUND, FileQuery, FileSearch
 from artoo.tools.files.walk import WalkLimits
 from artoo.workspace.files.rooted import real_files
 
@@ -32,13 +32,13 @@ def make(root: Path, *paths: str) -> None:
         (root / path).write_text("x")
 
 
-def index(folder: Path, script: str) -> FileIndex:
-    """A search whose index program is a script of the test."""
+def spotlight(folder: Path, script: str) -> FileSearch:
+    """A search whose `mdfind` is a script of the test."""
     folder.mkdir(exist_ok=True)
     path = folder / "program"
     path.write_text(f"#!/bin/bash\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return choose_index("darwin", lambda name: str(path))
+    return FileSearch(str(path))
 
 
 async def test_files_are_listed_and_counted(toolbox: SubTaskToolbox, roots: Roots) -> None:
@@ -73,7 +73,7 @@ async def test_a_pattern_may_begin_with_a_folder(toolbox: SubTaskToolbox, roots:
 async def test_a_search_that_stops_early_says_so(make_toolbox: MakeToolbox, roots: Roots) -> None:
     """A bound that was hit is truncation; with nothing found by then it is no answer at all."""
     make(roots.project, *(f"{number:03}.txt" for number in range(40)))
-    box = make_toolbox(tools=(FindFiles(FileIndex(limits=WalkLimits(entries=10)), roots),))
+    box = make_toolbox(tools=(FindFiles(FileSearch(limits=WalkLimits(entries=10)), roots),))
     some = await box.call("find_files", {"pattern": "*.txt"})
     assert (some.status, some.truncated, some.result_count) == (CallStatus.OK, True, 10)
     none = await box.call("find_files", {"pattern": "*.zip"})
@@ -81,39 +81,32 @@ async def test_a_search_that_stops_early_says_so(make_toolbox: MakeToolbox, root
     assert "there may be more" in said(none)
 
 
-async def test_a_search_of_the_home_honours_ignore_files_and_is_bounded(roots: Roots) -> None:
+def test_a_search_of_the_home_honours_ignore_files_and_is_bounded(roots: Roots) -> None:
     """Ignored places are not searched but named, and no more than the limit is listed."""
     make(roots.home / "repo", "build/made.txt", *(f"n{number}.txt" for number in range(MAX_FOUND + 20)))
     (roots.home / "repo" / ".gitignore").write_text("build/\n")
-    found = await FileIndex().search(FileQuery("*.txt", (roots.home,), indexed=True), real_files())
+    found = FileSearch().search(FileQuery("*.txt", (roots.home,), indexed=True), real_files())
     assert (len(found.paths), found.count) == (MAX_FOUND, MAX_FOUND + 20)
     assert found.remarks == ("(ignored files were not searched: repo/build/)",)
     assert not any("build" in path for path in found.paths)
 
 
-async def test_spotlight_is_asked_and_its_answer_checked(documents: Path, tmp_path: Path) -> None:
+def test_spotlight_is_asked_and_its_answer_checked(documents: Path, tmp_path: Path) -> None:
     """mdfind gets the folder and a condition; names that do not fit, or are gone, are left out."""
     log = tmp_path / "arguments"
     script = f"""printf '%s\\n' "$@" > {log}
 printf '%s\\0' {documents}/gone.pdf "{documents}/Report 2024.pdf" {documents}/old/notes.txt /etc/report.pdf"""
-    search = index(tmp_path / "bin", script)
-    found = await search.search(FileQuery("*.pdf", (documents,), indexed=True), real_files())
+    search = spotlight(tmp_path / "bin", script)
+    found = search.search(FileQuery("*.pdf", (documents,), indexed=True), real_files())
     assert found.paths == (str(documents / "Report 2024.pdf"),)
     assert found.how == "Spotlight"
     assert log.read_text().splitlines() == ["-0", "-onlyin", str(documents), 'kMDItemFSName == "*.pdf"c']
 
 
 @pytest.mark.parametrize("script", ["exit 2", "exit 0", "kill -9 $$", "yes /x/notes.txt | tr '\\n' '\\0'"])
-async def test_spotlight_falls_back_to_a_walk(documents: Path, tmp_path: Path, script: str) -> None:
+def test_spotlight_falls_back_to_a_walk(documents: Path, tmp_path: Path, script: str) -> None:
     """No database, no answer, a crash and an answer without end end in a walk."""
-    search = index(tmp_path / "bin", script)
-    found = await search.search(FileQuery("notes.txt", (documents,), indexed=True), real_files())
+    search = spotlight(tmp_path / "bin", script)
+    found = search.search(FileQuery("notes.txt", (documents,), indexed=True), real_files())
     assert found.paths == (str(documents / "old" / "notes.txt"),)
     assert "own walk" in found.how
-
-
-def test_only_macos_has_an_index() -> None:
-    """Spotlight on macOS, if its program is there; else an own walk."""
-    assert choose_index("darwin", lambda name: f"/usr/bin/{name}").how == "Spotlight"
-    assert choose_index("darwin", lambda name: None).ask is None
-    assert choose_index("linux", lambda name: f"/usr/bin/{name}").ask is None

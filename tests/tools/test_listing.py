@@ -76,13 +76,13 @@ def test_the_listing_stays_within_its_budget(named: list[tuple[str, Kind]], requ
 
 
 async def test_heads_of_named_files_are_shown(source: ProjectLook, roots: Roots) -> None:
-    """A header and two rows, cut lines, no control characters; empty and binary files are described."""
+    """Cut lines, no control characters; empty and binary files are described."""
     (roots.project / "p.csv").write_text("name,age\nAna,34\n\x1b[31mBo\x1b[0m,22\nCy,50\n")
     (roots.project / "long.txt").write_text("w" * 5_000)
     (roots.project / "e.txt").write_text("")
     (roots.project / "i.png").write_bytes(b"\x89PNG\0\0")
     listing = (await source.look("Look at p.csv, long.txt, e.txt and i.png")).listing
-    assert "First lines of p.csv (columns: name, age):\nname,age\nAna,34\n [31mBo [0m,22" in listing
+    assert "First lines of p.csv:\nname,age\nAna,34\n [31mBo [0m,22" in listing
     assert "Cy" not in listing
     assert "w" * 120 + "..." in listing
     assert "e.txt: is empty" in listing
@@ -107,7 +107,7 @@ async def test_named_files_speak_for_themselves_when_all_can_be_read(
     (roots.project / "data/sales.csv").write_text("id,amount\n1,20\n")
     (roots.project / "data/broken.csv").symlink_to("gone.csv")
     seen = await source.look(request_text)
-    assert seen.named == ("All of data/sales.csv (columns: id, amount):\nid,amount\n1,20" if alone else "")
+    assert seen.named == ("All of data/sales.csv:\nid,amount\n1,20" if alone else "")
     assert seen.listing.endswith(seen.named)
 
 
@@ -116,58 +116,9 @@ async def test_small_files_are_shown_whole_to_a_capable_model(source: ProjectLoo
     (roots.project / "p.csv").write_text("name,age\nAna,34\nBo,22\nCy,50\n")
     (roots.project / "q.csv").write_text("name,age\n" + "Ana,34\n" * 300)
     listing = (await replace(source, whole_files=True).look("Look at p.csv and q.csv")).listing
-    assert "All of p.csv (columns: name, age):\nname,age\nAna,34\nBo,22\nCy,50" in listing
-    assert "First lines of q.csv (columns: name, age):\nname,age\nAna,34\nAna,34" in listing
+    assert "All of p.csv:\nname,age\nAna,34\nBo,22\nCy,50" in listing
+    assert "First lines of q.csv:\nname,age\nAna,34\nAna,34" in listing
     assert listing.count("Ana") == 3
-
-
-async def test_a_file_that_names_another_is_followed(source: ProjectLook, roots: Roots) -> None:
-    """The listing says which file a named file names, by path or by a name that only one file has, and shows it."""
-    (roots.project / "data").mkdir()
-    for month in ("feb", "mar"):
-        (roots.project / "data" / f"{month}.txt").write_text(f"{month}\n1\n2\n3\n")
-    (roots.project / "latest.txt").write_text("mar.txt\n")
-    (roots.project / "data" / "best.txt").write_text("./feb.txt\n\n")
-    found = await source.look("latest.txt contains a name. What is the sum in that file? See data/best.txt.")
-    assert found.listing.splitlines()[-2:] == ["latest.txt names data/mar.txt", "data/best.txt names data/feb.txt"]
-    assert "First lines of data/mar.txt:\nmar\n1\n2\n" in found.listing
-    assert "First lines of data/mar.txt:\nmar" in found.listing
-
-
-@pytest.mark.parametrize(
-    ("said", "there"),
-    [
-        ("apple\npear\n", ["apple", "pear"]),  # words
-        ("name,age\nAna,34\n", ["age"]),
-        ("3.14\n", ["3.14"]),
-        ("a.txt\nb.txt\nc.txt\nd.txt\n", ["a.txt", "b.txt"]),  # not shown whole
-        ("see a.txt\n", ["a.txt"]),
-        ("a.txt\n", ["x/a.txt", "y/a.txt"]),  # which one?
-        ("list.txt\n", ["list.txt"]),  # itself
-        ("../a.txt\n", ["x/a.txt"]),
-        ("gone.txt\n", ["a.txt"]),
-        ("", ["a.txt"]),
-    ],
-)
-async def test_ordinary_content_names_no_file(
-    source: ProjectLook, roots: Roots, said: str, there: list[str]
-) -> None:
-    """Words, tables, numbers, long lists, prose, ambiguous and absent names are no pointers."""
-    for name in there:
-        (roots.project / name).parent.mkdir(exist_ok=True)
-        (roots.project / name).write_text("1\n")
-    (roots.project / "list.txt").write_text(said)
-    assert " names " not in (await source.look("Sort the lines of list.txt")).listing
-
-
-async def test_credentials_that_a_file_names_are_not_shown(source: ProjectLook, roots: Roots) -> None:
-    """Following a name shows no more than naming the file itself would."""
-    (roots.home / ".ssh").mkdir()
-    (roots.home / ".ssh" / "id").write_text("BEGIN KEY")
-    (roots.project / "key.txt").symlink_to(roots.home / ".ssh" / "id")
-    (roots.project / "latest.txt").write_text("key.txt\n")
-    found = await source.look("What is in the file that latest.txt names?")
-    assert "BEGIN" not in found.listing
 
 
 async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots: Roots) -> None:
@@ -185,8 +136,6 @@ async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots:
         "data/archive/sales.csv.bak (10 B)",
         "All of x.log:",
         "log",
-        "All of data/archive/sales.csv.bak:",
-        "id,amount",
         "BROKEN LINK: data/sales.csv points to /mnt/nowhere/sales.csv, which does not exist."
         " Nearest: data/archive/sales.csv.bak",
     ]

@@ -28,39 +28,28 @@ async def test_a_command_runs_in_the_project(
 
 
 @pytest.mark.parametrize(
-    ("command", "status", "code", "count"),
+    ("command", "status", "code"),
     [
-        ("grep foo a.txt", CallStatus.OK, 1, 0),
-        ("grep bar a.txt", CallStatus.OK, 0, 2),
-        ("grep -c bar a.txt", CallStatus.OK, 0, None),
-        ("grep foo a.txt | wc -l", CallStatus.OK, 0, None),
-        ("grep foo a.txt | sort", CallStatus.OK, 0, None),
-        ("grep foo missing.txt", CallStatus.ERROR, 2, None),
-        ("yes | head -n 2", CallStatus.OK, 0, None),
-        ("false | cat", CallStatus.OK, 0, None),
-        ("find . -name '*.txt'", CallStatus.OK, 0, 1),
-        ("find . -name '*.zip'", CallStatus.OK, 0, 0),
-        ("diff a.txt /dev/null", CallStatus.OK, 1, None),
-        ("echo 12 passed; git status", CallStatus.OK, 128, None),
-        ("echo 12 passed >&2; grep foo a.txt", CallStatus.OK, 1, None),
-        ("set -e; echo 12 passed; git status", CallStatus.ERROR, 128, None),
-        ("echo 12 passed; git push", CallStatus.ERROR, 128, None),
-        ("false || git status", CallStatus.ERROR, 128, None),
-        ("false", CallStatus.ERROR, 1, None),
-        ("exit 3", CallStatus.ERROR, 3, None),
-        ("nosuchprogram", CallStatus.ERROR, 127, None),
-        ("((", CallStatus.ERROR, 2, None),
+        ("grep foo a.txt", CallStatus.OK, 1),
+        ("grep foo missing.txt", CallStatus.ERROR, 2),
+        ("yes | head -n 2", CallStatus.OK, 0),
+        ("false | cat", CallStatus.OK, 0),
+        ("diff a.txt /dev/null", CallStatus.OK, 1),
+        ("echo 12 passed; grep foo a.txt", CallStatus.OK, 1),
+        ("false || git status", CallStatus.ERROR, 128),
+        ("false", CallStatus.ERROR, 1),
+        ("exit 3", CallStatus.ERROR, 3),
+        ("nosuchprogram", CallStatus.ERROR, 127),
+        ("((", CallStatus.ERROR, 2),
     ],
 )
 async def test_exit_codes_are_read_as_the_programs_mean_them(
-    toolbox: SubTaskToolbox, roots: Roots, command: str, status: CallStatus, code: int, count: int | None
+    toolbox: SubTaskToolbox, roots: Roots, command: str, status: CallStatus, code: int
 ) -> None:
-    """No match and a difference are answers, the last program of a pipeline decides, and all else is a failure. The
-    exit code of a last statement that only shows something says nothing of those before it.
-    """
+    """No match and a difference are answers, and any other exit code but 0 is a failure."""
     (roots.project / "a.txt").write_text("bar 1\nbar 2\n")
     call = await toolbox.call("shell", {"command": command})
-    assert (call.status, call.exit_code, call.result_count) == (status, code, count), said(call)
+    assert (call.status, call.exit_code) == (status, code), said(call)
 
 
 async def test_what_a_command_changed_is_in_its_record(roots: Roots, make_toolbox: MakeToolbox) -> None:
@@ -134,23 +123,3 @@ async def test_cancelling_a_command_leaves_an_interrupted_record(
     with pytest.raises(asyncio.CancelledError):
         await task
     assert [call.status for call in toolbox.interrupted] == [CallStatus.INTERRUPTED]
-
-
-@pytest.mark.parametrize(
-    ("complaint", "user", "told"),
-    [
-        ("bash: line 1: team.txt: Value too large for defined data type", 1_000, True),
-        ("chgrp: changing group of 'mine': Invalid argument", 1_000, True),
-        ("dd: failed to open 'x': Invalid argument", 1_000, False),
-        ("bash: line 1: team.txt: Value too large for defined data type", 0, False),
-    ],
-)
-async def test_a_file_of_another_group_says_how_it_can_be_written(
-    toolbox: SubTaskToolbox, monkeypatch: pytest.MonkeyPatch, complaint: str, user: int, told: bool
-) -> None:
-    """A plain user's sandbox knows one group. What the kernel says of others does not tell that, also in a script
-    that goes on."""
-    monkeypatch.setattr("artoo.tools.core.workspace_commands.os.geteuid", lambda: user)
-    for end in ("false", "true"):
-        call = await toolbox.call("shell", {"command": f'echo "{complaint}" >&2; {end}'})
-        assert ("write_file writes it" in (call.reason or "")) is told, said(call)

@@ -44,9 +44,8 @@ def test_a_pattern_matches_whole_paths_name_by_name(pattern: str, fits: list[str
 def test_a_walk_ends_at_its_time_limit(tmp_path: Path) -> None:
     """Time is bounded as well as entries."""
     make(tmp_path, "a", "b", "c")
-    ticks = iter(range(100))
-    walk = Walk(tmp_path, WalkLimits(seconds=1.5), monotonic=lambda: float(next(ticks)))
-    assert [entry.path for entry in walk] == ["a"]
+    walk = Walk(tmp_path, WalkLimits(seconds=0.0))
+    assert list(walk) == []
     assert not walk.complete
 
 

@@ -14,15 +14,15 @@ from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.builtin.read_file import PATH_ALIASES, path_target
-from artoo.tools.core.live_files import Look, real_files
 from artoo.tools.core.to_thread import in_thread
-from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
+from artoo.tools.core.tool import Arguments, CountsAsItself, Look, Outcome, argument
 from artoo.tools.core.workspace_files import WorkspaceWriter
 from artoo.tools.files.paths import existing, shown
 from artoo.tools.files.suggest_paths import explain_missing
 from artoo.tools.files.text_files import Text, exact_text
 from artoo.tools.files.unified_diff import unified
 from artoo.tools.resume.in_flight import Announcing
+from artoo.workspace.files.rooted import real_files
 
 EDIT_SECONDS = 30.0
 _MOST_LINES = 20_000

@@ -11,12 +11,13 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import Parameter, ToolSpec
-from artoo.tools.core.live_files import Look, real_files
 from artoo.tools.core.to_thread import in_thread
-from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
-from artoo.tools.files.filename_index import FileIndex, FileKind, FileQuery, Found
+from artoo.tools.core.tool import Arguments, CountsAsItself, Look, Outcome, argument
 from artoo.tools.files.paths import absolute, is_directory, is_within, printable, shown
+from artoo.tools.files.search import FILES, FileQuery, FileSearch, Found
 from artoo.tools.files.suggest_paths import explain_missing
+from artoo.tools.files.walk import Kind
+from artoo.workspace.files.rooted import real_files
 
 SEARCH_SECONDS = 30.0
 _WILD = re.compile(r"[*?\[{]")
@@ -38,7 +39,7 @@ _SPEC = ToolSpec(
 class FindFiles(CountsAsItself):
     """Finds files (not directories) whose path below a folder matches a pattern. Links are listed, not followed."""
 
-    index: FileIndex
+    search: FileSearch
     roots: Roots
     files: Look = real_files
     wall_seconds: float = SEARCH_SECONDS
@@ -56,7 +57,7 @@ class FindFiles(CountsAsItself):
             raise ToolError(await in_thread(explain_missing, folder, self.roots, files))
         own = any(is_within(folder, root) for root in (self.roots.project, self.roots.workspace))
         query = FileQuery(pattern, (folder,), indexed=not own)
-        found = await self.index.search(query, files)
+        found = await in_thread(self.search.search, query, files)
         return outcome_of_search(query, found, self.roots, argument(arguments, "pattern"))
 
 
@@ -94,6 +95,7 @@ def outcome_of_search(query: FileQuery, found: Found, roots: Roots, asked: str) 
 
 def _as_command(query: FileQuery) -> str:
     """Return the search as a `find` command, for people and for rules."""
-    kind = {FileKind.FILE: ("-type", "f"), FileKind.DIRECTORY: ("-type", "d")}.get(query.kind, ())
+    directories = frozenset({Kind.DIRECTORY})
+    kind = {FILES: ("-type", "f"), directories: ("-type", "d")}.get(query.kinds, ())
     test = "-name" if query.exact_case else "-iname"
     return shlex.join(("find", *map(printable, query.folders), *kind, test, query.pattern))

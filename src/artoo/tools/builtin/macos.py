@@ -16,11 +16,11 @@ from artoo.ports.tools import Parameter, ToolSpec
 from artoo.sandbox.reading.environment import cleaned
 from artoo.tools.builtin.shell import unfenced
 from artoo.tools.core.command_runner import printed_outcome
-from artoo.tools.core.live_files import Look, real_files
 from artoo.tools.core.to_thread import in_thread
-from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument
-from artoo.tools.files.filename_index import MAX_FOUND, answer_of
+from artoo.tools.core.tool import Arguments, CountsAsItself, Look, Outcome, argument
 from artoo.tools.files.paths import absolute, found_at, printable
+from artoo.tools.files.search import MAX_FOUND, mdfind
+from artoo.workspace.files.rooted import real_files
 
 SCRIPT_SECONDS = 120.0
 _GRACE_SECONDS = 15.0
@@ -128,10 +128,10 @@ class Mdfind(CountsAsItself):
         """Raises ToolError when Spotlight does not answer."""
         folder = argument(arguments, "folder")
         within = ("-onlyin", str(absolute(folder, self.roots))) if folder else ()
-        answer = await in_thread(answer_of, (self.program, "-0", *within, self.target(arguments)))
+        answer = await in_thread(mdfind, self.program, *within, self.target(arguments))
         if answer is None:
             raise ToolError("Spotlight did not answer; use find_files or search_text")
-        paths = await in_thread(self._visible, [os.fsdecode(one) for one in answer.split(b"\0") if one])
+        paths = await in_thread(self._visible, answer)
         more = f"(the first {MAX_FOUND} are listed)" if len(paths) > MAX_FOUND else ""
         lines = [f"{len(paths)} found", *map(printable, paths[:MAX_FOUND]), more]
         return Outcome(output="\n".join(filter(None, lines)), result_count=len(paths), truncated=bool(more))

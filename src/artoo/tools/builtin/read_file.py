@@ -15,9 +15,8 @@ from artoo.contracts.execution import OUTPUT_KEPT, CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import INTEGER, Parameter, ToolSpec
 from artoo.ports.workspace import Files
-from artoo.tools.core.live_files import Look, real_files
 from artoo.tools.core.to_thread import in_thread
-from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument, number
+from artoo.tools.core.tool import Arguments, CountsAsItself, Look, Outcome, argument, number
 from artoo.tools.core.truncate import head_tail
 from artoo.tools.files.documents import SUFFIXES, Documents
 from artoo.tools.files.paths import closed_reason, existing, printable, shown
@@ -25,6 +24,7 @@ from artoo.tools.files.suggest_paths import explain_missing
 from artoo.tools.files.text_files import NotPlainFile, Text, decode, kind_of_bytes, open_plain
 from artoo.tools.provenance.read_tracking import LookedAt
 from artoo.workspace.changes.path_class import Places
+from artoo.workspace.files.rooted import real_files
 
 READ_SECONDS = 120.0
 _PIECE = 256 * 1024

@@ -14,14 +14,14 @@ from artoo.contracts.shortened import listed
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import INTEGER, Parameter, ToolSpec
 from artoo.ports.workspace import Files
-from artoo.tools.core.live_files import Look, real_files
 from artoo.tools.core.to_thread import in_thread
-from artoo.tools.core.tool import Arguments, CountsAsItself, Outcome, argument, number
+from artoo.tools.core.tool import Arguments, CountsAsItself, Look, Outcome, argument, number
 from artoo.tools.files.glob_patterns import path_pattern
 from artoo.tools.files.paths import existing, found_at, is_directory, printable, shown
 from artoo.tools.files.suggest_paths import explain_missing
 from artoo.tools.files.text_files import NotPlainFile, decode, read_limited
-from artoo.tools.files.walk import Entry, Hidden, Kind, Walk, WalkLimits
+from artoo.tools.files.walk import Entry, Kind, Walk, WalkLimits
+from artoo.workspace.files.rooted import real_files
 
 MAX_FILE_BYTES = 4 << 20
 MAX_MATCHES = 200
@@ -78,7 +78,7 @@ class SearchText(CountsAsItself):
         place = existing(path, self.roots, files) if path else self.roots.project
         if found_at(files, place) is None:
             raise ToolError(explain_missing(place, self.roots, files))
-        walk = Walk(place, self.limits, files, hidden=Hidden.LAST)
+        walk = Walk(place, self.limits, files, hidden="last")
         entries = walk if is_directory(files, place) else [_alone(place, files)]
         prefix = "" if place == self.roots.project else f"{shown(place, self.roots)}/"
         lines, holding, found_lines = list[str](), set[str](), 0

@@ -26,12 +26,13 @@ from artoo.ports.evidence import (
 )
 from artoo.ports.workspace import Command, Ended, Files, Workspace
 from artoo.tools.core.command_runner import PLAIN_SETTINGS, bash, meant_changes, outcome_of, python
-from artoo.tools.core.live_files import Look, real_files
 from artoo.tools.core.to_thread import in_thread
+from artoo.tools.core.tool import Look
 from artoo.tools.files.paths import entry_at, existing, withheld
 from artoo.tools.files.text_files import NotPlainFile, decode, open_plain, read_limited
 from artoo.tools.settlement.diff_text import difference
 from artoo.workspace.changes.path_class import Places
+from artoo.workspace.files.rooted import real_files
 
 MAX_TEXT_BYTES = 4 << 20
 """Bytes of a file that a check may match; a larger file has no text for it."""

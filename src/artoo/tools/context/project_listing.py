@@ -1,18 +1,16 @@
 """What is around a request, in a few lines: the files, and the heads of those that it names.
 
     entries + request ──► named_in: paths that are on disk and stand in it ──► describe ──► Surroundings
-                                   └──► pointers: files that name another file
 
 Pure: a snapshot goes in, text comes out. `look` takes the snapshot.
 """
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate, islice
+from itertools import accumulate
 
 from artoo.contracts.shortened import shortened
 from artoo.ports.surroundings import Surroundings
@@ -33,30 +31,22 @@ MOST_NAMED = 8
 MAX_REQUEST = 20_000
 """Characters of a request that are looked at."""
 
-_FEW_LINES = 3
-_MOST_INSIDE = 2
-"""Files of a named directory that are looked into: they are mostly alike."""
 _LINE_CHARACTERS = 120
-_TABLES = (".csv", ".tsv")
-_MARKS = (",", ";", "\t", "|")
 _MOST_TREE_LINES = 50
 _SOME = 6
 """Ignored files that are named."""
-_ENDING = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
     """The first lines of a file, more than three only if they are all, or in words why there are none.
 
-    `whole`: the file has no other lines. `unreadable`: it is empty or no text: another file may stand for it.
-    `form`: its encoding and line ends, where they are not UTF-8 and LF.
+    `whole`: the file has no other lines. `form`: its encoding and line ends, if they are not UTF-8 and LF.
     """
 
     lines: tuple[str, ...] = ()
     instead: str | None = None
     whole: bool = False
-    unreadable: bool = False
     form: str = ""
 
 
@@ -116,9 +106,8 @@ def place_in(token: str, text: str) -> int | None:
 def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACTERS) -> Surroundings:
     """The surroundings of a request: the tree in at most `characters`, the text of named files in as many."""
     named = named_in(snapshot, request)
-    points_to = tuple((printable(name), printable(path)) for name, path in pointers(snapshot, named))
     third = characters // 3
-    facts = _joined((*_broken(snapshot, named), *(f"{name} names {path}" for name, path in points_to)), third)
+    facts = _joined(_broken(snapshot, named), third)
     heads = _whole_heads(snapshot.heads, characters)
     tree = _tree(snapshot, named, min(_TREE_CHARACTERS, characters - len(facts) - 1))
     about = "\n".join(filter(None, (heads, facts)))
@@ -133,58 +122,13 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
     )
 
 
-def pointers(snapshot: Snapshot, named: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """(named file, path of another file) for each line of a short named file that is just that file's path or name.
-
-    What has neither a directory nor an ending is a word, not a file's name.
-    """
-    said = [(path, text) for path in named for text in _names_in(path, snapshot)]
-    if not said:
-        return ()
-    there = {entry.path for entry in snapshot.entries if entry.kind in (Kind.FILE, Kind.LINK)} - snapshot.broken
-    found = ((path, _pointed_at(text, posixpath.dirname(path), there)) for path, text in said)
-    return tuple(dict.fromkeys((path, target) for path, target in found if target is not None and target != path))
-
-
-def standing_in(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
-    """Files to look into for named ones that show nothing: what a directory holds, what is like a broken link or
-    like a file that is no text.
-    """
-    kinds = {entry.path: entry.kind for entry in snapshot.entries}
-    usable = [entry for entry in snapshot.entries if entry.kind is Kind.FILE]
-    for path in named:
-        head = snapshot.heads.get(path)
-        if kinds.get(path) is Kind.DIRECTORY:
-            inside = (entry.path for entry in usable if posixpath.dirname(entry.path) == path)
-            yield from islice(inside, _MOST_INSIDE)
-        elif path in snapshot.broken or (head is not None and head.unreadable):
-            yield from nearby(path, usable).best
-
-
-def _names_in(path: str, snapshot: Snapshot) -> Iterator[str]:
-    """Lines of a file of few lines which could be the name of a file."""
-    head = snapshot.heads.get(path, Head())
-    for line in head.lines if head.whole and len(head.lines) <= _FEW_LINES else ():
-        text = line.strip()
-        if len(text) <= _LINE_CHARACTERS and ("/" in text or _ENDING.search(text)):
-            yield text
-
-
-def _pointed_at(text: str, folder: str, there: Collection[str]) -> str | None:
-    for path in (posixpath.normpath(text), posixpath.normpath(posixpath.join(folder, text))):
-        if path in there:
-            return path
-    same = [path for path in there if posixpath.basename(path) == text]
-    return same[0] if len(same) == 1 else None
-
-
 def _broken(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
     targets = {entry.path: entry.target for entry in snapshot.entries if entry.path in snapshot.broken}
     usable = [entry for entry in snapshot.entries if entry.path not in targets]
     for path in named:
         if path in targets:
             target = printable(targets[path] or "?")
-            near = ", ".join(map(printable, nearby(path, usable).best))
+            near = ", ".join(map(printable, nearby(path, usable)))
             instead = f" Nearest: {near}" if near else ""
             yield f"BROKEN LINK: {printable(path)} points to {target}, which does not exist.{instead}"
 
@@ -212,20 +156,7 @@ def _head(path: str, head: Head, most: int) -> str:
     lines = "\n".join(_one_line(line, most) for line in head.lines)
     cut = not head.whole or any(len(line) > most for line in head.lines)
     form = f" ({head.form})" if head.form else ""
-    return f"{'First lines' if cut else 'All'} of {printable(path)}{form}{_columns(path, head)}:\n{lines}"
-
-
-def _columns(path: str, head: Head) -> str:
-    """The columns that the first line of a table names, by the table's format: what is no row, and how to split."""
-    if not path.lower().endswith(_TABLES) or not head.lines:
-        return ""
-    first = _one_line(head.lines[0])
-    mark = max(_MARKS, key=first.count)
-    columns = [name.strip() for name in first.split(mark)]
-    if len(columns) < 2 or not all(columns) or any(name[0].isdigit() for name in columns):
-        return ""
-    split = "" if mark == "," else f" split by {mark!r}"
-    return f" (columns{split}: {', '.join(columns)})"
+    return f"{'First lines' if cut else 'All'} of {printable(path)}{form}:\n{lines}"
 
 
 def _one_line(line: str, most: int = _LINE_CHARACTERS) -> str:

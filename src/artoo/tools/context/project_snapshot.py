@@ -30,19 +30,18 @@ from artoo.tools.context.project_listing import (
     describe,
     named_in,
     place_in,
-    pointers,
-    standing_in,
 )
 from artoo.tools.core.command_runner import meant_changes
-from artoo.tools.core.live_files import Look, real_files
 from artoo.tools.core.to_thread import in_thread
+from artoo.tools.core.tool import Look
 from artoo.tools.files.paths import absolute, entry_at, existing, found_at, shown, withheld
 from artoo.tools.files.text_files import NotPlainFile, decode, kind_of_bytes, read_limited
-from artoo.tools.files.walk import Hidden, Kind, Walk, WalkLimits
+from artoo.tools.files.walk import Kind, Walk, WalkLimits
 from artoo.tools.provenance.read_tracking import LookedAt
 from artoo.tools.settlement.diff_text import moved_files, ref_moves
 from artoo.tools.settlement.review import act_of
 from artoo.workspace.changes.path_class import Places
+from artoo.workspace.files.rooted import real_files
 
 _LOOK = WalkLimits(entries=20_000, seconds=1.5)
 _WALL_SECONDS = 6.0
@@ -148,9 +147,8 @@ class ProjectLook:
         snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in named))
         snapshot = replace(snapshot, missing=self._missing(files, snapshot, request))
         snapshot = self._with_heads(files, snapshot, self._named_outside(files, request))
-        further = (*(path for _, path in pointers(snapshot, named)), *standing_in(snapshot, named))
-        further = (*further, *self._all_of_a_small_project(snapshot))
-        snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in further))
+        small = self._all_of_a_small_project(snapshot)
+        snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in small))
         about = (*(self.roots.project / path for path in named), *_meant(changes))
         found = guides(files, self.roots, self.places, about, self.guide_characters)
         seen = describe(snapshot, request, self.room)
@@ -178,7 +176,7 @@ class ProjectLook:
         return tuple(each.path for each in visible if each.name not in GUIDE_FILES)  # which prompts have anyhow
 
     def _snapshot(self, files: Files) -> Snapshot:
-        walk = Walk(self.roots.project, self.limits, files, hidden=Hidden.LAST, honour_ignore=True, details=True)
+        walk = Walk(self.roots.project, self.limits, files, hidden="last", honour_ignore=True)
         entries = tuple(walk)
         links = (entry.path for entry in entries if entry.kind is Kind.LINK)
         return Snapshot(
@@ -233,10 +231,10 @@ class ProjectLook:
         except OSError as error:
             return Head(instead=f"cannot be read: {error.strerror}")
         if not data:
-            return Head(instead="is empty", unreadable=True)
+            return Head(instead="is empty")
         text = decode(data, whole=size <= _HEAD_BYTES)
         if text is None:
-            return Head(instead=f"is {kind_of_bytes(data)}, not text", unreadable=True)
+            return Head(instead=f"is {kind_of_bytes(data)}, not text")
         lines = text.text.splitlines()
         most = _WHOLE_LINES if self.whole_files and size <= _WHOLE_BYTES else _HEAD_LINES
         whole = size <= _HEAD_BYTES and len(lines) <= most

@@ -33,7 +33,7 @@ from artoo.tools.core.tool import Tool
 from artoo.tools.core.workspace_commands import WorkspaceCommands
 from artoo.tools.core.workspace_files import WorkspaceWriter
 from artoo.tools.files.documents import Documents
-from artoo.tools.files.filename_index import choose_index
+from artoo.tools.files.search import FileSearch
 from artoo.tools.provenance.read_tracking import LookedAt
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.files.visible import VisibleFiles
@@ -109,7 +109,8 @@ def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OU
     """
     workspace, places, roots = shared.workspace, shared.places, shared.workspace.roots
     here = machine or Machine.of(roots)
-    index = choose_index(here.platform, here.which)
+    mdfind = here.which("mdfind") if here.platform == "darwin" else None
+    search = FileSearch(mdfind)
     runner = WorkspaceCommands(
         workspace, shared.gate, shared.network, shared.processes, shared.changes, shared.printing, kept
     )
@@ -119,7 +120,7 @@ def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OU
         return VisibleFiles(workspace.files, places)
 
     tools: list[Tool] = [
-        FindFiles(index, roots, files),
+        FindFiles(search, roots, files),
         SearchText(roots, files),
         ReadFile(roots, places, files, kept, shared.looked, Documents(runner)),
         WriteFile(writer, roots),
@@ -127,10 +128,10 @@ def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OU
         Python(runner),
         WebFetch(runner),
     ]
-    if here.platform == "darwin" and (mdfind := here.which("mdfind")):
+    if mdfind is not None:
         tools.append(Mdfind(mdfind, roots, files))
     if here.which("bash") is not None:
-        tools.append(Shell(runner, roots, index, files))
+        tools.append(Shell(runner, roots, search, files))
         tools.append(ProcessTool(shared.processes, shared.changes, runner, shared.printing, kept))
     return tuple(tools)
 

@@ -6,7 +6,6 @@ hold up the end of the process; these are daemons, and there is a limit to how m
 
 from __future__ import annotations
 
-import _thread
 import asyncio
 import contextvars
 import threading
@@ -55,9 +54,8 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
             _slots.release()
         _tell(loop, settle, value, error)
 
-    # Not threading.Thread: its start() holds up the event loop until the new thread runs. Both are daemons.
     try:
-        _thread.start_new_thread(work, ())
+        threading.Thread(target=work, daemon=True, name="artoo-tool").start()
     except RuntimeError as error:  # the system gives no more
         _slots.release()
         raise ToolError(f"no thread could be started for the tool ({error}); close other programs") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,8 +10,12 @@ from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus, WithheldBy
 from artoo.ports.arguments import as_text
 from artoo.ports.tools import Arguments, ToolSpec
+from artoo.ports.workspace import Files
 
-__all__ = ["Arguments", "Outcome", "Tool", "argument", "flag", "number"]
+__all__ = ["Arguments", "Look", "Outcome", "Tool", "argument", "flag", "number"]
+
+Look = Callable[[], Files]
+"""Returns the files of the workspace as they are at this moment, because they change from call to call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -34,25 +33,12 @@ from artoo.tools.resume.in_flight import current_act, current_subtask, goes_out
 _START_SECONDS = 0.3
 """How long a background start is watched: a command that cannot run at all ends within this time."""
 _READ_ONLY = os.strerror(errno.EROFS)
-_SOMEBODY_ELSES = (
-    (os.strerror(errno.EOVERFLOW),),
-    (os.strerror(errno.EINVAL), "changing group of "),
-    (os.strerror(errno.EINVAL), "changing ownership of "),
-)
-"""What stands in one line where a command would write or give away what is another user's or another group's: the
-user namespace of a sandbox has one of each."""
-_ONE_GROUP = (
-    "commands here know one user and one group, yours and your first: what belongs to another they cannot write"
-    " in place or give away, nor can they make anything in a directory that hands its group on; write_file writes"
-    " it, and where the directory is yours a command can put a new file in its place (cp, then mv)"
-)
 _ACROSS = os.strerror(errno.EXDEV)
+# An overlay refuses the rename, because without privileges it may not note where a directory came from.
 _NO_RENAME = (
     "a directory that was there before the task cannot be renamed in one step here; mv and shutil.move can move it,"
     " and instead of git mv: mv, then git add -A"
 )
-"""An overlay refuses that rename: an unprivileged one may not keep where a directory came from (`redirect_dir`)."""
-_IN_REPOSITORY = re.compile(r"(/[^'\"]*?/\.git)(?![\w.-])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,25 +164,15 @@ class WorkspaceCommands:
         return replace(outcome, process=process.id)
 
     def _explained(self, ended: Outcome) -> Outcome:
-        """Return the outcome with what explains a write or rename that the sandbox does not allow."""
-        if ended.status is CallStatus.ERROR and _ACROSS in ended.error_output:
-            ended = replace(ended, reason="; ".join(filter(None, (ended.reason, _NO_RENAME))))
-        if _is_somebody_elses(ended.error_output):
-            ended = replace(ended, reason="; ".join(filter(None, (ended.reason, _ONE_GROUP))))
-        complaints = [
-            line for line in (ended.error_output + "\n" + ended.output).splitlines() if _READ_ONLY in line
-        ]
-        roots = (self.workspace.roots.home, self.workspace.roots.project, self.workspace.roots.workspace)
-        outermost = tuple(
-            dict.fromkeys(root for root in roots if not any(other in root.parents for other in roots))
-        )
-        repository = _repository_outside(complaints, outermost)
-        if not complaints or (ended.status is CallStatus.OK and repository is None):
+        """Return the outcome with an explanation of a write or rename that the sandbox does not allow."""
+        if ended.status is not CallStatus.ERROR:
             return ended
-        reason = f"commands write in {', '.join(map(str, outermost))} and /tmp, and nowhere else"
-        if repository is not None:
-            reason += f"; git keeps what is staged and committed here in {repository}, so it can only be read"
-        return replace(ended, reason="; ".join(filter(None, (ended.reason, reason))))
+        hints = [_NO_RENAME] if _ACROSS in ended.error_output else []
+        if _READ_ONLY in f"{ended.error_output}\n{ended.output}":
+            roots = self.workspace.roots
+            listed = ", ".join(map(str, dict.fromkeys((roots.home, roots.project, roots.workspace))))
+            hints.append(f"commands write in {listed} and /tmp, and nowhere else")
+        return replace(ended, reason="; ".join(filter(None, (ended.reason, *hints))) or None)
 
     async def _unconfined_refusal(self, command: Command, notes: Sequence[str]) -> Outcome | None:
         """Ask about a command that can only run with all of the user's rights; None when it may."""
@@ -219,18 +195,3 @@ class WorkspaceCommands:
             (f"[{folder}]", *command_lines(command.text), warning, *filter(None, notes)),
             (("unconfined", command.text),),
         )
-
-
-def _is_somebody_elses(complaint: str) -> bool:
-    lines = complaint.splitlines() if os.geteuid() != 0 else ()
-    return any(all(part in line for part in each) for line in lines for each in _SOMEBODY_ELSES)
-
-
-def _repository_outside(complaints: Sequence[str], roots: Sequence[Path]) -> Path | None:
-    """Return git's own directory where it lies outside the workspace's roots and git could not write there.
-
-    That is so in a subdirectory of a repository, a linked worktree and a submodule. A script may go on all the
-    same.
-    """
-    found = (Path(match.group(1)) for line in complaints if (match := _IN_REPOSITORY.search(line)))
-    return next((each for each in found if not any(each.is_relative_to(root) for root in roots)), None)

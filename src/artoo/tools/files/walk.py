@@ -6,16 +6,16 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from artoo.contracts.errors import ToolError
-from artoo.ports.workspace import Files, FileStat
-from artoo.tools.core.live_files import real_files
+from artoo.ports.workspace import Files
 from artoo.tools.files.text_files import NotPlainFile, read_limited
+from artoo.workspace.files.rooted import real_files
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -23,24 +23,22 @@ if TYPE_CHECKING:
 IGNORE_FILE = ".gitignore"
 _IGNORE_FILE_LIMIT = 64 * 1024
 MOST_IGNORED = 100
-"""Names of what is left out that a walk keeps."""
+"""Ignored paths that a walk remembers."""
 
 
 class Kind(Enum):
-    """What a directory entry is, the link itself and not what it points to."""
+    """The kind of a directory entry: of the link itself, not of its target."""
 
     FILE = "file"
     DIRECTORY = "directory"
     LINK = "link"
     OTHER = "other"
 
-
-class Hidden(Enum):
-    """What becomes of entries whose name starts with a dot: left out, visited after all others, or like others."""
-
-    SKIP = "skip"
-    LAST = "last"
-    KEEP = "keep"
+    @classmethod
+    def of(cls, mode: int) -> Kind:
+        """Return the kind for a mode as `stat` has it."""
+        kinds = ((stat.S_ISREG, cls.FILE), (stat.S_ISDIR, cls.DIRECTORY), (stat.S_ISLNK, cls.LINK))
+        return next((kind for is_it, kind in kinds if is_it(mode)), cls.OTHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +61,13 @@ class Entry:
 
     @property
     def depth(self) -> int:
-        """0 for entries of the root itself."""
+        """The number of directories above it; 0 for an entry of the root itself."""
         return self.path.count("/")
 
 
 @dataclass(frozen=True, slots=True)
 class WalkLimits:
-    """Bounds of one walk: entries seen, seconds taken."""
+    """The bounds of one walk: entries seen, seconds taken."""
 
     entries: int = 200_000
     seconds: float = 10.0
@@ -79,27 +77,26 @@ class WalkLimits:
 class Walk:
     """A walk and what it met. Iterate once; then `complete` says whether everything was seen.
 
-    `files` are those that are walked. `details` asks for sizes and link targets.
+    `hidden`: entries whose name starts with a dot are left out, visited after all others, or like others.
+    `ignored` names what an ignore file left out, shallow entries first, without `.git`; nothing below an ignored
+    directory.
     """
 
     root: Path
     limits: WalkLimits = WalkLimits()
     files: Files = field(default_factory=real_files)
-    hidden: Hidden = Hidden.KEEP
+    hidden: Literal["skip", "last", "keep"] = "keep"
     honour_ignore: bool = False
-    details: bool = False
-    monotonic: Callable[[], float] = time.monotonic
     complete: bool = True
     seen: int = 0
     unreadable: list[str] = field(default_factory=list[str])
     empty: list[str] = field(default_factory=list[str])
     hidden_skipped: list[str] = field(default_factory=list[str])
     ignored: list[str] = field(default_factory=list[str])
-    """What an ignore file left out, shallow ones first, but for `.git`; of such a directory nothing more."""
 
     def __iter__(self) -> Iterator[Entry]:
-        """Entries, shallow ones first, by name within a directory. Raises ToolError when the root is unreadable."""
-        deadline = self.monotonic() + self.limits.seconds
+        """Yield entries, shallow ones first, then by name. Raises ToolError for an unreadable root."""
+        deadline = time.monotonic() + self.limits.seconds
         now: deque[tuple[str, _Ignores]] = deque([("", ())])
         later: deque[tuple[str, _Ignores]] = deque()
         root = self._root()
@@ -110,17 +107,16 @@ class Walk:
                 self.empty.append(folder)
             if self.honour_ignore:
                 ignores = _with_ignore_file(self.files, folder, found, ignores)
-            for item in found:
-                if self.seen >= self.limits.entries or self.monotonic() > deadline:
+            for entry in found:
+                if self.seen >= self.limits.entries or time.monotonic() > deadline:
                     self.complete = False
                     return
-                entry = self._entry(folder, item)
                 if self._left_out(entry, ignores):
                     continue
                 self.seen += 1
                 yield entry
                 if entry.kind is Kind.DIRECTORY:
-                    last = self.hidden is Hidden.LAST and entry.name.startswith(".")
+                    last = self.hidden == "last" and entry.name.startswith(".")
                     (later if last else now).append((entry.path, ignores))
 
     def _root(self) -> Path:
@@ -129,25 +125,26 @@ class Walk:
         except OSError as error:
             raise ToolError(f"cannot list {str(self.root)!r}: {error.strerror}") from error
 
-    def _scan(self, root: Path, folder: str) -> list[_Item]:
-        directory = root / folder
+    def _scan(self, root: Path, folder: str) -> list[Entry]:
         try:
-            names = self.files.names(directory)
+            names = self.files.names(root / folder)
         except OSError as error:
             if not folder:
                 raise ToolError(f"cannot list {str(self.root)!r}: {error.strerror}") from error
             self.unreadable.append(folder)
             return []
-        items = (_item(self.files, directory, os.fsdecode(name)) for name in names)
-        return sorted((item for item in items if item is not None), key=lambda item: item.name)
+        entries = (self._entry(root, folder, os.fsdecode(name)) for name in names)
+        return sorted((entry for entry in entries if entry is not None), key=lambda entry: entry.name)
 
-    def _entry(self, folder: str, item: _Item) -> Entry:
-        path = f"{folder}/{item.name}" if folder else item.name
-        kind = _kind(item.status.mode)
-        if not self.details:
-            return Entry(path, kind, place=item.place)
-        target = _target(self.files, item.place) if kind is Kind.LINK else None
-        return Entry(path, kind, item.status.size if kind is Kind.FILE else None, target, item.place)
+    def _entry(self, root: Path, folder: str, name: str) -> Entry | None:
+        path = f"{folder}/{name}" if folder else name
+        place = root / path
+        found = self.files.stat(place)
+        if found is None:  # removed since the directory was read
+            return None
+        kind = Kind.of(found.mode)
+        target = _target(self.files, place) if kind is Kind.LINK else None
+        return Entry(path, kind, found.size if kind is Kind.FILE else None, target, place)
 
     def _left_out(self, entry: Entry, ignores: _Ignores) -> bool:
         if self.honour_ignore and entry.name == ".git":
@@ -156,7 +153,7 @@ class Walk:
             if len(self.ignored) < MOST_IGNORED:
                 self.ignored.append(f"{entry.path}/" if entry.kind is Kind.DIRECTORY else entry.path)
             return True
-        if self.hidden is Hidden.SKIP and entry.name.startswith("."):
+        if self.hidden == "skip" and entry.name.startswith("."):
             if entry.kind is Kind.DIRECTORY:
                 self.hidden_skipped.append(entry.path)
             return True
@@ -167,30 +164,6 @@ _Ignores = tuple[tuple[str, "GitIgnoreSpec"], ...]
 """(directory with a trailing slash or empty, its rules), innermost last."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
-    """One name of a directory, and what lies there."""
-
-    name: str
-    place: Path
-    status: FileStat
-
-
-def _item(files: Files, directory: Path, name: str) -> _Item | None:
-    """None for what went away meanwhile."""
-    place = directory / name
-    found = files.stat(place)
-    return None if found is None else _Item(name, place, found)
-
-
-def _kind(mode: int) -> Kind:
-    if stat.S_ISREG(mode):
-        return Kind.FILE
-    if stat.S_ISDIR(mode):
-        return Kind.DIRECTORY
-    return Kind.LINK if stat.S_ISLNK(mode) else Kind.OTHER
-
-
 def _target(files: Files, place: Path) -> str | None:
     try:
         return str(files.readlink(place))
@@ -198,28 +171,25 @@ def _target(files: Files, place: Path) -> str | None:
         return None
 
 
-def _with_ignore_file(files: Files, folder: str, found: list[_Item], ignores: _Ignores) -> _Ignores:
-    place = next((item.place for item in found if item.name == IGNORE_FILE), None)
+def _with_ignore_file(files: Files, folder: str, found: list[Entry], ignores: _Ignores) -> _Ignores:
+    place = next((entry.place for entry in found if entry.name == IGNORE_FILE), None)
     rules = None if place is None else _read_rules(files, place)
     return (*ignores, (f"{folder}/" if folder else "", rules)) if rules is not None else ignores
 
 
 def _read_rules(files: Files, path: Path) -> GitIgnoreSpec | None:
-    """The rules of an ignore file; None when it cannot be read or is not a plain file."""
+    """Return the rules of an ignore file; None if it cannot be read or is not a plain file."""
     from pathspec import GitIgnoreSpec
 
     try:
         text = read_limited(files, path, _IGNORE_FILE_LIMIT)[0].decode("utf-8", "surrogateescape")
-    except (NotPlainFile, OSError):
-        return None
-    try:
         return GitIgnoreSpec.from_lines(text.splitlines())
-    except ValueError:
+    except (NotPlainFile, OSError, ValueError):
         return None
 
 
 def _ignored(entry: Entry, ignores: _Ignores) -> bool:
-    """Git's rule: the innermost ignore file with a matching rule decides."""
+    """Check the entry by git's rule: the innermost ignore file with a matching rule decides."""
     for prefix, rules in reversed(ignores):
         path = entry.path[len(prefix) :] + ("/" if entry.kind is Kind.DIRECTORY else "")
         include = rules.check_file(path).include

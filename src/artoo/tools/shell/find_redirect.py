@@ -1,52 +1,44 @@
-"""`find` on personal files becomes an index search (SPEC section 3): the same answer, without reading the disk."""
+"""A `find` on personal files becomes an index search (SPEC section 3): the same answer without reading the disk."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from artoo.ports.sandbox import Roots
-from artoo.tools.files.filename_index import FileKind, FileQuery
 from artoo.tools.files.paths import is_within
-from artoo.tools.shell.parser import ShellCommand, parse_command
+from artoo.tools.files.search import FILES, FileQuery
+from artoo.tools.files.walk import Kind
+from artoo.tools.shell.parser import parse_command
 
 PERSONAL_PLACES = ("/Users", "/Volumes", "/home", "/media", "/run/media")
 """Where people keep files, besides their home directory."""
 
+_SILENT = re.compile(r"\s2>\s*/dev/null\s*$")
 _DEPTHS = frozenset({"-maxdepth", "-mindepth"})
-_KINDS = {"f": FileKind.FILE, "d": FileKind.DIRECTORY}
+_KINDS = {"f": FILES, "d": frozenset({Kind.DIRECTORY})}
 
 
 def index_query(command: str, roots: Roots) -> FileQuery | None:
-    """The index search that answers `command`, or None when it is anything but a pure search by name.
+    """Return the index search that answers `command`; None if it is anything but a pure search by name.
 
-    Pure: one `find`, not in a pipeline, all starting points personal and outside project and workspace, and no
-    test or action besides -name or -iname, -type f or d, -print, -maxdepth and -mindepth (both are stripped).
+    A pure search is one `find`, not in a pipeline, all starting points personal and outside project and output
+    folder, and no test or action but -name or -iname, -type f or d, -print, -maxdepth and -mindepth (both are
+    stripped).
     """
-    parsed = parse_command(command, {"HOME": str(roots.home)})
-    words = _find_words(parsed)
-    if words is None:
+    only = parse_command(_SILENT.sub("", command), {"HOME": str(roots.home)}).only
+    if only is None or only.program != "find":
         return None
-    places: list[str] = []
-    while len(places) < len(words) and not words[len(places)].startswith(("-", "(", "!")):
-        places.append(words[len(places)])
-    folders = tuple(Path(os.path.normpath(place)) for place in places)
+    words = [word for word in only.arguments if word is not None]
+    if len(words) < len(only.arguments):
+        return None
+    tests = next((at for at, word in enumerate(words) if word.startswith(("-", "(", "!"))), len(words))
+    folders = tuple(Path(os.path.normpath(place)) for place in words[:tests])
     if not folders or not all(folder.is_absolute() and _personal(folder, roots) for folder in folders):
         return None
-    return _query(words[len(places) :], folders)
-
-
-def _find_words(parsed: ShellCommand) -> Sequence[str] | None:
-    """The arguments of the one `find` that the command is, all known; errors may go to /dev/null."""
-    only = parsed.only
-    if only is None or only.name is None or only.name.rsplit("/", 1)[-1] != "find":
-        return None
-    for redirection in parsed.redirections:
-        if redirection.path != "/dev/null" or redirection.descriptor != "2":
-            return None
-    words = [word for word in only.arguments if word is not None]
-    return words if len(words) == len(only.arguments) else None
+    return _query(words[tests:], folders)
 
 
 def _personal(place: Path, roots: Roots) -> bool:
@@ -56,23 +48,18 @@ def _personal(place: Path, roots: Roots) -> bool:
 
 
 def _query(tests: Sequence[str], folders: tuple[Path, ...]) -> FileQuery | None:
-    pattern: str | None = None
-    exact_case = True
-    kind = FileKind.ANY
-    position = 0
-    while position < len(tests):
-        word, value = tests[position], tests[position + 1] if position + 1 < len(tests) else None
-        position += 2
-        if word == "-print":
-            position -= 1
-        elif word in ("-name", "-iname") and value and pattern is None:
+    pattern, exact_case, kinds = "", True, frozenset[Kind]()
+    rest = [word for word in tests if word != "-print"]
+    if len(rest) % 2:
+        return None
+    for word, value in zip(rest[::2], rest[1::2], strict=True):
+        if word in ("-name", "-iname") and value and not pattern:
             pattern, exact_case = value, word == "-name"
-        elif word == "-type" and value in _KINDS and kind is FileKind.ANY:
-            kind = _KINDS[value]
-        elif word not in _DEPTHS or value is None or not value.isdecimal():
+        elif word == "-type" and value in _KINDS and not kinds:
+            kinds = _KINDS[value]
+        elif word not in _DEPTHS or not value.isdecimal():
             return None
-    if pattern is None:
+    # `find` takes a brace and a slash in a name literally, unlike a pattern of paths.
+    if not pattern or "{" in pattern or "/" in pattern:
         return None
-    if "{" in pattern or "/" in pattern:  # `find` reads neither as a pattern of paths does
-        return None
-    return FileQuery(pattern, folders, kind, exact_case, indexed=True)
+    return FileQuery(pattern, folders, kinds or frozenset(Kind), exact_case, indexed=True)

@@ -1,23 +1,26 @@
-"""What a shell command consists of, read with a real parser (tree-sitter's bash grammar), never run.
+"""The parts of a shell command, read with tree-sitter's bash grammar and never run.
 
-    text ──► parse_command ──► ShellCommand: identities, normal form, programs, redirections, files named
+    text ──► parse_command ──► ShellCommand: identities, normal form, the only command, whether errors are masked
 
-A command that does not parse is still a command: it keeps the identity `shell` besides whatever was understood.
+A command that does not parse is still a command: it keeps the identity `shell` next to the programs found.
 """
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from artoo.tools.files.paths import encodable
-from artoo.tools.shell.words import Variables, literal, text_of
 from artoo.tools.shell.wrappers import MAX_DEPTH, Word, started_programs
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
+
+Variables = Mapping[str, str]
+"""Shell variables whose value is known, such as HOME."""
 
 MAX_COMMAND = 100_000
 """Characters of a command that are parsed; a longer one counts as not understood."""
@@ -25,67 +28,59 @@ MAX_COMMAND = 100_000
 SHELL = "shell"
 
 _ATOMS = frozenset({"string", "raw_string", "ansi_c_string", "heredoc_redirect", "comment", "word"})
-
+_EXPANSIONS = frozenset({"simple_expansion", "expansion"})
+_FOUND_BY_RUNNING = frozenset(
+    {"command_substitution", "process_substitution", "arithmetic_expansion", "ansi_c_string"}
+)
 _NEUTRAL = frozenset(
     ": true cd pushd popd set shopt export declare local readonly typeset unset umask wait exit return".split()  # noqa: SIM905
 )
-"""Builtins that only prepare the shell: a command is called by what it runs besides them."""
+"""Builtins that only prepare the shell: a command is called by the other programs that it runs."""
 
 _SEQUENCES = frozenset({"program", "compound_statement", "subshell"})
 _LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement", "if_statement"})
-"""Nodes whose parts run one after the other, whatever became of the one before."""
-
-_READING = frozenset({"<"})
-_WRITING = frozenset({">", ">>", ">|", "&>", "&>>", "<>"})
+_HERE = "\ue000"
+"""Replaces the value of a variable while quotes are removed: the value itself is not split or unquoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """One program with its arguments as written; None where a value cannot be known without running."""
+    """One program with its arguments; None for a value that cannot be known without running the command."""
 
     name: Word
     arguments: tuple[Word, ...]
 
-
-@dataclass(frozen=True, slots=True)
-class Redirection:
-    """A file that the shell itself opens. `path` None: not known. `descriptor` None: the default one."""
-
-    path: Word
-    writes: bool
-    descriptor: str | None = None
+    @property
+    def program(self) -> str | None:
+        """The base name of the program."""
+        return None if self.name is None else self.name.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """What was understood of a command. `programs` are base names in order of appearance, without repeats.
+    """The parts of a command. `programs` are base names in order of appearance, without repeats.
 
-    `only` is set when the whole command is one simple command (redirections aside), `final` when it is one
-    pipeline: the last program in it, whose output is the command's. `last` is set when several statements run one
-    after the other whatever becomes of them, and the last of them is a simple command: the exit code is its alone.
-    `masks`: an error of one of its programs need not show in its exit code.
+    `only` is set if the whole command is one simple command without redirections. `ending` is the base name of the
+    program that stands last. `masks`: an error of one of its programs need not show in its exit code.
     """
 
     parsed: bool
     normal: str
     programs: tuple[str, ...] = ()
     unknown_program: bool = False
-    commands: tuple[SimpleCommand, ...] = ()
-    redirections: tuple[Redirection, ...] = ()
     only: SimpleCommand | None = None
-    final: SimpleCommand | None = None
-    last: SimpleCommand | None = None
+    ending: str | None = None
     masks: bool = False
 
     @property
     def identities(self) -> tuple[str, ...]:
-        """`shell:PROGRAM` for each program; `shell` too when some of the command is not understood."""
+        """`shell:PROGRAM` for each program; `shell` too if a part of the command is not understood."""
         named = tuple(f"{SHELL}:{program}" for program in self.programs)
         return named if named and self.parsed and not self.unknown_program else (SHELL, *named)
 
 
 class _Parsers(threading.local):
-    """One parser for each thread: a parser that two threads use at once crashes the process."""
+    """One parser for each thread, because a parser that two threads use at once crashes the process."""
 
     parser: Parser | None = None
 
@@ -94,7 +89,7 @@ _parsers = _Parsers()
 
 
 def _parser() -> Parser:
-    """Return this thread's parser. Loading the grammar takes some milliseconds, so it is made when first needed."""
+    """Return this thread's parser. It is made when first needed, because the grammar takes time to load."""
     if _parsers.parser is None:
         import tree_sitter_bash
         from tree_sitter import Language, Parser
@@ -104,34 +99,28 @@ def _parser() -> Parser:
 
 
 def parse_command(text: str, variables: Variables | None = None) -> ShellCommand:
-    """Reads a command. `variables` are shell variables whose value is known, such as HOME. Never raises."""
-    known: Mapping[str, str] = variables or {}
+    """Read a command. Never raises."""
+    known: Variables = variables or {}
     if not _readable(text):
         return ShellCommand(parsed=False, normal=_squeezed(text))
     root = _root(text)
-    broken = root.has_error
     names = list(dict.fromkeys(_programs(root, known, 0)))
     programs = tuple(name for name in names if name is not None)
-    useful = tuple(name for name in programs if name not in _NEUTRAL)
+    commands = list(_nodes(root, "command"))
     return ShellCommand(
-        parsed=not broken,
-        normal=_squeezed(text) if broken else _normal(root),
-        programs=useful or programs,
+        parsed=not root.has_error,
+        normal=_squeezed(text) if root.has_error else _normal(root),
+        programs=tuple(name for name in programs if name not in _NEUTRAL) or programs,
         unknown_program=None in names,
-        commands=tuple(_simple(node, known) for node in _nodes(root, "command")),
-        redirections=tuple(_redirections(root, known)),
-        only=None if broken else _only(root, known),
-        final=None if broken else _final(root, known),
-        last=None if broken else _last(root, known),
+        only=None if root.has_error else _only(root, known),
+        ending=_simple(commands[-1], known).program if commands else None,
         masks=_masks(root, known),
     )
 
 
 def _readable(text: str) -> bool:
-    """True if the grammar can take the text.
-
-    Its scanner asks C's `isalpha` about each character, which crashes the process beyond the basic plane (emoji).
-    """
+    """Check whether the grammar can take the text."""
+    # Its scanner asks C's `isalpha` about each character, which crashes the process beyond the basic plane (emoji).
     return len(text) <= MAX_COMMAND and "\0" not in text and encodable(text) and max(text, default="") <= "\uffff"
 
 
@@ -139,25 +128,51 @@ def _root(text: str) -> Node:
     return _parser().parse(text.encode("utf-8", "surrogateescape")).root_node
 
 
-def _walk(root: Node) -> Iterator[Node]:
-    """All nodes in source order, without recursion: commands nest as deep as their author likes."""
+def _nodes(root: Node, *kinds: str) -> Iterator[Node]:
+    """Yield the nodes of these kinds (of all kinds if none is named) in source order."""
+    # No recursion: commands nest as deep as their author likes.
     stack = [root]
     while stack:
         node = stack.pop()
-        yield node
+        if not kinds or node.type in kinds:
+            yield node
         stack.extend(reversed(node.children))
 
 
-def _nodes(root: Node, *kinds: str) -> Iterator[Node]:
-    return (node for node in _walk(root) if node.type in kinds)
+def _text_of(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "surrogateescape")
 
 
 def _simple(node: Node, variables: Variables) -> SimpleCommand:
     name = node.child_by_field_name("name")
     return SimpleCommand(
-        name=None if name is None else literal(name, variables),
-        arguments=tuple(literal(argument, variables) for argument in node.children_by_field_name("argument")),
+        name=None if name is None else _literal(name, variables),
+        arguments=tuple(_literal(argument, variables) for argument in node.children_by_field_name("argument")),
     )
+
+
+def _literal(node: Node, variables: Variables) -> Word:
+    """Return the value of a word; None if it depends on what the shell would find. Globs stay as they are."""
+    source, start, position = node.text or b"", node.start_byte, 0
+    written, values = "", list[str]()
+    for inner in _nodes(node, *_EXPANSIONS, *_FOUND_BY_RUNNING):
+        value = variables.get(_text_of(inner).strip("${}")) if inner.type in _EXPANSIONS else None
+        if value is None:
+            return None
+        written += source[position : inner.start_byte - start].decode("utf-8", "surrogateescape") + _HERE
+        position = inner.end_byte - start
+        values.append(value)
+    written += source[position:].decode("utf-8", "surrogateescape")
+    home = variables.get("HOME")
+    if home is not None and (written == "~" or written.startswith("~/")):
+        written, values = f"{_HERE}{written[1:]}", [home, *values]
+    try:
+        parts = " ".join(shlex.split(written)).split(_HERE)
+    except ValueError:
+        return None
+    if len(parts) != len(values) + 1:
+        return None
+    return "".join(part + value for part, value in zip(parts, (*values, ""), strict=True))
 
 
 def _programs(root: Node, variables: Variables, depth: int) -> Iterator[Word]:
@@ -178,111 +193,64 @@ def _programs(root: Node, variables: Variables, depth: int) -> Iterator[Word]:
             case "test_command":
                 yield "test"
             case _:
-                yield text_of(node.children[0])
+                yield _text_of(node.children[0])
 
 
-def _redirections(root: Node, variables: Variables) -> Iterator[Redirection]:
-    for node in _nodes(root, "file_redirect"):
-        operators = {child.type for child in node.children}
-        destination = node.child_by_field_name("destination")
-        descriptor = node.child_by_field_name("descriptor")
-        if destination is None or not operators & (_READING | _WRITING):
-            continue
-        yield Redirection(
-            path=literal(destination, variables),
-            writes=bool(operators & _WRITING),
-            descriptor=None if descriptor is None else text_of(descriptor),
-        )
+def _statements(node: Node) -> list[Node]:
+    return [child for child in node.children if child.is_named and child.type != "comment"]
 
 
 def _only(root: Node, variables: Variables) -> SimpleCommand | None:
-    """The one simple command that the whole text is, if it is; assignments before it make it something else."""
-    node = _statement(root)
-    if node is None or node.type != "command":
+    """Return the simple command that the whole text is; with assignments before it, it is something else."""
+    statements = _statements(root)
+    if len(statements) != 1 or statements[0].type != "command":
         return None
-    if any(child.type == "variable_assignment" for child in node.children):
+    node = statements[0]
+    if any(child.type in ("variable_assignment", "herestring_redirect") for child in node.children):
         return None
     inner = [child for child in _nodes(node, "command", "process_substitution") if child.id != node.id]
     return None if inner else _simple(node, variables)
 
 
-def _final(root: Node, variables: Variables) -> SimpleCommand | None:
-    """The last program of the one pipeline that the whole text is; a simple command is a pipeline of one."""
-    node = _statement(root)
-    if node is not None and node.type == "pipeline":
-        node = node.named_children[-1]
-    return None if node is None or node.type != "command" else _simple(node, variables)
-
-
-def _last(root: Node, variables: Variables) -> SimpleCommand | None:
-    """The last of several statements, if it is a simple command that runs whatever became of those before it."""
-    statements = [child for child in root.children if child.is_named and child.type != "comment"]
-    if len(statements) < 2 or statements[-1].type != "command" or _ends_early(root, variables):
-        return None
-    return _simple(statements[-1], variables)
-
-
 def _masks(root: Node, variables: Variables) -> bool:
-    """True if bash goes on after an error in it: a sequence without `set -e`, `||`, a pipe without `pipefail`."""
-    ends_early, settings = _ends_early(root, variables), _settings(root, variables)
-    for node in _walk(root):
-        kinds = [child.type for child in node.children]
-        if "||" in kinds or (node.type == "pipeline" and "pipefail" not in settings):
+    """Check whether bash goes on after an error: a sequence without `set -e`, `||`, a pipe without `pipefail`."""
+    settings = _settings(root, variables)
+    ends_early = any(word.startswith("-") and "e" in word for word in settings) or "errexit" in settings
+    for node in _nodes(root):
+        if any(child.type == "||" for child in node.children):
             return True
-        parts = sum(child.is_named and child.type != "comment" for child in node.children)
-        if not ends_early and (node.type in _LOOPS or (node.type in _SEQUENCES and parts > 1)):
+        if node.type == "pipeline" and "pipefail" not in settings:
+            return True
+        sequence = node.type in _SEQUENCES and len(_statements(node)) > 1
+        if not ends_early and (sequence or node.type in _LOOPS):
             return True
     return False
 
 
-def _ends_early(root: Node, variables: Variables) -> bool:
-    """True if bash ends at the first error in it (`set -e`)."""
-    settings = _settings(root, variables)
-    return any(word.startswith("-") and "e" in word for word in settings) or "errexit" in settings
-
-
 def _settings(root: Node, variables: Variables) -> set[str]:
-    """The words that it gives to `set`."""
-    setting = (_simple(one, variables) for one in _nodes(root, "command") if _sets(one))
-    return {word or "" for one in setting for word in one.arguments}
-
-
-def _sets(node: Node) -> bool:
-    name = node.child_by_field_name("name")
-    return name is not None and text_of(name) == "set"
-
-
-def _statement(root: Node) -> Node | None:
-    """The one statement that the text consists of, without its redirections."""
-    statements = [child for child in root.children if child.is_named and child.type != "comment"]
-    if len(statements) != 1:
-        return None
-    node = statements[0]
-    if node.type == "redirected_statement":
-        if any(_nodes(node, "heredoc_redirect", "herestring_redirect")):
-            return None
-        return node.child_by_field_name("body")
-    return node
+    """Return the words that the command gives to `set`."""
+    commands = (_simple(one, variables) for one in _nodes(root, "command"))
+    return {word or "" for one in commands if one.name == "set" for word in one.arguments}
 
 
 def _normal(root: Node) -> str:
-    """The command with blanks outside quotes reduced to one, and no trailing separator."""
+    """Return the command with blanks outside quotes reduced to one, and no trailing separator."""
     parts: list[str] = []
-    end = root.start_byte
-    source = root.text or b""
-    offset = root.start_byte
+    source, offset = root.text or b"", root.start_byte
+    end = offset
     for leaf in _leaves(root):
-        text = text_of(leaf)
+        text = _text_of(leaf)
         if not text.strip():
             continue
         gap = source[end - offset : leaf.start_byte - offset].decode("utf-8", "surrogateescape")
-        parts += [_gap(gap), text]
+        rest = gap.replace("\\\n", " ")
+        parts += ["\n" if "\n" in rest else rest[:1] and " ", text]
         end = leaf.end_byte
     return "".join(parts).strip().rstrip(";").rstrip()
 
 
 def _leaves(root: Node) -> Iterator[Node]:
-    """The tokens in order; quoted text, words and here-documents are tokens as a whole."""
+    """Yield the tokens in order; quoted text, words and here-documents are tokens as a whole."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -292,14 +260,7 @@ def _leaves(root: Node) -> Iterator[Node]:
             stack.extend(reversed(node.children))
 
 
-def _gap(text: str) -> str:
-    rest = text.replace("\\\n", " ")
-    if "\n" in rest:
-        return "\n"
-    return " " if rest else ""
-
-
 def _squeezed(text: str) -> str:
-    """The normal form of what cannot be parsed: lines without surrounding or repeated blanks."""
+    """Return the normal form of a text that cannot be parsed: lines without surrounding or repeated blanks."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return "\n".join(line for line in lines if line)

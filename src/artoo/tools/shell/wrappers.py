@@ -1,51 +1,36 @@
-"""Programs that run other programs: what a command really starts (`sudo env X=1 xargs rm` starts `rm`)."""
+"""Programs that run other programs: `sudo env X=1 xargs rm` starts `rm`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 Word = str | None
-"""An argument's value, None when only the shell could know it."""
+"""An argument's value; None if only the shell could know it."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Wrapper:
-    """How to find the inner command: the options that take a value, and how many operands come first."""
-
-    valued: frozenset[str] = frozenset()
-    operands: int = 0
-    assignments: bool = False
-    shown: bool = False
-
-
-def _options(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_PRIVILEGED = _options("-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot")
-
-WRAPPERS: Mapping[str, _Wrapper] = {
-    "sudo": _Wrapper(_PRIVILEGED, assignments=True, shown=True),
-    "doas": _Wrapper(_options("-u -C"), shown=True),
-    "env": _Wrapper(_options("-u --unset -C --chdir -S --split-string"), assignments=True),
-    "nohup": _Wrapper(),
-    "setsid": _Wrapper(),
-    "time": _Wrapper(_options("-f -o --format --output")),
-    "command": _Wrapper(),
-    "builtin": _Wrapper(),
-    "exec": _Wrapper(_options("-a")),
-    "nice": _Wrapper(_options("-n --adjustment")),
-    "ionice": _Wrapper(_options("-c -n -p -P -u --class --classdata")),
-    "stdbuf": _Wrapper(_options("-i -o -e --input --output --error")),
-    "timeout": _Wrapper(_options("-s -k --signal --kill-after"), operands=1),
-    "busybox": _Wrapper(),
-    "toybox": _Wrapper(),
-    "xargs": _Wrapper(
-        _options("-I -L -n -P -s -d -E -a --replace --max-lines --max-args --max-procs --delimiter --arg-file")
-    ),
+_VALUED: Mapping[str, str] = {
+    "sudo": "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot",
+    "doas": "-u -C",
+    "env": "-u --unset -C --chdir -S --split-string",
+    "nohup": "",
+    "setsid": "",
+    "time": "-f -o --format --output",
+    "command": "",
+    "builtin": "",
+    "exec": "-a",
+    "nice": "-n --adjustment",
+    "ionice": "-c -n -p -P -u --class --classdata",
+    "stdbuf": "-i -o -e --input --output --error",
+    "timeout": "-s -k --signal --kill-after",
+    "busybox": "",
+    "toybox": "",
+    "xargs": "-I -L -n -P -s -d -E -a --replace --max-lines --max-args --max-procs --delimiter --arg-file",
 }
-"""`shown` ones are programs of their own too: a password prompt of sudo is sudo's failure."""
+"""Each wrapper with its options that take a value of their own."""
+_OPERANDS = {"timeout": 1}
+"""Arguments of a wrapper that come before the command that it runs."""
+_ASSIGNING = frozenset({"sudo", "env"})
+_SHOWN = frozenset({"sudo", "doas"})
+"""Wrappers that are programs of their own too: a password prompt of sudo is sudo's failure."""
 
 SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash"})
 
@@ -53,15 +38,15 @@ _QUERIES = frozenset({"-v", "-V"})
 _FIND_EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 MAX_DEPTH = 8
-"""Wrappers within wrappers that are followed; beyond, the outer program stands for the rest."""
+"""Wrappers within wrappers that are followed; beyond, the outer program counts alone."""
 
 
 def started_programs(
     name: Word, arguments: Sequence[Word], script: Callable[[str], Iterator[Word]], depth: int = 0
 ) -> Iterator[Word]:
-    """The programs that one simple command starts, by base name; None for one whose name cannot be known.
+    """Yield the programs that one simple command starts, by base name; None for one whose name cannot be known.
 
-    `script` gives the programs of a shell script in a string (`bash -c`, `eval`).
+    `script` yields the programs of a shell script in a string (`bash -c`, `eval`).
     """
     if name is None:
         yield None
@@ -74,9 +59,8 @@ def started_programs(
     if inner is not None:
         yield from script(inner)
         return
-    wrapper = WRAPPERS.get(base)
-    wrapped = _wrapped(wrapper, base, arguments) if wrapper is not None else ()
-    if wrapper is None or wrapper.shown or not wrapped:
+    wrapped = _wrapped(base, arguments) if base in _VALUED else ()
+    if not wrapped or base in _SHOWN:
         yield base
     if wrapped:
         yield from started_programs(wrapped[0], wrapped[1:], script, depth + 1)
@@ -86,9 +70,9 @@ def started_programs(
                 yield from started_programs(arguments[position + 1], arguments[position + 2 :], script, depth + 1)
 
 
-def _wrapped(wrapper: _Wrapper, base: str, arguments: Sequence[Word]) -> Sequence[Word]:
-    """The arguments from the inner command on; empty when there is none."""
-    position = 0
+def _wrapped(base: str, arguments: Sequence[Word]) -> Sequence[Word]:
+    """Return the arguments from the inner command on; empty if there is none."""
+    position, valued = 0, _VALUED[base].split()
     while position < len(arguments):
         word = arguments[position]
         if word is None:
@@ -99,16 +83,16 @@ def _wrapped(wrapper: _Wrapper, base: str, arguments: Sequence[Word]) -> Sequenc
             position += 1
             break
         if word.startswith("-") and len(word) > 1:
-            position += 2 if word in wrapper.valued else 1
-        elif wrapper.assignments and "=" in word:
+            position += 2 if word in valued else 1
+        elif base in _ASSIGNING and "=" in word:
             position += 1
         else:
             break
-    return arguments[position + wrapper.operands :]
+    return arguments[position + _OPERANDS.get(base, 0) :]
 
 
 def _inner_script(base: str, arguments: Sequence[Word]) -> str | None:
-    """The script that a shell, `eval` or `env -S` is given as a string."""
+    """Return the script that a shell, `eval` or `env -S` is given as a string."""
     if base == "eval":
         known = [word for word in arguments if word is not None]
         return " ".join(known) if known and len(known) == len(arguments) else None
