@@ -53,28 +53,6 @@ def test_a_home_that_cannot_be_written_loses_nothing_here(tmp_path: Path, monkey
     assert said(tmp_path) == ["one"]
 
 
-def test_what_could_not_be_written_comes_behind_what_others_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One write that failed overwrites nothing later; what was to be forgotten meanwhile stays forgotten."""
-    first, second = open_session(tmp_path, name="x"), open_session(tmp_path, name="x")
-    first.add("one", "1", "t1")
-
-    with monkeypatch.context() as disk:
-        disk.setattr("os.write", no_space)
-        second.add("two", "2", "t2")
-    first.add("three", "3", "t3")
-    second.add("four", "4", "t4")
-    assert said(tmp_path) == ["one", "three", "two", "four"]
-    with monkeypatch.context() as disk:
-        disk.setattr("artoo.runtime.task.conversations.write_whole", no_space)
-        second.clear()
-    assert second.exchanges == ()
-    first.add("five", "5", "t5")
-    second.add("six", "6", "t6")
-    assert said(tmp_path) == ["five", "six"]
-
-
 def test_a_line_that_was_cut_costs_no_other(tmp_path: Path) -> None:
     """A disk that was full may end a file in the middle of a line."""
     open_session(tmp_path, name="x").add("one", "1", "t1")

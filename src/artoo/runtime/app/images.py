@@ -129,12 +129,10 @@ class _Showing:
     album: Album
 
     async def ask(self, question: Question[T]) -> Answer[T]:
-        """See Model."""
         urls = tuple(self._url(image) for image in question.images)
         return await self.model.ask(question._replace(pictures=urls) if urls else question)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """See Model."""
         shown = [image for each in conversation.messages if not isinstance(each, Took) for image in each.images]
         pictures = {image.sha256: self._url(image) for image in shown}
         return await self.model.converse(replace(conversation, pictures=pictures), on_text)

@@ -13,14 +13,12 @@ class SystemClock:
     """The machine's time. Implements `artoo.ports.clock.Clock`."""
 
     def now(self) -> datetime:
-        """See Clock."""
         return datetime.now(UTC)
 
     monotonic = staticmethod(time.monotonic)
     """See Clock."""
 
     async def sleep(self, seconds: float) -> None:
-        """See Clock."""
         await asyncio.sleep(seconds)
 
 
@@ -28,5 +26,4 @@ class UuidIds:
     """UUIDv7: sorted by creation within this process, by time between processes. Implements `Ids`."""
 
     def new(self) -> str:
-        """See Ids."""
         return str(uuid_utils.uuid7())

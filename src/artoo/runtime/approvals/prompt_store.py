@@ -94,7 +94,6 @@ class TaskDesk:
         self._stop = self._folder / _stop_name(task_id)
 
     def stop_wanted(self) -> bool:
-        """See artoo.ports.desk."""
         return self._stop.exists()
 
     def begin(self) -> None:
@@ -117,7 +116,6 @@ class TaskDesk:
 
     @contextmanager
     def laid(self, request: ConfirmationRequest) -> Generator[TaskSlip]:
-        """See artoo.ports.desk."""
         slip = TaskSlip(self._folder, self._task_id, request)
         try:
             slip.open()
@@ -168,11 +166,9 @@ class TaskSlip:
             self._descriptor = None
 
     def given(self) -> Given | None:
-        """See artoo.ports.desk."""
         return _given(self._folder / f"{self._stem}.answer", self._request.digest)
 
     def answer(self, said: Consent | Choice | Words, via: str) -> Given:
-        """See artoo.ports.desk."""
         if self._descriptor is None:  # it was never laid down, so nobody else can have answered
             return Given(said, via)
         return _bring(self._folder, self._stem, self._request.digest, said, via)

@@ -2,14 +2,14 @@
 
 `ARTOO_CONTROL__DELTA=0.2` is `control.delta`, `ARTOO_WORKSPACE=~/out` is `workspace`. Lists are one line per value.
 A variable with a double underscore that names no setting, and one that names a whole section, are mistakes like an
-unknown key. Any other that begins with ARTOO_ may be of another program: nothing reads it here, which is said once.
+unknown key. Another one that begins with ARTOO_ may belong to another program; a warning is given if its name is
+nearly that of a setting.
 """
 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 
 from pydantic import BaseModel
@@ -20,29 +20,14 @@ from artoo.settings.problems import REMOVED
 
 PREFIX, JOINT = "ARTOO_", "__"
 
-READ_ELSEWHERE = frozenset(
-    {
-        "ARTOO_HOME",
-        "ARTOO_STORE_PASSWORD",
-        # artoo's own tests and their figures
-        "ARTOO_CHAOS_RUNS",
-        "ARTOO_CHAOS_WHOLE_EVERY",
-        "ARTOO_PICTURES",
-        "ARTOO_POSTGRES",
-        "ARTOO_TEST_MODEL",
-    }
-)
-"""Variables that are read, and set nothing of the configuration."""
-
 _MOST_SAID = 20
-_NAME = re.compile(r"[A-Za-z_]\w*")
 _log = logging.getLogger(__name__)
 _said: set[str] = set()
 """Warnings that this process has given."""
 
 
 def variables() -> dict[str, Route]:
-    """Every variable that sets something, with the setting's route."""
+    """Return every variable that sets something, with the setting's route."""
     return {_variable(route): route for route in _routes(Config)}
 
 
@@ -62,15 +47,14 @@ def _routes(section: type[BaseModel]) -> list[Route]:
 
 
 def overrides(tree: Tree, places: Places, environ: Mapping[str, str]) -> list[Problem]:
-    """Lays the environment over `tree`, noting where each value came from. Returns the variables that are wrong."""
+    """Apply the environment to `tree` and note the source of each value. Return the variables that are wrong."""
     given = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
     if not given:
         return []
     known, problems = variables(), list[Problem]()
-    # of every section its first setting
+    # The first setting of each section is the example in a message.
     routes = reversed(tuple(known.values()))
     sections = {_variable(route[:depth]): route for route in routes for depth in range(1, len(route))}
-    unread = list[str]()
     for name, value in sorted(given.items()):
         place = Place(variable=name)
         if name in known:
@@ -84,17 +68,13 @@ def overrides(tree: Tree, places: Places, environ: Mapping[str, str]) -> list[Pr
                 warn_once(places.problem_at(place, f"is not read any more: {advice}"))
             else:
                 problems.append(places.problem_at(place, f"names no setting{_hint(name, known)}"))
-        else:
-            unread.append(name)
-    named = {*READ_ELSEWHERE, *_named_in(tree)} if unread else set[str]()
-    for name in unread:
-        if name not in named:
-            warn_once(f"nothing reads the environment variable {name}{_hint(name, known)}")
+        elif hint := _hint(name, known):
+            warn_once(f"nothing reads the environment variable {name}{hint}")
     return problems
 
 
 def warn_once(warning: Problem | str) -> None:
-    """Log a warning about the configuration, once a process: it is read several times."""
+    """Log a warning about the configuration once, because a process reads it several times."""
     if str(warning) not in _said and len(_said) < _MOST_SAID:
         _said.add(str(warning))
         _log.warning("%s", warning)
@@ -106,17 +86,8 @@ def _hint(name: str, known: Mapping[str, Route]) -> str:
     return f"; did you mean {PREFIX}{near[0]}?" if near else ""
 
 
-def _named_in(value: Value) -> Iterator[str]:
-    """Every name in the texts of the settings: that of a key's variable, or of one that commands may see."""
-    if isinstance(value, str):
-        yield from _NAME.findall(value)
-    elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _named_in(inner)
-
-
 def _set(tree: Tree, route: Route, text: str) -> None:
-    """Puts `text` at `route`. An empty variable unsets what the file says."""
+    """Set `text` at `route`. An empty variable removes the value of the file."""
     section = tree
     for key in route[:-1]:
         inner = section.get(str(key))

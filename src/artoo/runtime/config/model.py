@@ -156,22 +156,8 @@ class Control(Section):
 
         The time budget is the task's own (`Workshop.allowance`).
         """
-        return Hyperparameters(
-            alpha=self.alpha,
-            beta=self.beta,
-            lambda_=self.lambda_,
-            w1=self.w1,
-            w2=self.w2,
-            epsilon=self.epsilon,
-            delta=0.0 if strict else self.delta,
-            rho=self.rho,
-            theta=self.theta,
-            max_replans=self.max_replans,
-            max_retries=self.max_retries,
-            kill_after=self.kill_after,
-            exhausted_after=self.exhausted_after,
-            gradient=self.gradient,
-        )
+        numbers = self.model_dump(exclude={"time_budget_ms", "without", "by_type"})
+        return Hyperparameters(**{**numbers, "delta": 0.0 if strict else self.delta})
 
 
 class ModelPrice(Section):

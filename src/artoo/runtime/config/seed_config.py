@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, TypeVar, get_args
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from artoo.agents.heartbeat.backoff import LONGEST_PULSE, SHORTEST_PULSE
 from artoo.settings.expanded import HomePathText
@@ -25,10 +25,18 @@ Partition = Literal["outbox", "inbox", "archive"]
 Priority = Literal["critical", "standard", "background"]
 
 
-def _exactly(names: tuple[str, ...], given: tuple[str, ...], what: str) -> None:
-    """Raises ValueError unless `given` names each of `names` once."""
-    if sorted(names) != sorted(given):
-        raise ValueError(f"must name exactly these {what}: {', '.join(names)}")
+_Names = TypeVar("_Names", bound=tuple[str, ...])
+
+
+def _exactly(names: tuple[str, ...], what: str) -> AfterValidator:
+    """Return a check that a setting names each of `names` once, in any order."""
+
+    def check(given: _Names) -> _Names:
+        if sorted(names) != sorted(given):
+            raise ValueError(f"must name exactly these {what}: {', '.join(names)}")
+        return given
+
+    return AfterValidator(check)
 
 
 class ProceduralMemory(Section):
@@ -70,13 +78,9 @@ class A2AProtocol(Section):
     default_mode: Literal["async"] = "async"
     sync_timeout_seconds: Whole = Field(default=30, ge=1, le=3_600)
     standins: tuple[str, ...] = ()
-    mailbox_partitions: tuple[Partition, ...] = get_args(Partition)
-
-    @field_validator("mailbox_partitions")
-    @classmethod
-    def _partitions(cls, given: tuple[Partition, ...]) -> tuple[Partition, ...]:
-        _exactly(get_args(Partition), given, "partitions")
-        return given
+    mailbox_partitions: Annotated[tuple[Partition, ...], _exactly(get_args(Partition), "partitions")] = get_args(
+        Partition
+    )
 
 
 class AttentionController(Section):
@@ -102,13 +106,7 @@ class Communication(Section):
 class StateMachine(Section):
     """The nine states of a governed task."""
 
-    states: tuple[State, ...] = get_args(State)
-
-    @field_validator("states")
-    @classmethod
-    def _states(cls, given: tuple[State, ...]) -> tuple[State, ...]:
-        _exactly(get_args(State), given, "states")
-        return given
+    states: Annotated[tuple[State, ...], _exactly(get_args(State), "states")] = get_args(State)
 
 
 class Trust(Section):

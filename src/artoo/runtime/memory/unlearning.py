@@ -49,18 +49,14 @@ class WithoutSecrets:
     redacted: Callable[[str], str]
 
     def write(self, megram: Megram) -> None:
-        """See Remember."""
         clean = {name: self.redacted(getattr(megram, name)) for name in ("space", "entity", "content")}
         self.store.write(megram.model_copy(update=clean))
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """See Remember."""
         return self.store.record_negative_feedback(rule_id, self.redacted(content))
 
     async def flush(self) -> None:
-        """See Remember."""
         await self.store.flush()
 
     async def close(self) -> None:
-        """See Remember."""
         await self.store.close()

@@ -118,7 +118,6 @@ class RecordedEyes:
         self._beyond = LiveEyes(port)
 
     async def look(self, source: Source, question: str, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """See Eyes."""
         speaker = self._speaker
         seen = self._conductor.recording.sight(speaker, source)
         if seen is None:
@@ -173,7 +172,6 @@ class RecordedRemember:
         self._early: list[Megram] = []
 
     def write(self, megram: Megram) -> None:
-        """See Remember."""
         if self._beyond is None:
             return
         if self._conductor.live:
@@ -196,7 +194,6 @@ class RecordedRemember:
                 self._beyond.write(megram)
 
     async def flush(self) -> None:
-        """See Remember."""
         if self._beyond is not None:
             await self._beyond.flush()
 
@@ -235,7 +232,6 @@ class RecordedTools:
         return self._beyond.specs if self._beyond is not None else ()
 
     def toolbox(self, subtask_id: str, must_not: MustNot, cautions: tuple[Caution, ...] = ()) -> RecordedToolbox:
-        """See Tools."""
         offered = tuple(spec for spec in self.specs if spec.name not in must_not.tools)
         beyond = self._beyond
 
@@ -245,7 +241,6 @@ class RecordedTools:
         return RecordedToolbox(self._conductor, subtask_id, offered, real)
 
     def identities(self, name: str, arguments: Arguments) -> tuple[str, ...]:
-        """See Tools."""
         return (name,) if self._beyond is None else self._beyond.identities(name, arguments)
 
 

@@ -116,12 +116,10 @@ class ConductedPort:
 
     @property
     def role(self) -> Role:
-        """See Port."""
         return self._inner.role
 
     @property
     def task_id(self) -> str:
-        """See Port."""
         return self._inner.task_id
 
     def publish(
@@ -138,7 +136,6 @@ class ConductedPort:
         return conductor.say(said, lambda: self._inner.publish(payload, cause=cause, subtask_id=subtask_id))
 
     async def receive(self) -> Envelope:
-        """See Port."""
         while True:
             envelope = await self._inner.receive()
             if not (self._was_settled(envelope) or self._was_held(envelope)):
@@ -153,7 +150,6 @@ class ConductedPort:
             yield envelope
 
     def close(self) -> None:
-        """See Port."""
         self._inner.close()
 
     def _was_held(self, envelope: Envelope) -> bool:

@@ -63,15 +63,12 @@ class OneTier:
         self._tier = tier
 
     async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
-        """See artoo.ports.model.Model."""
         return await self._model.ask(question._replace(tier=self._tier), meter=meter)
 
     async def converse(
         self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
-        """See artoo.ports.model.Converses."""
         return await self._model.converse(replace(conversation, tier=self._tier), on_text, meter=meter)
 
     async def known(self, tier: Tier) -> Known:
-        """See MeteredModel."""
         return await self._model.known(self._tier)

@@ -41,40 +41,41 @@ _NAME = re.compile(r"[\w][\w.-]{0,63}")
 
 
 class Session:
-    """One conversation. What is added is on disk at once, after what another process added meanwhile; a line that
-    cannot be read is left out. What cannot be written goes with the next write that succeeds.
+    """One conversation. An addition is on disk at once, after the additions of other processes. A line that cannot
+    be read is left out. An exchange that cannot be written stays in this conversation only.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._exchanges: deque[Turn] = deque(maxlen=MOST_EXCHANGES)
-        self._unwritten: deque[Turn] = deque(maxlen=MOST_EXCHANGES)
-        self._forgotten: tuple[Turn, ...] = ()
-        self._read_again()
+        with suppress(OSError):
+            self._exchanges = _read(path)
 
     @property
     def name(self) -> str:
-        """As `--session` takes it."""
+        """The name as `--session` takes it."""
         return self._path.name.removesuffix(_ENDING)
 
     @property
     def project(self) -> str:
-        """Where its last exchange was; empty: nobody noted it."""
+        """The project of the last exchange; empty if none was noted."""
         return next((turn.project for turn in reversed(self._exchanges) if turn.project), "")
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The last exchanges, oldest first: what the perceiver is told."""
+        """The last exchanges, oldest first, as the perceiver gets them."""
         return self.exchanges[-TURNS:]
 
     @property
     def exchanges(self) -> tuple[Turn, ...]:
-        """All that is kept, oldest first. A request that has no answer yet is none."""
+        """All exchanges that have an answer, oldest first."""
         return tuple(turn for turn in self._exchanges if turn.summary)
 
     def noting(self, request: str, also: Callable[[Envelope], None] | None = None) -> Callable[[Envelope], None]:
-        """Hears the messages of a task, for `also` too: its place here is on disk when it begins. So who resumes
-        it, after a kill too, finds the conversation that it belongs to."""
+        """Return a listener for the messages of a task, which passes them on to `also`.
+
+        When the task begins, its place in this conversation is written, so that a resume after a kill finds it.
+        """
 
         def hear(envelope: Envelope) -> None:
             if isinstance(envelope.payload, UserRequest):
@@ -86,67 +87,43 @@ class Session:
         return hear
 
     def holds(self, task_id: str) -> Turn | None:
-        """The exchange of a task, answered or not."""
+        """Return the exchange of a task, answered or not."""
         return next((turn for turn in self._exchanges if turn.task_id == task_id), None)
 
     def add_result(self, request: str, result: FinalResult, project: str = "") -> None:
-        """One exchange more, in the words that the person was told: a summary's signs mean nothing to a reader."""
+        """Add an exchange with the result in the words that the user saw."""
         self.add(request, result_words(result.language).plain(result, told=False), result.task_id, project)
 
     def add(self, request: str, summary: str, task_id: str, project: str = "") -> None:
-        """One exchange more, or another answer of a task that has one, in the project where it began."""
+        """Add an exchange, or replace the answer of a task that has one, in the project where the task began."""
         known = self.holds(task_id)
         where = project or (known.project if known is not None else "")
         said = shortened(summary, LONGEST_SUMMARY)
         self._put(Turn(input=request, summary=said, task_id=task_id, project=where))
 
     def _put(self, turn: Turn) -> None:
-        _place(self._unwritten, turn)
-        if self._forgotten:
-            self._empty()
-        with suppress(OSError):  # a home that cannot be written keeps nothing: the conversation goes on
-            _append(self._path, _lines(self._unwritten))
-            self._unwritten.clear()
-        self._read_again()
-        with suppress(OSError):
+        with suppress(OSError):  # a home that cannot be written: the conversation goes on in memory
+            _append(self._path, _lines([turn]))
+            self._exchanges = _read(self._path)
             if self._path.stat().st_size > 2 * LARGEST:
                 write_whole(self._path, _lines(self._exchanges), sync=False)
             _forget_old(self._path.parent)
+        _place(self._exchanges, turn)
 
     def clear(self) -> None:
-        """Forgets what was said."""
-        self._read_again()
-        self._forget(tuple(self._exchanges))
-        self._unwritten.clear()
+        """Delete the conversation, in the file too."""
+        self._drop_from(0)
 
     def forget_last(self) -> None:
         """Forget the last exchange that has an answer, and requests after it."""
-        self._read_again()
-        known = tuple(self._exchanges)
-        last = max((place for place, turn in enumerate(known) if turn.summary), default=0)
-        self._forget(known[last:])
-
-    def _forget(self, turns: tuple[Turn, ...]) -> None:
-        self._forgotten += turns  # not read again, though it may have to stay on disk for now
-        for turn in turns:
-            self._exchanges.remove(turn)
-        self._empty()
-
-    def _empty(self) -> None:
-        """Take what is forgotten from the disk, and nothing that was said since."""
         with suppress(OSError):
-            left = [turn for turn in _read(self._path) if turn not in self._forgotten]
-            write_whole(self._path, _lines(left), sync=False)
-            self._forgotten = ()
+            self._exchanges = _read(self._path)
+        self._drop_from(max((at for at, turn in enumerate(self._exchanges) if turn.summary), default=0))
 
-    def _read_again(self) -> None:
-        """Read what is on disk, and after it what could not be written; without a file, what is here stays."""
+    def _drop_from(self, first: int) -> None:
+        self._exchanges = deque(list(self._exchanges)[:first], maxlen=MOST_EXCHANGES)
         with suppress(OSError):
-            found = [turn for turn in _read(self._path) if turn not in self._forgotten]
-            self._exchanges.clear()
-            self._exchanges.extend(found)
-        for turn in self._unwritten:
-            _place(self._exchanges, turn)
+            write_whole(self._path, _lines(self._exchanges), sync=False)
 
 
 def open_session(

@@ -44,7 +44,6 @@ class LiveEyes:
         self._port = port
 
     async def look(self, source: Source, question: str, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """See Eyes."""
         try:
             seen = await look()
         except MemoryStoreError as error:
@@ -54,7 +53,6 @@ class LiveEyes:
         return seen
 
     async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """See Eyes."""
         found = await look()
         if found:
             self._port.publish(Observed(source=source, answer=plain(found)))
@@ -84,20 +82,16 @@ class WatchedEvidence:
     eyes: Eyes
 
     async def file(self, path: str) -> FileView:
-        """See EvidenceSource."""
         return await self.eyes.look(Source.FILE, path, FileView, lambda: self.inner.file(path))
 
     async def command(self, command: str) -> CommandView:
-        """See EvidenceSource."""
         return await self.eyes.look(Source.COMMAND, command, CommandView, lambda: self.inner.command(command))
 
     async def trial(self, language: Language, program: str) -> Trial:
-        """See EvidenceSource."""
         asked = f"{language}: {program}"
         return await self.eyes.look(Source.TRIAL, asked, Trial, lambda: self.inner.trial(language, program))
 
     async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
-        """See EvidenceSource."""
         return await self.eyes.look(Source.DIFFERENCE, str(limit), str, lambda: self.inner.difference(limit))
 
 
@@ -109,7 +103,6 @@ class WatchedSurroundings:
     eyes: Eyes
 
     async def look(self, request: str) -> Surroundings:
-        """See SurroundingsSource."""
         return await self.eyes.look(Source.SURROUNDINGS, request, Surroundings, lambda: self.inner.look(request))
 
 
@@ -120,11 +113,9 @@ class WatchedTurns(WatchedSurroundings):
     inner: TurnSource
 
     async def news(self) -> tuple[str, ...]:
-        """See TurnSource."""
         return await self.eyes.between(Source.NEWS, tuple[str, ...], self.inner.news)
 
     async def heard(self, arrived: Callable[[], Awaitable[tuple[Heard, ...]]]) -> tuple[Heard, ...]:
-        """See ExecutorsView."""
         return await self.eyes.between(Source.MESSAGES, tuple[Heard, ...], arrived)
 
 
@@ -136,33 +127,27 @@ class WatchedRecall:
     eyes: Eyes
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
-        """See Recall."""
         asked = "; ".join(f"{pair.space} {pair.entity}" for pair in pairs)
         kind = tuple[Potentials, ...]
         return await self.eyes.look(Source.POTENTIALS, asked, kind, lambda: self.inner.potentials_of(pairs))
 
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
-        """See Recall."""
         return await self.eyes.look(
             Source.CALIBRATION, kind, Calibration, lambda: self.inner.calibrate(kind, pairs)
         )
 
     async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
-        """See Recall."""
         found = tuple[Potentials, ...]
         return await self.eyes.look(Source.ALTERNATIVES, kind, found, lambda: self.inner.alternatives(kind, limit))
 
     async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
-        """See Recall."""
         kind = tuple[KnownRequest, ...]
         return await self.eyes.look(Source.REQUESTS, "", kind, lambda: self.inner.requests(limit))
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
-        """See Recall."""
         kind = tuple[Pair, ...]
         return await self.eyes.look(Source.TOOL_PAIRS, "", kind, lambda: self.inner.tool_pairs(limit))
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
-        """See Recall."""
         kind = tuple[Megram, ...]
         return await self.eyes.look(Source.TAUGHT, task_id, kind, lambda: self.inner.taught_by(task_id))

@@ -163,12 +163,10 @@ class ModelInTime:
     time_left: TimeLeft
 
     async def ask(self, question: Question[T]) -> Answer[T]:
-        """See Model."""
         async with self._in_time():
             return await self.model.ask(question)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """See Model."""
         async with self._in_time():
             return await self.model.converse(conversation, on_text)
 

@@ -60,7 +60,6 @@ class _WithProcesses:
     left_running: LeftRunning
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
-        """See Settling."""
         left = [each for one in self.shared.workspace.processes for each in await one.background()]
         stopped = await self.shared.workspace.stop_processes()
         commands = {one.id: one for one in self.shared.processes.all}
@@ -76,7 +75,6 @@ class _WithProcesses:
         return settled.model_copy(update=facts)
 
     async def settle_live(self) -> tuple[str, ...]:
-        """See Settling."""
         return await self.inner.settle_live()
 
 

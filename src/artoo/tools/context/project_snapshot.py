@@ -137,7 +137,6 @@ class ProjectLook:
         return tuple(sorted(found, key=lambda one: one.danger))
 
     async def news(self) -> tuple[str, ...]:
-        """See TurnSource."""
         return await self.turns()
 
     def _look(self, request: str, changes: tuple[Change, ...]) -> tuple[Surroundings, tuple[Guide, ...]]:

@@ -82,7 +82,6 @@ class CountsAsItself:
     __slots__ = ()
 
     def identities(self: _HasSpec, arguments: Arguments) -> tuple[str, ...]:
-        """See Tool."""
         return (self.spec.name,)
 
 

@@ -64,7 +64,6 @@ class Settler:
     before_apply: Callable[[Sequence[str]], None] | None = None
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
-        """See Settling."""
         await self.workspace.close()
         directory = Workspaces(self.artoo_home).find(ending.task_id)
         live = await self._reports(ending.task_id, live=True) if self.mode is ApplyMode.LIVE else ()
