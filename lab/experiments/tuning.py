@@ -9,9 +9,8 @@ from typing import cast
 
 from artoo.contracts.envelope import Envelope
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.runtime.tuning.proposing import Proposed, others, proposals
+from artoo.runtime.tuning.proposing import Proposed, decisions, others, proposals
 from artoo.runtime.tuning.records import Record, record_of
-from artoo.runtime.tuning.values import decisions
 from lab.experiment import Claim, Experiment, Finding, Outcome, Rows, Table
 from lab.laws import DEFAULTS, Arm, Law
 from lab.running import run_job

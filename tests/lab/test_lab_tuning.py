@@ -23,8 +23,6 @@ from lab.world import World, job_of
 H = Hyperparameters()
 RESTLESS = replace(H, epsilon=0.0)
 """Never sees a plateau: never looks elsewhere when a place is broken."""
-STUBBORN = replace(H, rho=1.0)
-"""Takes every failure for the world's: never another tool."""
 
 
 def logs(world: World, settings: Sequence[Hyperparameters], count: int) -> list[Record]:
@@ -49,14 +47,6 @@ def said(records: Sequence[Record], present: Hyperparameters, seed: int = 0) -> 
     """What is said about the one type of task that there is."""
     (found,) = proposals(records, lambda _: present, WORTH, seed=seed)
     return found
-
-
-def test_the_right_rho_is_found() -> None:
-    """Where first tools are wrong, who never holds the approach to be wrong meets less; logs of both tell."""
-    world = World(parts=1, hopeless=0.0, big=0.0, foresight=0.2, skill=1.0)
-    found = said(logs(world, [STUBBORN, H], 100), STUBBORN).proposed
-    assert found is not None and found.name == "rho" and found.value < 1
-    assert found.met[1] > 0.1 and found.known >= 0.7 * found.different
 
 
 def test_stopping_earlier_is_found_without_any_other_log() -> None:

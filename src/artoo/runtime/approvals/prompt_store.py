@@ -45,14 +45,6 @@ LONGEST_MESSAGE = 256 * 1024
 _KEY = re.compile(r"[0-9a-f]{16}")
 
 
-class _Question(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-    task_id: str
-    key: str
-    asked_at: float
-    request: ConfirmationRequest
-
-
 class _Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     digest: str
@@ -71,10 +63,10 @@ class Given:
     first: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """A question that waits now. `key` names it; `asked_at`: seconds since the epoch (UTC)."""
+class OpenQuestion(BaseModel):
+    """A question that is pending. `key` names it; `asked_at`: seconds since the epoch (UTC)."""
 
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     task_id: str
     key: str
     asked_at: float
@@ -103,7 +95,7 @@ class TaskDesk:
         self.take_messages()
 
     def take_messages(self) -> tuple[UserMessage, ...]:
-        """See artoo.ports.desk. A message that cannot be read is dropped and logged."""
+        """Return the messages to the task, each once. A message that cannot be read is dropped and logged."""
         found: list[UserMessage] = []
         for path in _message_files(self._folder, self._task_id):
             try:
@@ -142,7 +134,7 @@ class TaskSlip:
         """Lays it down, complete and locked. Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _forget_old(self._folder)
-        asked = _Question(task_id=self._task_id, key=self._key, asked_at=time.time(), request=self._request)
+        asked = OpenQuestion(task_id=self._task_id, key=self._key, asked_at=time.time(), request=self._request)
         hidden = self._folder / f".{self._stem}"
         descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
@@ -180,10 +172,7 @@ def open_questions(home: Path, task_id: str | None = None) -> tuple[OpenQuestion
     paths = sorted(folder.glob("*.question")) if folder.is_dir() else []
     found = [asked for path in paths[:MOST_ASKED] if (asked := _asked(path)) is not None]
     wanted = [one for one in found if task_id is None or one.task_id == task_id]
-    return tuple(
-        OpenQuestion(one.task_id, one.key, one.asked_at, one.request)
-        for one in sorted(wanted, key=lambda one: one.asked_at)
-    )
+    return tuple(sorted(wanted, key=lambda one: one.asked_at))
 
 
 def answer_question(
@@ -254,7 +243,7 @@ def _stop_name(task_id: str) -> str:
     return f"{directory_name(task_id)}.stop"
 
 
-def _asked(path: Path) -> _Question | None:
+def _asked(path: Path) -> OpenQuestion | None:
     """The question in a file, if somebody still waits for its answer."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -264,7 +253,7 @@ def _asked(path: Path) -> _Question | None:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         with os.fdopen(os.dup(descriptor), "rb") as file, suppress(ValidationError):
-            return _Question.model_validate_json(file.read(LONGEST))
+            return OpenQuestion.model_validate_json(file.read(LONGEST))
         return None
     else:
         path.unlink(missing_ok=True)

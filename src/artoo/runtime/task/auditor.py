@@ -1,8 +1,8 @@
-"""The Auditor as a part of the runtime: it hears everything, and holds nothing by which it could speak.
+"""The Auditor as a part of the runtime: it receives every message, and has no port to publish one.
 
-Its tap is there before the first message, and its chain begins with it: before the message is heard by anybody, so
-that a process which dies at once has said on record what it began. The rules are loaded a second later, so that the
-start of a task and what runs no task do not pay for them.
+Its tap is attached before the first message, and its chain begins with that message before any role receives it, so
+that a process that dies at once has recorded what it began. The rules are loaded in a thread after that, so that a
+process without a task does not load them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LOADED_AFTER = 1.0
 _NOTES_KEPT = 10_000
 
 
@@ -44,10 +43,8 @@ class Auditing:
         self._loading = asyncio.Lock()
         self._noting = threading.Lock()
         self._trail: Trail | None = None
-        self._forgotten: list[str] = []
-        self._witnessed: dict[str, tuple[int, str]] = {}
+        self._early: list[Callable[[Auditor], None]] = []
         self._over = False
-        self._wanted = asyncio.Event()
 
     def begin(self, envelope: Envelope) -> None:
         """Puts the first message on record, before it is heard by anybody; the others follow behind the stream.
@@ -70,7 +67,6 @@ class Auditing:
         """
         try:
             await self._spool.wait()
-            await self._let_begin()
             await self._audit()
         except StreamClosed:
             return
@@ -86,12 +82,6 @@ class Auditing:
         self._over = True
         if self._auditor is not None:
             self._auditor.end()
-
-    async def _let_begin(self) -> None:
-        """The first task's first second is its own: loading the Auditor takes some 50 ms of processor time."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_LOADED_AFTER):
-                await self._wanted.wait()
 
     async def _audit(self) -> None:
         auditor = await self._loaded()
@@ -109,20 +99,17 @@ class Auditing:
 
     async def report(self) -> AuditReport:
         """What happened since the last report; the next window begins."""
-        self._wanted.set()
         return await (await self._loaded()).report()
 
     async def flush(self) -> None:
         """Returns when everything that was said before this call is on record; at once when `run` has ended: one
         that was cancelled before it began to audit leaves nobody to wait for.
         """
-        self._wanted.set()
         if self._spool.accepted and not self._over:
             await (await self._loaded()).flush()
 
     async def store(self) -> None:
         """Store the statistics of everything that was said before this call, for a reader of the files."""
-        self._wanted.set()
         if self._spool.accepted and not self._over:
             await (await self._loaded()).store()
 
@@ -141,12 +128,8 @@ class Auditing:
                 self._trail.write([log_record(task, file, (size, digest), now)], now)
 
     def note_witness(self, machine: str, number: int, digest: str) -> None:
-        """Where another machine's audit stands goes on record with what this process says. From any thread."""
-        with self._noting:
-            if self._auditor is not None:
-                self._auditor.note_witness(machine, number, digest)
-            else:
-                self._witnessed[machine] = (number, digest)
+        """Record where another machine's audit stands. Thread-safe."""
+        self._note(lambda auditor: auditor.note_witness(machine, number, digest))
 
     @property
     def chain(self) -> str:
@@ -154,11 +137,16 @@ class Auditing:
         return self._trail.chain if self._trail is not None else ""
 
     def note_forgotten(self, tasks: Sequence[str]) -> None:
-        """Old task logs were removed, as the configuration says."""
-        if self._auditor is not None:
-            self._auditor.note_forgotten(tasks)
-        else:
-            self._forgotten.extend(tasks)
+        """Record that old task logs were removed, as the configuration says."""
+        self._note(lambda auditor: auditor.note_forgotten(tasks))
+
+    def _note(self, note: Callable[[Auditor], None]) -> None:
+        """Give a note to the Auditor now, or as soon as it is loaded."""
+        with self._noting:
+            if self._auditor is not None:
+                note(self._auditor)
+            else:
+                self._early.append(note)
 
     async def _loaded(self) -> Auditor:
         async with self._loading:
@@ -168,9 +156,8 @@ class Auditing:
                     self._auditor = auditor
                     if self._trail is not None:
                         auditor.go_on_with(self._trail, on_record=1)
-                    for machine, seen in self._witnessed.items():
-                        auditor.note_witness(machine, *seen)
-                auditor.note_forgotten(self._forgotten)
+                    for note in self._early:
+                        note(auditor)
                 if self._over:
                     auditor.end()
             return self._auditor

@@ -1,8 +1,11 @@
-"""From records to proposals: chosen on one half of the tasks, judged on the other (pure).
+"""Propose better numbers for the control law: chosen on one half of the tasks, judged on the other (pure).
+
+The law is applied again along the record of each task. Where it decides as before, or ends the task earlier, the
+outcome is recorded. Where it continues differently, nothing is known: no record says what would have followed.
 
 Of all other values of all numbers one is chosen by the half that is not used to judge, so that the best of many is
-not taken for better than it is; intervals are percentile bootstraps over tasks, with everything estimated anew in
-each resample, at 95 % for all types of tasks together (Bonferroni).
+not taken for better than it is. Intervals are percentile bootstraps over tasks, at 95 % for all types of tasks
+together (Bonferroni).
 """
 
 from __future__ import annotations
@@ -13,19 +16,22 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from artoo.contracts.base import Contract
+from artoo.contracts.solution import Directive
 from artoo.control.hyperparameters import MOST_COST, Hyperparameters
-from artoo.runtime.tuning.records import Record
-from artoo.runtime.tuning.values import LEAST_KNOWN, Evidence, Law, Value
+from artoo.loops.medium.trajectory import Trajectory
+from artoo.runtime.tuning.records import ENDS, Record
 
 LEAST_TASKS = 40
-"""Of a type, below which nothing is said about it."""
+"""The fewest tasks of a type for a proposal about it."""
 LEAST_DIFFERENT = 5
-"""Tasks of a half that would have gone another way, and of which it is known where to."""
+"""The fewest tasks of a half that would have ended differently with a known outcome."""
+LEAST_KNOWN = 0.7
+"""The least share of the tasks that would have continued or ended differently whose outcome is known."""
 RESAMPLES = 500
-"""At least; more where many types are tested, so that their tails have something in them."""
+"""The fewest resamples; more if many types are tested, so that their tails are not empty."""
 LEVEL = 0.95
 ALL = ""
-"""The type that stands for all tasks together."""
+"""The type that means all tasks together."""
 
 VALUES: Mapping[str, tuple[float | int, ...]] = {
     "delta": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
@@ -39,11 +45,14 @@ VALUES: Mapping[str, tuple[float | int, ...]] = {
     "w1": (0.4, 0.6),
     "w2": (0.2, 0.4, 0.6),
 }
-"""What is tried of each number, one number at a time."""
+"""The values that are tried, one number at a time."""
+
+Decisions = tuple[tuple[Directive, ...], ...]
+"""The decisions of one law along each record."""
 
 
 class Effect(NamedTuple):
-    """What a change does to a task: criteria met (a share), model calls, and both in calls (`gain`)."""
+    """The effect of a change on a task: criteria met (a share), model calls, and both in calls (`gain`)."""
 
     met: float
     calls: float
@@ -51,9 +60,9 @@ class Effect(NamedTuple):
 
 
 class Proposed(Contract):
-    """A number that would be better. `tasks` judged it, of which `different` would have gone another way, and of
-    these it is known for `known` where to. Effects are a task's, each with its interval (value, least, most): `met`
-    of criteria (a share), `calls`, and `gain` in calls.
+    """A number that would be better. `tasks` judged it, of which `different` would have been decided otherwise, and
+    the outcome is known for `known` of these. Effects are a task's, each with its interval (value, least, most):
+    `met` of criteria (a share), `calls`, and `gain` in calls.
     """
 
     type: str
@@ -70,9 +79,9 @@ class Proposed(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a type's logs say: a proposal or why there is none.
+    """The result for one type: a proposal, or why there is none.
 
-    `enough`: there are as many tasks as it takes. `silent`: numbers of which they can say nothing.
+    `enough`: there are as many tasks as it takes. `silent`: numbers of which the logs say nothing.
     """
 
     type: str
@@ -85,19 +94,33 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
+    """Another value of one number, and what it decides along the records that choose."""
+
     name: str
     value: float | int
-    law: Law
+    h: Hyperparameters
+    decided: Decisions
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The known effects of another law, and how many tasks it decides otherwise."""
+
+    effects: tuple[Effect, ...]
+    different: int
+    known: int
+
+    @property
+    def sure(self) -> float:
+        """The mean gain less a standard error."""
+        mean = _mean(self.effects).gain
+        return mean - sum((each.gain - mean) ** 2 for each in self.effects) ** 0.5 / len(self.effects)
 
 
 def proposals(
-    records: Sequence[Record],
-    law_for: Callable[[str], Hyperparameters],
-    worth: float,
-    *,
-    seed: int = 0,
+    records: Sequence[Record], law_for: Callable[[str], Hyperparameters], worth: float, *, seed: int = 0
 ) -> list[Said]:
-    """What the records say, by type, and of all together when there is more than one.
+    """Return what the records say, by type, and of all together if there is more than one type.
 
     `law_for` gives a type's present numbers; `worth` is how many model calls all criteria of a task are worth.
     """
@@ -109,37 +132,15 @@ def proposals(
     tested = sum(len(group) >= LEAST_TASKS for group in groups.values())
     level = 1 - (1 - LEVEL) / max(1, tested)
     return [
-        _said(name, group, law_for(name), worth, level, seed)
+        _said(name, group, law_for(name), worth, level, random.Random(seed))
         if len(group) >= LEAST_TASKS
         else Said(name, len(group), why=f"fewer than {LEAST_TASKS} tasks", enough=False)
         for name, group in sorted(groups.items())
     ]
 
 
-def _said(type_: str, records: Sequence[Record], h: Hyperparameters, worth: float, level: float, seed: int) -> Said:
-    choosing, judging = (Evidence(records[half::2]) for half in (0, 1))
-    present = Law.along(choosing.records, h)
-    tried = [_Tried(name, value, Law.along(choosing.records, other)) for name, value, other in others(h)]
-    different = _distinct(tried, present, h)
-    scored = [(_compared(choosing, present, each.law, worth), each) for each in different]
-    silent = tuple(sorted({each.name for found, each in scored if found is None}))
-    better = [(found.sure, each) for found, each in scored if found is not None and found.sure > 0]
-    if not better:
-        why = (
-            "no other number is better, as far as the logs tell"
-            if different
-            else "no other number decides otherwise"
-        )
-        return Said(type_, len(records), why=why, silent=silent)
-    _, best = max(better, key=lambda found: found[0])
-    proposed = _judged(type_, best, judging, h, worth, level, seed)
-    if isinstance(proposed, str):
-        return Said(type_, len(records), why=proposed, silent=silent)
-    return Said(type_, len(records), proposed, silent=silent)
-
-
 def others(h: Hyperparameters) -> Iterator[tuple[str, float | int, Hyperparameters]]:
-    """The numbers with one of them changed, each change once."""
+    """Yield the numbers with one of them changed, each change once."""
     room = {"w1": MOST_COST - h.w2, "w2": MOST_COST - h.w1}
     for name, values in VALUES.items():
         for value in values:
@@ -147,65 +148,70 @@ def others(h: Hyperparameters) -> Iterator[tuple[str, float | int, Hyperparamete
                 yield name, value, replace(h, **{name: value})  # pyright: ignore[reportArgumentType]
 
 
-def _distinct(tried: Sequence[_Tried], present: Law, h: Hyperparameters) -> list[_Tried]:
-    """Of values that decide the same, the one that changes least."""
-    by_decisions = dict[object, _Tried]()
-    for each in sorted(tried, key=lambda one: abs(one.value - getattr(h, one.name))):
-        by_decisions.setdefault(each.law.decided, each)
-    return [each for each in by_decisions.values() if each.law.decided != present.decided]
+def decisions(record: Record, h: Hyperparameters) -> tuple[Directive, ...]:
+    """Return what the law with these numbers decides at each step of the record."""
+    trajectory, found = Trajectory(h), list[Directive]()
+    for step in record.steps:
+        measured = trajectory.measure(step.gap, step.elapsed_ms, step.budget_ms)
+        decided = trajectory.decide(measured, may_replan=step.may_replan)
+        found.append(Directive(decided.state.value) if step.by_law else step.taken)
+        trajectory.advance(measured, step.taken)
+    return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """An effect, its gain less a standard error (`sure`), the tasks that go another way, those known of them."""
-
-    effect: Effect
-    sure: float
-    different: int
-    known: int
-
-
-def _compared(evidence: Evidence, present: Law, other: Law, worth: float) -> _Compared | None:
-    """None when it is known of too few tasks what would have become of them."""
-    everybody = range(len(evidence.records))
-    gains = _effects(evidence, present, other, worth, everybody)
-    differing = [n for n in everybody if present.decided[n] != other.decided[n]]
-    known = sum(gains[number] is not None for number in differing)
-    if known < max(LEAST_DIFFERENT, LEAST_KNOWN * len(differing)):
-        return None
-    found = [each for each in gains if each is not None]
-    effect = _mean(found)
-    spread = (sum((each.gain - effect.gain) ** 2 for each in found) / len(found) ** 2) ** 0.5
-    return _Compared(effect, effect.gain - spread, len(differing), known)
+def _said(
+    type_: str, records: Sequence[Record], h: Hyperparameters, worth: float, level: float, chance: random.Random
+) -> Said:
+    choosing, judging = records[::2], records[1::2]
+    present = tuple(decisions(record, h) for record in choosing)
+    by_decisions = dict[Decisions, _Tried]()
+    # Of values that decide the same, the one that changes least is tried.
+    for name, value, law in sorted(others(h), key=lambda each: abs(each[1] - getattr(h, each[0]))):
+        decided = tuple(decisions(record, law) for record in choosing)
+        if decided != present:
+            by_decisions.setdefault(decided, _Tried(name, value, law, decided))
+    tried = tuple(by_decisions.values())
+    scored = [(_compared(choosing, present, each.decided, worth), each) for each in tried]
+    silent = tuple(sorted({each.name for found, each in scored if found is None}))
+    better = [(found.sure, each) for found, each in scored if found is not None and found.sure > 0]
+    if not better:
+        why = "no other number is better, as far as the logs tell"
+        return Said(type_, len(records), why=why if tried else "no other number decides otherwise", silent=silent)
+    best = max(better, key=lambda found: found[0])[1]
+    judged = _judged(type_, best, judging, h, worth, level, chance)
+    if isinstance(judged, str):
+        return Said(type_, len(records), why=judged, silent=silent)
+    return Said(type_, len(records), judged, silent=silent)
 
 
 def _judged(
-    type_: str, best: _Tried, evidence: Evidence, h: Hyperparameters, worth: float, level: float, seed: int
+    type_: str,
+    best: _Tried,
+    records: Sequence[Record],
+    h: Hyperparameters,
+    worth: float,
+    level: float,
+    chance: random.Random,
 ) -> Proposed | str:
-    present, other = Law.along(evidence.records, h), Law.along(evidence.records, best.law.h)
-    named = f"{best.name.rstrip('_')} = {best.value:g}"
-    found = _compared(evidence, present, other, worth)
+    present, other = (tuple(decisions(record, law) for record in records) for law in (h, best.h))
+    name = best.name.rstrip("_")
+    found = _compared(records, present, other, worth)
     if found is None:
-        return f"{named} looked better, but too few tasks of the other half can tell"
-    everybody, chance = range(len(evidence.records)), random.Random(seed)
+        return f"{name} = {best.value:g} looked better, but too few tasks of the other half can tell"
     count = max(RESAMPLES, round(2 / (1 - level)))
-    samples = list[Effect]()
-    for _ in range(count):
-        sample = chance.choices(everybody, k=len(everybody))
-        effects = [each for each in _effects(evidence, present, other, worth, sample) if each is not None]
-        samples.append(_mean(effects) if effects else Effect(0.0, 0.0, 0.0))
+    samples = [_mean(chance.choices(found.effects, k=len(found.effects))) for _ in range(count)]
     tail = max(0, int((1 - level) / 2 * count) - 1)
     ordered = [sorted(column) for column in zip(*samples, strict=True)]
     low, high = (Effect(*(column[at] for column in ordered)) for at in (tail, -1 - tail))
     if low.gain <= 0:
-        return f"{named} looked better in one half of the tasks, and is not surely so in the other"
-    met, calls, gain = zip(found.effect, low, high, strict=True)
+        return f"{name} = {best.value:g} looked better in one half of the tasks, and is not surely so in the other"
+    met, calls, gain = zip(_mean(found.effects), low, high, strict=True)
     return Proposed(
         type=type_,
-        name=best.name.rstrip("_"),
+        name=name,
         before=getattr(h, best.name),
         value=best.value,
-        tasks=len(everybody),
+        tasks=len(records),
         different=found.different,
         known=found.known,
         met=met,
@@ -214,22 +220,32 @@ def _judged(
     )
 
 
-def _effects(
-    evidence: Evidence, present: Law, other: Law, worth: float, sample: Sequence[int]
-) -> list[Effect | None]:
-    """For each task of the sample; None where nobody knows. Where both laws do what was done, nothing changes."""
-    moved = {number for number in sample if not (present.follows[number] and other.follows[number])}
-    taken = evidence.taken(sample)
-    before, after = (evidence.values(law, moved, taken) for law in (present, other))
-    still = Effect(0.0, 0.0, 0.0)
-    return [_effect(before[number], after[number], worth) if number in moved else still for number in sample]
-
-
-def _effect(before: Value | None, after: Value | None, worth: float) -> Effect | None:
-    if before is None or after is None:
+def _compared(records: Sequence[Record], present: Decisions, other: Decisions, worth: float) -> _Compared | None:
+    """Compare two laws; return None if the outcome of too few tasks is known."""
+    effects, different, known = list[Effect](), 0, 0
+    for record, now, then in zip(records, present, other, strict=True):
+        if now == then:
+            effects.append(Effect(0.0, 0.0, 0.0))
+            continue
+        different += 1
+        before, after = _outcome(record, now), _outcome(record, then)
+        if before is not None and after is not None:
+            known += 1
+            met, calls = after[0] - before[0], after[1] - before[1]
+            effects.append(Effect(met, calls, worth * met - calls))
+    if known < max(LEAST_DIFFERENT, LEAST_KNOWN * different):
         return None
-    met, calls = after.met - before.met, after.calls - before.calls
-    return Effect(met, calls, worth * met - calls)
+    return _Compared(tuple(effects), different, known)
+
+
+def _outcome(record: Record, decided: Sequence[Directive]) -> tuple[float, float] | None:
+    """Return the share of criteria met and the calls at the end of a task; None if no record says it."""
+    for step, now in zip(record.steps, decided, strict=True):
+        if now in ENDS:
+            return step.met, step.calls
+        if now is not step.taken:
+            return None
+    raise ValueError(f"the record of {record.task_id} does not end")
 
 
 def _mean(effects: Sequence[Effect]) -> Effect:
