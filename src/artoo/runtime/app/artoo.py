@@ -117,7 +117,9 @@ class Artoo:
         self._auditing: Auditing | None = None
 
     async def __aenter__(self) -> Self:
-        """Raises ConfigurationError: it is open, model settings or a home that cannot work, altered texts."""
+        """Open it. Raises ConfigurationError if it is open already, or if model settings, the home or prompt texts
+        are unusable.
+        """
         if self._loop.open():
             with suppress(Exception):  # of connections that ended with their loop
                 await self.__aexit__(None, None, None)
@@ -196,11 +198,11 @@ class Artoo:
 
     @property
     def bus(self) -> InProcessBus:
-        """The stream, for taps and watchers of one's own."""
+        """Return the stream, for a caller's own taps and watchers."""
         return self._bus
 
     async def audit(self) -> AuditReport:
-        """What the Auditor has seen since its last report. Raises ConfigurationError outside `async with`."""
+        """Report the Auditor's findings since its last report. Raises ConfigurationError outside `async with`."""
         return await self._open_shop().auditing.report()
 
     async def store_audit(self) -> None:
@@ -209,15 +211,17 @@ class Artoo:
 
     @property
     def model(self) -> MeteredModel:
-        """The models of this process, unbounded, for whoever keeps account itself. Raises ConfigurationError."""
+        """Return the models of this process without a budget, for a caller that keeps its own account. Raises
+        ConfigurationError.
+        """
         return self._open_shop().model
 
     async def memory(self) -> TaskMemory | None:
-        """Both sides of shared memory; None where it is switched off."""
+        """Return both sides of shared memory; None if it is switched off."""
         return await self._open_shop().memory(RunOptions())
 
     async def evidence(self, project: Path) -> EvidenceSource:
-        """A read-only look at a directory, as validators have it."""
+        """Return a read-only look at a directory, as validators have it."""
         from artoo.tools.context.evidence_source import WorkspaceEvidence
         from artoo.workspace.changes.path_class import Places
 
@@ -235,7 +239,7 @@ class Artoo:
         return await shop.workspace(name, shop.roots(places))
 
     async def changes(self, task: FinalResult | str) -> Pending:
-        """What a task has changed and that waits: to be looked at, applied or discarded.
+        """Return a task's pending changes, which can be reviewed, applied or discarded.
 
         `task`: its result (`result.changes.waits` says whether there is something), or the beginning of its id.
         Raises ConfigurationError when nothing of it waits, SandboxError when it is at work.
@@ -280,7 +284,7 @@ class Artoo:
     ) -> RunResult | Returned[T]:
         """Runs one request to its end. What cannot be done ends in a FinalResult too, not in an exception.
 
-        What waits for a yes can be looked at, applied and discarded through `changes` of the result.
+        Pending changes can be reviewed, applied and discarded through `changes` of the result.
         `checks` are commands that must succeed in the end, `images` what the models are shown, besides those of the
         options. `returns` is the type of the value that is wanted: then the result comes as `Returned`. Raises
         ConfigurationError for a request or an option that cannot be run, and only before anything was started.
@@ -302,14 +306,14 @@ class Artoo:
         history: Sequence[Turn] = (),
         options: RunOptions | None = None,
     ) -> AsyncGenerator[Envelope, None]:
-        """All messages of the task, in order and without loss; the last one is its FinalResult."""
+        """Yield all messages of the task, in order and without loss; the last one is its FinalResult."""
         begun = await self._begin(text, history, RunOptions.of_call(options, (), images))
         async with aclosing(self._streams.messages(begun, self._finish)) as messages:
             async for envelope in messages:
                 yield envelope
 
     async def resume(self, task_id: str | None = None) -> RunResult:
-        """Goes on with a task that was interrupted or whose process died, to its end.
+        """Continue a task that was interrupted or whose process died, to its end.
 
         `task_id` may be the beginning of one; None: the latest that can go on. What is in its log is not done
         again. Raises ConfigurationError when it cannot go on, TaskRunning when it runs.
@@ -319,9 +323,9 @@ class Artoo:
     async def stream_resumed(
         self, task_id: str | None = None, *, behalf: Behalf | None = None, caller: Caller | None = None
     ) -> AsyncGenerator[Envelope, None]:
-        """As `resume`: what was said before and stands, then all that is said from now on.
+        """Resume a task and yield its messages: those of the log that still hold, then the new ones.
 
-        `behalf`: the agent of a team for whom it was begun, whose tasks nobody else goes on with. `caller`: the
+        `behalf`: the agent of a team for whom it was begun, whose tasks no one else resumes. `caller`: the
         program that asks for it.
         """
         begun = await self._reopen(task_id, behalf, caller)
@@ -330,9 +334,9 @@ class Artoo:
                 yield envelope
 
     async def pending(self) -> tuple[Pending, ...]:
-        """All that waits for a yes below this home, of earlier processes too, oldest first.
+        """Return all changes that are pending in this home, of earlier processes too, oldest first.
 
-        Raises SandboxError when an act that a crash cut can be neither finished nor undone.
+        Raises SandboxError when an apply or undo that a crash interrupted can be neither finished nor undone.
         """
         from artoo.runtime.changes.find_pending import pendings
         from artoo.runtime.changes.startup_recovery import recover_earlier
@@ -341,7 +345,7 @@ class Artoo:
         return await asyncio.to_thread(pendings, self._config)
 
     async def dream_briefly(self) -> None:
-        """Let memory tidy up after the last task, 200 ms at most: for a process that ends with it."""
+        """Let memory tidy up for 200 ms at most, for a process that ends after its task."""
         await self._open_shop().dream_briefly()
 
     def interrupt(self, task_id: str | None = None) -> None:
@@ -359,7 +363,7 @@ class Artoo:
         self._one_running(task_id).send(UserMessage(text=text, by=by))
 
     def hold(self, task_id: str | None = None, *, by: str = "library") -> None:
-        """Interrupt the turn that a task's model takes; the task waits for the next `send`. Raises as `send`."""
+        """Interrupt the model's turn in a task, which then waits for the next `send`. Raises as `send`."""
         self._one_running(task_id).send(UserMessage(hold=True, by=by))
 
     def _one_running(self, task_id: str | None) -> TaskRun:
@@ -424,7 +428,7 @@ def _load_roles() -> None:
 
 
 def _config_of_home(environ: Mapping[str, str]) -> Config:
-    """What the home and these variables say. Raises ConfigurationError."""
+    """Read the configuration from the home and these variables. Raises ConfigurationError."""
     from artoo.runtime.config.loader import load_config
 
     return load_config({HOME_VARIABLE: os.environ.get(HOME_VARIABLE, ""), **environ})

@@ -1,4 +1,4 @@
-"""From configuration and options to the budget of one task."""
+"""Make the budget of one task from configuration and options."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def price_list(config: Config, environ: Mapping[str, str] | None = None) -> Pric
 
 
 def model_names(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The models of both tiers, as they are asked for. Raises ConfigurationError for half-named endpoints."""
+    """Return the names by which the models of both tiers are asked. Raises ConfigurationError for half-named
+    endpoints.
+    """
     chosen = (endpoint(config, tier, environ) for tier in TIERS)
     return tuple(dict.fromkeys(EMBEDDED if each is None else each.model for each in chosen))
 

@@ -1,4 +1,4 @@
-"""Who asks for a task, when that is another program: what it calls itself, and how its person is asked."""
+"""The program that hands in a task: its name, and how its user is asked."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`confirm` asks the person at the other end; None: nobody can be asked there, and what needs a yes waits.
+    """The program that hands in a task.
 
-    `servers`: MCP servers that the person has configured there, beside artoo's own.
+    `confirm` asks the user at the other end; None: no one can be asked there, and changes that need approval are
+    pending. `servers`: MCP servers that the user has configured there, in addition to artoo's own.
+
     """
 
     asked_by: AskedBy

@@ -21,7 +21,7 @@ _EMBEDDED_SECONDS = 600.0
 
 
 def embedded_model(config: Config, clock: Clock, report: Report | None) -> EndpointModel:
-    """The embedded model as both tiers see it; `report` is told how far its download is."""
+    """Return the embedded model for both tiers; `report` receives the progress of its download."""
     settings, store = config.embedded, ModelStore(config.home)
     chosen = _chosen(settings, store)
 
@@ -58,7 +58,7 @@ def _chosen(settings: Embedded, store: ModelStore) -> KnownModel | Path:
 
 
 def _version(chosen: KnownModel | Path, settings: Embedded) -> str:
-    """What a saved state belongs to: the model and the engine that reads it."""
+    """Return a name for saved states, which depend on the model and the engine that reads it."""
     if isinstance(chosen, KnownModel):
         weights = chosen.sha256
     else:

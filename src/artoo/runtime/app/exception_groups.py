@@ -1,6 +1,6 @@
-"""One error, and not the groups in which parts that run side by side raise it.
+"""Raise one error instead of the groups in which concurrent parts raise it.
 
-Whoever writes `except ConfigurationError` or `except TimeoutError` around artoo means the error, wherever it
+A caller that writes `except ConfigurationError` or `except TimeoutError` around artoo means the error, wherever it
 was raised.
 """
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def plain(group: BaseExceptionGroup[BaseException], meant: BaseException | None = None) -> BaseException:
-    """The one error that a group stands for: `meant` when it is in there, else the first of them.
+    """Return the one error that a group contains: `meant` if it is in there, else the first.
 
     What else was raised is told in its notes (PEP 678), so that nothing is lost.
     """
@@ -26,7 +26,7 @@ def plain(group: BaseExceptionGroup[BaseException], meant: BaseException | None 
 
 
 async def alone(playing: Coroutine[None, None, T]) -> T:
-    """Awaits something that runs in task groups, and raises what it raises by itself."""
+    """Await a coroutine that runs task groups, and raise its error without a group."""
     try:
         return await playing
     except BaseExceptionGroup as group:

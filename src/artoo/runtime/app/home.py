@@ -1,4 +1,6 @@
-"""Where artoo keeps its own files. Apart from everything else, because every command needs it at once."""
+"""artoo's own directory. A module of its own, because every command needs it at once. Apart from everything else,
+because every command needs it at once.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ CONFIG_NAME = "config.yaml"
 
 
 def default_home(environ: Mapping[str, str]) -> Path:
-    """artoo's own directory: `ARTOO_HOME`, else `~/.artoo`. Absolute; not created. Raises ConfigurationError."""
+    """Return artoo's own directory: `ARTOO_HOME`, else `~/.artoo`. Absolute; not created. Raises
+    ConfigurationError.
+    """
     named = environ.get(HOME_VARIABLE, "").strip()
     try:
         return Path(named).expanduser().absolute() if named else Path("~/.artoo").expanduser()

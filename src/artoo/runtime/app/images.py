@@ -1,6 +1,6 @@
-"""Images of a request: looked at before anything starts, kept beside the task's log, put into questions.
+"""Images of a request: checked before anything starts, stored next to the task's log, put into questions.
 
-    <home>/tasks/<task id>/images/<sha256>     the bytes, for a task that is taken up again
+    <home>/tasks/<task id>/images/<sha256>     the bytes, for a task that is resumed
 
 Messages name an image by its digest; its bytes are in no message and no log line, and go to a model alone.
 """
@@ -45,14 +45,14 @@ _HEAD = 16
 
 
 def media_type_of(data: bytes) -> MediaType | None:
-    """What an image is by its first bytes, whatever it is called; None: none that models take."""
+    """Return the type of an image by its first bytes; None if models do not take it."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((found for sign, found in _SIGNATURES if data.startswith(sign)), None)
 
 
 def is_image(path: Path) -> bool:
-    """Whether a file can be attached by what it is. Never raises."""
+    """Check by its content whether a file can be attached. Never raises."""
     try:
         head, _ = read_limited(real_files(), path.resolve(), _HEAD)
     except (NotPlainFile, OSError, RuntimeError, ValueError):  # also a ring of links, a character zero
@@ -83,7 +83,9 @@ class Album:
 
     @classmethod
     def kept(cls, home: Path, task_id: str, images: Sequence[AttachedImage]) -> Album:
-        """Those of an earlier process. Raises ConfigurationError when one is gone or altered. Blocking."""
+        """Read the images of an earlier process. Blocking. Raises ConfigurationError when one is gone or altered.
+        Blocking.
+        """
         found: dict[str, bytes] = {}
         for image in images:
             path = images_directory(home, task_id) / image.sha256
@@ -103,7 +105,7 @@ class Album:
         return cls(tuple(images), found)
 
     def keep(self, home: Path, task_id: str) -> None:
-        """Writes them beside the log, for the owner alone. Blocking.
+        """Write them next to the log, for the owner alone. Blocking.
 
         Where the home cannot be written there is no log either that could be resumed.
         """
@@ -117,7 +119,7 @@ class Album:
             logger.warning("images of task %s are not kept: %s", task_id, error)
 
     def shown_to(self, model: Model) -> Model:
-        """The model with these images put into the questions that name them."""
+        """Return the model with these images put into the questions that name them."""
         return _Showing(model, self) if self.images else model
 
 
@@ -142,7 +144,7 @@ class _Showing:
 
 
 def demand_eyes(images: Sequence[AttachedImage], known: Iterable[Known]) -> None:
-    """Raises ConfigurationError when no model of the task takes images."""
+    """Require a model that takes images, if there are images."""
     if images and not any(each.images for each in known):
         raise ConfigurationError(
             "an image is attached, but no configured model is said to take images. If yours does: "

@@ -16,7 +16,7 @@ _KEY = re.compile(r"[0-9a-f]{8}")
 
 
 def machine_name(home: Path) -> str:
-    """`<host>-<key>`: the key is the home's, made at the first call. Blocks.
+    """Return `<host>-<key>`: the key is the home's, made at the first call. Blocks.
 
     A home that was copied to another host is another machine. Raises ConfigurationError when the key is unreadable.
     """

@@ -1,4 +1,4 @@
-"""Which MCP servers a task may use: the configured ones, and a project's own only after a yes."""
+"""The MCP servers of a task: the configured ones, and a project's own only after approval."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ SHELTER = "mcp"
 
 
 def own_servers(config: Config, others: Iterable[McpServer] = ()) -> tuple[McpServer, ...]:
-    """The person's servers: of the configuration, of `mcp.json` in the home, then `others` with names of their own.
+    """Return the user's servers: of the configuration, of `mcp.json` in the home, then `others` with names of their
+    own.
 
     Nothing of a project or the workspace starts with them by its mere name. Raises ConfigurationError.
     """
@@ -39,11 +40,11 @@ def own_servers(config: Config, others: Iterable[McpServer] = ()) -> tuple[McpSe
 
 
 async def agreed_servers(project: Path, own: tuple[McpServer, ...], gate: Gate) -> tuple[McpServer, ...]:
-    """`own`, and those of the project's file when a person agrees to start them. A relative `cwd` begins in the
-    project, and without one the project's own start there.
+    """Return `own`, and the servers of the project's file if the user agrees to start them. A relative `cwd` begins
+    in the project, and without one the project's own start there.
 
-    A project's file is somebody's data: one that cannot be read is logged and left alone, and whom to trust is not
-    for it to say.
+    A project's file is data of other authors: one that cannot be read is logged and left alone, and whom to trust
+    is not for it to say.
     """
     own = tuple(_in_project(server, project) if server.cwd is not None else server for server in own)
     try:

@@ -1,4 +1,4 @@
-"""From the configuration to the models of a process: an endpoint per tier, or the embedded model for both."""
+"""Make the models of a process from the configuration: an endpoint per tier, or the embedded model for both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def open_models(
     config: Config, environ: Mapping[str, str], clock: Clock, *, report: Report | None = None
 ) -> TieredModel:
-    """The models of this configuration. Nothing is contacted, fetched or loaded before the first question.
+    """Return the models of this configuration. Nothing is contacted, fetched or loaded before the first question.
 
     Raises ConfigurationError for settings that cannot work.
     """
@@ -50,7 +50,7 @@ def _endpoint_of(settings: EndpointSettings | None) -> Endpoint:
 
 
 def _endpoint_model(settings: EndpointSettings, config: Config, clock: Clock, *, images: bool) -> EndpointModel:
-    """`images`: what is said of one tier holds for the other where both ask the same model."""
+    """Return the model at an endpoint. `images` of one tier hold for the other if both ask the same model."""
     # Client and aiohttp only where a server is really asked.
     from artoo.llm.client import EndpointModel
     from artoo.llm.dialect import DialectMemory

@@ -1,4 +1,4 @@
-"""What a caller may say about one run: where it works, what it may do, what it may cost."""
+"""The options of one run: where it works, what it may do, what it may cost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What one task may use at most. None: the configuration decides, and else the task's effort.
+    """The limits of one task. None: the configuration decides, and else the task's effort.
 
     `seconds` is wall time, `calls` language model calls, `tokens` prompt and completion together, `money` an amount
     in the currency of the configured prices. All are above zero: a task for which nothing is left cannot run.
@@ -42,7 +42,7 @@ class Budgets:
     money: float | None = None
 
     def __post_init__(self) -> None:
-        """Raises ConfigurationError for what is no number, or no amount that a task could spend."""
+        """Check the amounts. Raises ConfigurationError for one that is no number, or that no task could spend."""
         for name in self.__slots__:
             value: object = getattr(self, name)
             whole = name in _WHOLE
@@ -50,7 +50,7 @@ class Budgets:
                 raise ConfigurationError(f"Budgets({name}={value!r}): it is not {_kind(whole=whole)}")
 
     def within(self, other: Budgets) -> Budgets:
-        """The narrower of both in everything."""
+        """Return the narrower of both for each limit."""
         return Budgets(
             seconds=_narrower(self.seconds, other.seconds),
             calls=_narrower(self.calls, other.calls),
@@ -59,7 +59,7 @@ class Budgets:
         )
 
     def over(self, limits: Limits) -> Budgets:
-        """These budgets, with the configuration's where there is none here."""
+        """Return these budgets, completed by the configuration's."""
         return Budgets(
             seconds=self.seconds,
             calls=limits.calls if self.calls is None else self.calls,
@@ -104,15 +104,16 @@ def _kind(*, whole: bool) -> str:
 
 
 def check_policy_line(line: str) -> None:
-    """Raises ConfigurationError unless a standing permission names a kind of act and what it may touch."""
+    """Check that a standing permission names a kind of operation and its target. Raises ConfigurationError."""
     from artoo.tools.approval.policy import parse_policy  # most runs have no line to check
 
     parse_policy(line)
 
 
 def listed(name: str, given: object, *kinds: type) -> tuple[Any, ...]:
-    """What is given, as a tuple: it may be gone through once only. Raises ConfigurationError unless it is a list of
-    these kinds: callers without a type checker learn it here, not from what becomes of the letters of a text."""
+    """Return a list as a tuple, because it may allow one iteration only. Raises ConfigurationError unless all of it
+    is of these kinds: callers without a type checker get the error here and not later, from the letters of a text.
+    """
     if given == ():  # mostly
         return ()
     wanted = " or ".join(kind.__name__ for kind in kinds)
@@ -126,7 +127,9 @@ def listed(name: str, given: object, *kinds: type) -> tuple[Any, ...]:
 
 
 def require(name: str, given: object, kind: type, example: str = "") -> None:
-    """Raises ConfigurationError unless it is of this kind: a text where a switch is meant would switch it on."""
+    """Check the kind of a value. Raises ConfigurationError, because a text given for a switch would switch it
+    on.
+    """
     if not isinstance(given, kind):
         such = f", as in {example}" if example else ""
         raise ConfigurationError(f"{name}={given!r} must be a {kind.__name__}{such}")
@@ -175,7 +178,9 @@ class RunOptions:
     images: tuple[Path | bytes, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ConfigurationError for a mode that there is not, an empty check, and what is of another kind."""
+        """Check the options. Raises ConfigurationError for an unknown mode, an empty check, and values of another
+        kind.
+        """
         for name, kinds in (("allow", (str,)), ("checks", (str,)), ("images", (Path, bytes))):
             object.__setattr__(self, name, listed(name, getattr(self, name), *kinds))
         for name in ("workspace", "project"):
@@ -198,7 +203,7 @@ class RunOptions:
                 )
 
     def mode(self, configured: ApplyMode) -> ApplyMode:
-        """What takes effect unasked. Raises ConfigurationError for a mode that there is not."""
+        """Return the mode that says what takes effect unasked. Raises ConfigurationError for an unknown mode."""
         try:
             return configured if self.apply is None else ApplyMode(self.apply)
         except ValueError:
@@ -206,7 +211,7 @@ class RunOptions:
 
     @classmethod
     def of_call(cls, given: RunOptions | None, checks: Sequence[str], images: Sequence[Path | bytes]) -> RunOptions:
-        """The options of one call with what it adds to them. Raises ConfigurationError for what cannot be."""
+        """Return the options of one call with its additions to them. Raises ConfigurationError for a bad one."""
         checks, images = listed("checks", checks, str), listed("images", images, Path, bytes)
         options = cls() if given is None else given
         require("options", options, cls, "options=RunOptions(apply='edits')")

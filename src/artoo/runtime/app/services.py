@@ -1,4 +1,4 @@
-"""What the tasks of one Artoo share besides the stream: sandbox, tools, memory, models, and how they are set up."""
+"""The services that the tasks of one Artoo share besides the stream: sandbox, tools, memory, models."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ MCP_SHARE = 10
 
 @dataclass(slots=True)
 class Workshop:
-    """Opened parts are kept for the next task; `resources` closes them. `busy` says whether a task runs.
+    """The services of one Artoo. An opened part is kept for the next task, and `resources` closes it. `busy` says
+    whether a task runs.
 
     `given_model`: the caller's own model, not the configured one. `on_output` is told
     what commands print, as `redacted` leaves it.
@@ -89,19 +90,20 @@ class Workshop:
     _upkeep: UpkeepModel | None = None
 
     def locked(self, task_id: str) -> TaskLock:
-        """The right to run a task, taken. Raises TaskRunning."""
+        """Take the lock of a task, and return it. Raises TaskRunning."""
         lock = TaskLock(self.config.home, task_id)
         lock.take()
         return lock
 
     def budget(self, options: RunOptions, spent: Cost | None = None) -> Budget:
-        """The budget of one task; `spent` is what it used before. Raises ConfigurationError."""
+        """Return the budget of one task; `spent` is what it used before. Raises ConfigurationError."""
         from artoo.runtime.app.budgets import open_budget
 
         return open_budget(self.config, options, self.environ, given_model=self.given_model, spent=spent)
 
     def answers(self, options: RunOptions, roots: Roots, task_id: str) -> Answers:
-        """The user's side of Law 1. Raises ConfigurationError for a permission that cannot be read.
+        """Return what answers the gate's questions for the user. Raises ConfigurationError for a permission that
+        cannot be read.
 
         Where a person is asked, their other windows may answer too.
         """
@@ -212,7 +214,7 @@ class Workshop:
         return Printing(task_id, self.on_output, self.redacted)
 
     async def memory(self, options: RunOptions) -> TaskMemory | None:
-        """Both sides of shared memory; None where the configuration or the run wants none."""
+        """Return both sides of shared memory; None if the configuration or the run wants none."""
         if not (self.config.memory.enabled and options.memory):
             return None
         if self._memories is None:
@@ -236,7 +238,7 @@ class Workshop:
         return replace(found, remember=WithoutSecrets(found.remember, self.redacted))
 
     def upkeep(self) -> UpkeepModel | None:
-        """The model of what memory does by itself, on its own budget; None: none is to be asked.
+        """Return the model for memory's own work, on its own budget; None if no model may be asked.
 
         Raises ConfigurationError when money is limited and a model has no price.
         """
@@ -260,7 +262,9 @@ class Workshop:
         return self._mcp
 
     def roots(self, options: RunOptions) -> Roots:
-        """Where a task works. Raises ConfigurationError for a project or a workspace that cannot be had."""
+        """Return the directories in which a task works. Raises ConfigurationError for a project or a workspace that
+        cannot be had.
+        """
         from artoo.ports.sandbox import Roots
 
         project = _real(options.project or Path.cwd())
@@ -278,7 +282,7 @@ class Workshop:
         return Roots(home, workspace, project, opened=opened)
 
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
-        """How a task is run: its options before the configuration."""
+        """Return how a task is run: its options before the configuration."""
         from artoo.loops.fast.agreement import SecondLook
         from artoo.loops.heuristics import without
         from artoo.runtime.app.budgets import allowance
@@ -306,7 +310,7 @@ class Workshop:
         return settings if options.behalf is None else replace(settings, standing=options.behalf.standing)
 
     def nudge(self) -> None:
-        """A task has ended: memory's Dreamer may look soon."""
+        """Tell memory's Dreamer that a task has ended."""
         if self._memories is not None:
             self._memories.nudge()
 
@@ -318,14 +322,15 @@ class Workshop:
 
 @lru_cache(maxsize=4)
 def _real_home(home: str) -> Path:
-    """A person's home does not move while artoo runs."""
+    """Resolve the user's home once, because it does not move while artoo runs."""
     return _real(Path(home))
 
 
 def _real(path: Path) -> Path:
-    """As Path.resolve, at a third of its price: two a task. A name that artoo has written out leads to its place.
+    """Resolve a path faster than Path.resolve. A name that artoo has printed leads to its place.
 
-    Raises ConfigurationError for what can be no place: a person who is not there, or a character zero.
+    Raises ConfigurationError for a text that cannot be a place: an unknown user's home, or a character zero.
+
     """
     text = str(path)
     try:

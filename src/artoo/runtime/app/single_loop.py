@@ -1,4 +1,4 @@
-"""Where an Artoo is open: once at a time, and in one event loop."""
+"""The check that an Artoo is open once at a time, and used in one event loop."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ class OneLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> bool:
-        """Whether it was left open in a loop that is closed now: what that opening held is still to be closed.
+        """Open it, and return True if it was left open in a loop that is closed now, so that its resources are
+        still open.
 
         Raises ConfigurationError where it is open: a second opening would audit and log everything twice, and its
-        end would close the first. So it is in a closed loop whose tasks never ended: nobody can wait for them.
+        end would close the first. So it is in a closed loop whose tasks never ended: no one can wait for them.
         """
         before = self._loop
         left = before is not None and before.is_closed() and not asyncio.all_tasks(before)
@@ -29,7 +30,7 @@ class OneLoop:
         return left
 
     def require(self) -> None:
-        """Raises ConfigurationError in another loop, where connections would be left open and waits never end."""
+        """Check the running loop. Raises ConfigurationError in another one, where waits would never end."""
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:  # a look from outside of any loop waits for nothing
@@ -41,5 +42,5 @@ class OneLoop:
             )
 
     def close(self) -> None:
-        """It may be opened again."""
+        """Allow another opening."""
         self._loop = None

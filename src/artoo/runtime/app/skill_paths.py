@@ -1,4 +1,6 @@
-"""Where skills lie. Apart from what reads them, because every task looks whether there are any."""
+"""The folders of skills. A module of its own, because every task checks whether there are any. Apart from what
+reads them, because every task looks whether there are any.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ COPIES = ".local/share/artoo/skills"
 
 
 def any_skills(artoo_home: Path, project: Path) -> bool:
-    """Whether a task has to look."""
+    """Check whether there are skills."""
     folders = (artoo_home / HOME_FOLDER, *(project / name for name in PROJECT_FOLDERS))
     return any(map(os.path.isdir, folders))
 
 
 def opened_for_skills(artoo_home: Path, person: Path) -> tuple[Path, ...]:
-    """What tasks may read of the closed part of a person's home because of their own skills."""
+    """Return the hidden places of a user's home that tasks may read because of their own skills."""
     return (person / COPIES,) if (artoo_home / HOME_FOLDER).is_dir() else ()

@@ -1,4 +1,4 @@
-"""Which skills a task is offered: the person's own, and a project's after a yes to exactly what is in them.
+"""The skills that a task is offered: the user's own, and a project's after approval of exactly their content.
 
 <home>/skills/NAME/…        the person's own; copies of them lie where tasks can read, one for each content
 PROJECT/.artoo|.agents|.claude/skills/NAME/…
@@ -46,7 +46,7 @@ _DIGEST_SHOWN = 12
 
 
 class Said(BaseModel):
-    """What was said to a skill, and what it was called and where it lay then."""
+    """The answer about one skill, with the name and place of the skill at that time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     answer: Literal["yes", "no"]
@@ -54,7 +54,7 @@ class Said(BaseModel):
     name: str = ""
 
     def was(self, name: str, project: Path) -> bool:
-        """Whether it was about the skill of that name in that (real) project, whatever its content was."""
+        """Check whether it is about the skill of that name in that (real) project, whatever its content was."""
         return is_within(Path(self.folder), project) and name == (self.name or Path(self.folder).name)
 
 
@@ -78,12 +78,12 @@ class _Answers(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """What a person has said to skills of projects. Blocking. A file that cannot be read says nothing."""
+    """The user's answers about skills of projects. Blocking. A file that cannot be read says nothing."""
 
     home: Path
 
     def of(self, skill: Approvable) -> bool | None:
-        """Yes, no, or None: nobody has been asked about exactly this."""
+        """Return the answer about a skill; None if no one was asked about exactly this content."""
         said = self._read().skills.get(skill.digest)
         return None if said is None else said.answer == "yes"
 
@@ -96,11 +96,13 @@ class Agreed:
         self._keep(known)
 
     def kept(self) -> tuple[tuple[str, bool, str], ...]:
-        """Every answer: the hash of what it is about, whether it is a yes, and where that lay; the latest last."""
+        """Return every answer: the hash of its skill, whether it approves, and the place of the skill; the latest
+        last.
+        """
         return tuple((digest, said.answer == "yes", said.folder) for digest, said in self._read().skills.items())
 
     def forget(self, wanted: Callable[[str, Said], bool]) -> int:
-        """Forgets answers, by their hashes and what they were about; how many. Raises as `note`."""
+        """Delete answers, by their hashes and their content, and return how many. Raises as `note`."""
         known = self._read().skills
         left = {digest: said for digest, said in known.items() if not wanted(digest, said)}
         if len(left) < len(known):
@@ -127,7 +129,7 @@ class Agreed:
 
 
 def own_skills(artoo_home: Path, person: Path) -> Found:
-    """The person's own, where tasks can read their files. Blocking."""
+    """Return the user's own skills, with their files where tasks can read them. Blocking."""
     folder = artoo_home / HOME_FOLDER
     found = skills_in(real_files(), folder, folder.resolve(), foreign=False)
     laid, problems = list[Skill](), list(found.problems)
@@ -140,7 +142,7 @@ def own_skills(artoo_home: Path, person: Path) -> Found:
 
 
 def project_skills(files: Files, roots: Roots, places: Places) -> Found:
-    """Those of the project, as the task's workspace has them. Blocking."""
+    """Return the skills of the project, as the task's workspace has them. Blocking."""
     skills, problems = list[Skill](), list[str]()
     for name in PROJECT_FOLDERS:
         found = skills_in(files, roots.project / name, roots.project, foreign=True)
@@ -152,7 +154,7 @@ def project_skills(files: Files, roots: Roots, places: Places) -> Found:
 def equipment(
     artoo_home: Path, roots: Roots, files: Callable[[], Files], places: Places, gate: Gate, registry: Registry
 ) -> Callable[[], Awaitable[None]]:
-    """What a task does about skills before it begins. It does not raise."""
+    """Return the step before a task that offers its skills. It does not raise."""
 
     async def equip() -> None:
         try:
@@ -174,7 +176,7 @@ def equipment(
 
 
 async def _agreed(skills: tuple[Skill, ...], answers: Agreed, roots: Roots, gate: Gate) -> tuple[Skill, ...]:
-    """Those that a person has agreed to, now or before. A person is asked once about the same content.
+    """Return the skills that the user has agreed to, now or before. A person is asked once about the same content.
 
     What a standing permission allows holds for its task alone, and is not kept as an answer.
     """
@@ -207,14 +209,14 @@ def _question(skills: tuple[Skill, ...], roots: Roots, gate: Gate) -> Confirmati
 
 
 def named_once(skills: tuple[Skill, ...], before: tuple[Skill, ...]) -> tuple[Skill, ...]:
-    """The first of each name: a project's skill never stands in for the person's own."""
+    """Return the first skill of each name: a project's skill never replaces the user's own."""
     taken = {one.name for one in before}
     first = {one.name: one for one in reversed(skills) if one.name not in taken}
     return tuple(first.values())[::-1]
 
 
 def _laid_out(skill: Skill, copies: Path) -> Skill:
-    """The skill with its files in a folder of their own, named by their content; made once. Raises OSError."""
+    """Copy a skill into a folder named by its content, and return it with that folder. Raises OSError."""
     if len(skill.files) == 1:
         return skill
     place = copies / f"{skill.name}-{skill.digest[:16]}"
@@ -231,7 +233,7 @@ def _laid_out(skill: Skill, copies: Path) -> Skill:
             making.replace(place)
         except OSError:
             shutil.rmtree(making, ignore_errors=True)
-            if not _is_copy(skill, place):  # somebody else was quicker
+            if not _is_copy(skill, place):  # another process was faster
                 raise
         _forget_old(skill.name, copies, place)
     return replace(skill, folder=place)
@@ -245,7 +247,7 @@ def _is_copy(skill: Skill, place: Path) -> bool:
 
 
 def _forget_old(name: str, copies: Path, place: Path) -> None:
-    """Copies of what a skill was, when no task can be at work with them any more."""
+    """Remove copies of earlier contents of a skill once no task can use them."""
     of_it = re.compile(re.escape(name) + "-[0-9a-f]{16}")
     for other in copies.iterdir():
         with suppress(OSError):  # another artoo has removed it just now

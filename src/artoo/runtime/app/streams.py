@@ -1,4 +1,4 @@
-"""Tasks that somebody listens to message by message, and may stop listening to."""
+"""Tasks whose messages a caller reads as they come, and may stop reading."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 
 class Streams:
-    """The listened tasks of one process. Whoever stops listening ends the task; it can be resumed."""
+    """The tasks of one process that are read so. A caller that stops reading ends the task, which can be resumed.
+    A caller that stops reading ends the task, which can be resumed.
+    """
 
     def __init__(self, bus: InProcessBus, home: Path) -> None:
-        """`home`: artoo's own directory, for what does not fit into memory."""
+        """Set up without any task. `home`: artoo's own directory, for messages that do not fit into memory."""
         self._bus = bus
         self._home = home
         self._playing: set[asyncio.Task[FinalResult]] = set()
@@ -28,7 +30,9 @@ class Streams:
     async def messages(
         self, begun: Begun, play: Callable[[Begun], Coroutine[None, None, FinalResult]]
     ) -> AsyncGenerator[Envelope, None]:
-        """What the task said before, then all that it says while `play` runs it; the last is its FinalResult."""
+        """Yield the task's earlier messages, then all messages while `play` runs it. The last is its
+        FinalResult.
+        """
         from artoo.contracts.solution import FinalResult
 
         task_id = begun.task.task_id
@@ -42,7 +46,7 @@ class Streams:
 
         detach = self._bus.attach(tap)
         with spool:
-            # Not a task group: a generator that yields inside one would raise its error at whoever stops listening.
+            # Not a task group: a generator that yields inside one would raise its error in the caller that stops reading.
             playing = asyncio.create_task(play(begun))
             self._playing.add(playing)
             playing.add_done_callback(lambda _: (detach(), spool.finish()))
@@ -61,12 +65,12 @@ class Streams:
                 begun.lock.release()
 
     async def close(self) -> None:
-        """Ends the tasks whose listeners left without closing the stream, as `break` in an `async for` does."""
+        """End the tasks whose readers left without closing the stream, as `break` in an `async for` does."""
         for playing in tuple(self._playing):
             await self._end(playing)
 
     async def _end(self, playing: asyncio.Task[FinalResult]) -> None:
-        """Cancels and waits. What it fails of then is nobody's business any more."""
+        """Cancels and waits. Its error is ignored then, because no one waits for it."""
         if playing.cancel():  # one that is done, perhaps in a loop that is closed, is not waited for
             await asyncio.wait([playing])
         self._playing.discard(playing)

@@ -66,7 +66,7 @@ def run_sync(
     confirm: Confirm | None = None,
     model: MeteredModel | None = None,
 ) -> RunResult | Returned[T]:
-    """`Artoo.run` on an Artoo of its own, which is opened for it and closed after it.
+    """Run `Artoo.run` on an Artoo of its own, which is opened and closed for it.
 
     Raises ConfigurationError where an event loop runs already, and whatever opening and running raise. Ctrl-C is a
     KeyboardInterrupt; the task can be resumed.

@@ -1,4 +1,4 @@
-"""How a task is named: the beginning of its id, as short as it may be."""
+"""The short names of tasks: beginnings of their ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Were they fewer, what was printed for one task would soon begin the names of lat
 
 
 def short_name(task_id: str, among: Collection[str]) -> str:
-    """The shortest beginning of an id that no other of these ids has: enough to name it now."""
+    """Return the shortest beginning of an id that no other of these ids has."""
     others = [other for other in among if other != task_id]
     for length in range(SHORTEST, len(task_id)):
         if not any(other.startswith(task_id[:length]) for other in others):
@@ -21,7 +21,7 @@ def short_name(task_id: str, among: Collection[str]) -> str:
 
 
 def named(beginning: str, known: Sequence[str], nothing: str, where: str) -> str:
-    """The one id that begins so. Raises ConfigurationError when there is none (`nothing`) or more than one.
+    """Return the one id that begins so. Raises ConfigurationError when there is none (`nothing`) or more than one.
 
     `where` says how to see which there are.
     """

@@ -23,7 +23,7 @@ _HINT = "OpenTelemetry is configured (%s), but its packages are not installed: p
 async def observed(
     bus: InProcessBus, config: Config, environ: Mapping[str, str], *, given_model: bool = False
 ) -> AsyncGenerator[None]:
-    """Everything that is said on `bus` meanwhile becomes spans and measurements, if `environ` wants that."""
+    """Export the messages on `bus` as spans and measurements while the block runs, if `environ` wants that."""
     if not any(name.startswith("OTEL_") for name in environ):
         yield
         return
@@ -59,7 +59,7 @@ async def observed(
 
 
 def _peers(config: Config, environ: Mapping[str, str]) -> Peers:
-    """Who answers each tier. Raises ConfigurationError for a half-named endpoint."""
+    """Return the server behind each tier. Raises ConfigurationError for a half-named endpoint."""
     from artoo.runtime.config.endpoints import TIERS, endpoint
     from artoo.telemetry.peers import peer_of
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Returned(Generic[T]):
-    """What `Artoo.run(text, returns=…)` gives: the value, and the whole result beside it.
+    """The result of `Artoo.run(text, returns=…)`: the value, and the whole result.
 
     `value` is None when the task was abandoned or its answer could not be put into the form. `result.facts`
     say why, and which parts the model put in; `result.assurance` says how far the value can be relied on.
@@ -32,7 +32,7 @@ class Form(Generic[T]):
     """A type as a form: what Pydantic can make of JSON (a model, a dataclass, a TypedDict, `list[int]`, …)."""
 
     def __init__(self, wanted: type[T]) -> None:
-        """Raises ConfigurationError for a type that has no JSON schema."""
+        """Make the schema. Raises ConfigurationError for a type that has no JSON schema."""
         try:
             self._adapter = TypeAdapter(wanted)
             self.schema: dict[str, object] = self._adapter.json_schema()
@@ -44,7 +44,7 @@ class Form(Generic[T]):
             ) from error
 
     def of(self, result: RunResult) -> Returned[T]:
-        """The value of a result. What a validator of the type's own refuses is no value."""
+        """Return the value of a result. What a validator of the type's own refuses is no value."""
         if result.value is None:
             return Returned(None, result)
         try:

@@ -10,10 +10,10 @@ from artoo.disk.whole import write_new
 
 
 def made_once(path: Path, make: Callable[[], bytes]) -> bytes:
-    """What the file holds; `make`'s content the first time, for its owner only. Blocks.
+    """Return the content of the file, which is made by `make` the first time, for its owner only. Blocks.
 
-    Two processes may come first at once, and one may be killed: the file is there whole or not at all, and whoever
-    was not the first reads the first one's. Makes the directory too. Raises OSError.
+    Two processes may come first at once, and one may be killed: the file is there whole or not at all, and a
+    process that was not the first reads the first one's. Makes the directory too. Raises OSError.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():

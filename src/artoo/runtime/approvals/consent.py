@@ -48,7 +48,9 @@ class Answers:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def answer(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """The answer and who gave it. A `confirm` that breaks, or is cancelled by others, agrees to nothing."""
+        """Return the answer, and who gave it. A `confirm` that breaks, or is cancelled by others, agrees to
+        nothing.
+        """
         lines = self._permitting(request)
         if lines:
             permitted = f"{POLICY}{'; '.join(lines)}"
@@ -69,7 +71,7 @@ class Answers:
                     raise
                 logger.info("nobody has answered %s: the dialogue was cancelled", request.title)
                 return nobody
-            except Exception:  # the caller's own code: when it fails, nobody has said yes
+            except Exception:  # the caller's own code: when it fails, no one has agreed
                 logger.exception("the confirmation dialogue failed; the answer is no")
                 return nobody
         elsewhere = isinstance(self.confirm, AskedEverywhere) and self.confirm.was_elsewhere
@@ -93,8 +95,9 @@ class Answers:
         return Consent.NO if isinstance(said, Choice) else said
 
     def _permitting(self, request: ConfirmationRequest) -> tuple[str, ...]:
-        """The lines that together permit it. Of a difference they permit all or nothing, and never an unfinished
-        one or one with conflicts: a part is chosen by a person."""
+        """Return the lines that together permit a request. Of a difference they permit all or nothing, and never an
+        unfinished one or one with conflicts: a part is chosen by a person.
+        """
         review = request.review
         if review is None:
             return self.policies.covering(request.acts)
@@ -110,7 +113,7 @@ class Answers:
         return (by_mode, *lines) if lines and len(rest) < len(request.acts) else lines
 
     def _is_trusted(self, change: ClassifiedChange) -> bool:
-        """True if the mode alone approves a change that is not silent."""
+        """Check whether the mode alone approves a change that is not silent."""
         if self.mode in (ApplyMode.EDITS, ApplyMode.LIVE):
             return change.change_class is ChangeClass.EDIT
         if self.mode is not ApplyMode.ALL or self.roots is None:

@@ -1,4 +1,4 @@
-"""One question, several windows: one asks (a terminal, a program's), and the desk holds it for the others.
+"""One question in several windows: one window asks, and the prompt queue holds the question for the others.
 
 The first answer counts.
 """
@@ -16,7 +16,7 @@ from artoo.ports.confirm import Confirm, Said, consent_of
 from artoo.runtime.approvals.prompt_store import Given, TaskDesk
 
 LOOK_SECONDS = 0.2
-"""How often the desk is looked at while a question waits."""
+"""How often the prompt queue is read while a question waits."""
 STOP_SECONDS = 0.5
 """How often a running task looks whether it is to stop: one stat, some 3 µs."""
 
@@ -25,7 +25,7 @@ HERE = "terminal"
 
 @runtime_checkable
 class Hears(Protocol):
-    """Whoever asks here and wants to know that the answer came from elsewhere."""
+    """A `confirm` that wants to know that the answer came from another window."""
 
     def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
         """Says so, where it was asked."""
@@ -33,7 +33,8 @@ class Hears(Protocol):
 
 
 class AskedEverywhere:
-    """Asks here with `confirm` and lays the question on the desk meanwhile. Implements ports.confirm.Confirm.
+    """Asks here with `confirm`, and puts the question into the prompt queue for other windows. Implements
+    ports.confirm.Confirm.
 
     `here` is how others are told where this is; `was_elsewhere`: the last answer came from another window.
     """
@@ -45,7 +46,7 @@ class AskedEverywhere:
         self.was_elsewhere = False
 
     async def __call__(self, request: ConfirmationRequest) -> Consent | Choice | Words:
-        """The first answer. A task that is asked to stop has agreed to nothing."""
+        """Return the first answer. A task that is asked to stop has agreed to nothing."""
         self.was_elsewhere = False
         with self._desk.laid(request) as slip:
             here = asyncio.ensure_future(self._confirm(request))
@@ -76,7 +77,7 @@ class AskedEverywhere:
 
 @contextmanager
 def stoppable(desk: TaskDesk, stop: Callable[[], None], send: Callable[[UserMessage], None]) -> Generator[None]:
-    """While the block runs, pass messages on the desk to `send`; a wish to stop calls `stop`, once."""
+    """Pass messages from the prompt queue to `send` while the block runs; call `stop` once if a stop is wanted."""
     loop = asyncio.get_running_loop()
 
     def look() -> None:

@@ -1,12 +1,12 @@
-"""The desk of a home: questions of running tasks, answers to them, and wishes to stop, between processes.
+"""The prompt queue of a home: questions of running tasks, answers to them, and stop requests, between processes.
 
     <home>/desk/<task>.<key>.question   a question; its asker holds a lock on it as long as it waits
                 <task>.<key>.answer     the first answer: made by a hard link, so that of two only one is there
                 <task>.stop             the task is asked to stop
                 <task>.<time>.message   a message to the running task, or the wish to interrupt its turn
 
-Everything is a small file of its own, complete when it appears: whoever dies leaves nothing half-said. A question
-whose asker died is nobody's and is removed by the next who looks.
+Everything is a small file of its own, complete when it appears, so that a process that dies leaves no partial file.
+A question whose asker died is removed by the next reader.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from artoo.tasklog.lock import is_running
 logger = logging.getLogger(__name__)
 
 ANSWERS_KEPT_SECONDS = 3_600.0
-"""So that whoever comes too late is told whose answer counted."""
+"""An answer is kept for callers that answer too late: they learn which answer counted."""
 LONGEST = 64 * 1024 * 1024
 """Bytes of a question: a review holds the diffs of its small files."""
 MOST_ASKED = 200
@@ -74,11 +74,11 @@ class OpenQuestion(BaseModel):
 
 
 class NotAsked(ConfigurationError):
-    """The question does not wait any more, or is not the one that was shown."""
+    """The question is not pending any more, or is not the one that was shown."""
 
 
 class TaskDesk:
-    """One task's part of the desk. What the disk refuses costs a log line."""
+    """The prompt queue of one task. An error of the disk is logged. What the disk refuses costs a log line."""
 
     def __init__(self, home: Path, task_id: str) -> None:
         self._folder = _folder(home)
@@ -89,7 +89,7 @@ class TaskDesk:
         return self._stop.exists()
 
     def begin(self) -> None:
-        """Forget earlier wishes to stop and messages: they were about an earlier life of the task."""
+        """Forget earlier stop requests and messages, which were for an earlier run of the task."""
         with suppress(OSError):
             self._stop.unlink(missing_ok=True)
         self.take_messages()
@@ -120,7 +120,7 @@ class TaskDesk:
 
 
 class TaskSlip:
-    """A question on the desk, from its asker's side."""
+    """A question in the prompt queue, on the side of the task that asks."""
 
     def __init__(self, folder: Path, task_id: str, request: ConfirmationRequest) -> None:
         self._folder = folder
@@ -131,7 +131,7 @@ class TaskSlip:
         self._descriptor: int | None = None
 
     def open(self) -> None:
-        """Lays it down, complete and locked. Raises OSError."""
+        """Write the question, complete and locked. Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _forget_old(self._folder)
         asked = OpenQuestion(task_id=self._task_id, key=self._key, asked_at=time.time(), request=self._request)
@@ -150,7 +150,7 @@ class TaskSlip:
         self._descriptor = descriptor
 
     def close(self) -> None:
-        """Takes it away; the answer stays for whoever comes late."""
+        """Remove the question; the answer stays for callers that come late."""
         if self._descriptor is not None:
             with suppress(OSError):
                 (self._folder / f"{self._stem}.question").unlink(missing_ok=True)
@@ -161,13 +161,13 @@ class TaskSlip:
         return _given(self._folder / f"{self._stem}.answer", self._request.digest)
 
     def answer(self, said: Consent | Choice | Words, via: str) -> Given:
-        if self._descriptor is None:  # it was never laid down, so nobody else can have answered
+        if self._descriptor is None:  # it was never written, so no one else can have answered
             return Given(said, via)
         return _bring(self._folder, self._stem, self._request.digest, said, via)
 
 
 def open_questions(home: Path, task_id: str | None = None) -> tuple[OpenQuestion, ...]:
-    """What waits for an answer in this home, oldest first, at most `MOST_ASKED`. Blocking."""
+    """Return the questions that are pending in this home, oldest first, at most `MOST_ASKED`. Blocking."""
     folder = _folder(home)
     paths = sorted(folder.glob("*.question")) if folder.is_dir() else []
     found = [asked for path in paths[:MOST_ASKED] if (asked := _asked(path)) is not None]
@@ -180,7 +180,7 @@ def answer_question(
 ) -> Given:
     """Answers exactly the question that was shown (`digest`). The first answer counts; this returns that one.
 
-    Raises NotAsked when it does not wait any more and nobody knows how it was answered, or when it is another one.
+    Raises NotAsked when it is not pending any more and its answer is not known, or when it is another one.
     """
     if _KEY.fullmatch(key) is None:
         raise NotAsked("no question has such a name")
@@ -212,7 +212,7 @@ def ask_to_stop(home: Path, task_id: str) -> bool:
 
 
 def send_message(home: Path, task_id: str, message: UserMessage) -> bool:
-    """Leave a message for a running task, wherever it runs; False when it does not run.
+    """Send a message to a running task, in whatever process; return False if it does not run.
 
     Raises ConfigurationError when too many messages wait, or the text is too long; OSError when it cannot be kept.
     """
@@ -244,7 +244,7 @@ def _stop_name(task_id: str) -> str:
 
 
 def _asked(path: Path) -> OpenQuestion | None:
-    """The question in a file, if somebody still waits for its answer."""
+    """Read the question in a file; None if no process waits for its answer."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -69,7 +69,7 @@ class Pending:
 
     @property
     def resumable(self) -> bool:
-        """True if a task was cut off and can go on: it is resumed or discarded, not applied.
+        """Check whether a task was cut off and can go on, so that it is resumed or discarded, not applied.
 
         A command by itself (`artoo sandbox`) has no log to go on from; its changes are settled as any others.
         """
@@ -77,7 +77,7 @@ class Pending:
 
     @property
     def only_conflicts(self) -> bool:
-        """True if nothing of it can be applied, because the user has changed all of its paths."""
+        """Check whether nothing of it can be applied, because the user has changed all of its paths."""
         return self.conflicts > 0 and not self.counts
 
     async def diff(self) -> Review:
@@ -231,7 +231,7 @@ class Pending:
 
 
 def has_ended(told: TaskSummary | None) -> bool:
-    """True if the task's log says that it came to an end from which it cannot be resumed."""
+    """Check in the task's log whether it came to an end from which it cannot be resumed."""
     return told is not None and told.result is not None and not resumable(told.result)
 
 

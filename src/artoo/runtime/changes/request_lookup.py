@@ -1,4 +1,4 @@
-"""What was asked of a task whose changes wait or took effect, wherever that is on record."""
+"""Look up the request of a task whose changes are pending or took effect."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from artoo.workspace.settlement.history import settled_records
 
 
 def what_was_asked(home: Path, task_id: str) -> str:
-    """The request: of the task's log, of the board, or of a line about what became of its changes. Empty: it is
-    nowhere. Blocking.
+    """Return the request: of the task's log, of the board, or of a line in the history; empty if it is nowhere.
+    Blocking.
 
-    A task of the board has no log under its own id: each attempt at it has one. A command by itself has none.
+        A task of the board has no log under its own id, because each attempt has one. A command by itself has none.
+
     """
     return request_of(home, task_id) or asked_on_the_board(home, task_id) or _settled(home, task_id)
 
 
 def asked_on_the_board(home: Path, task_id: str) -> str:
-    """The text of a task of the board that was worked on here; empty when it is none. Blocking."""
+    """Return the text of a task of the board that was worked on here; empty if it is none. Blocking."""
     from artoo.runtime.changes.submissions import Submissions
 
     return Submissions(home).asked(task_id)

@@ -1,4 +1,4 @@
-"""What became of a task's changes, as the library hands it out: facts, and what can still be done about them."""
+"""The changes of a task as the library returns them: facts, and the operations that are still possible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 class Changes(Settled):
-    """`FinalResult.changes` of a library's run. What waits can be looked at, applied and discarded, now or later.
+    """The `FinalResult.changes` of a library's run. Pending changes can be reviewed, applied and discarded, now or
+    later. What waits can be looked at, applied and discarded, now or later.
 
     In another process `Artoo.pending` finds it again.
     """
@@ -36,20 +37,21 @@ class Changes(Settled):
 
     @classmethod
     def of(cls, settled: Settled, task_id: str, config: Config) -> Self:
-        """The same facts about this task, below this configuration's home."""
+        """Return the same facts about this task, below this configuration's home."""
         made = cls.model_construct(**vars(settled))
         made._config, made._task_id = config, task_id
         return made
 
     async def diff(self) -> Review:
-        """All that it would change against the files as they are now, with diffs of small texts, and the conflicts.
+        """Return all that it would change against the files as they are now, with diffs of small texts, and the
+        conflicts.
 
         Raises ConfigurationError when nothing of the task waits, SandboxError when another process holds it.
         """
         return await (await self._pending()).diff()
 
     async def apply(self, *paths: str | Path, rest: bool = False) -> Settled:
-        """Applies all of it, or only these paths (a directory stands for all in it) and what they need.
+        """Apply all of it, or only these paths (a directory includes all in it) and what they need.
 
         A str is a path as `diff` names it, or from the task's project, as a relative Path is too. In conflict with
         what the person changed meanwhile nothing is applied, unless paths are named, or `rest`: all that is not in
@@ -73,13 +75,13 @@ class Changes(Settled):
 
 
 class RunResult(FinalResult):
-    """What `Artoo.run` gives: the FinalResult, with what can still be done about its changes."""
+    """The result of `Artoo.run`: the FinalResult, with operations on its changes."""
 
     changes: Changes = Field(default_factory=Changes)  # pyright: ignore[reportIncompatibleVariableOverride] # frozen
 
     @classmethod
     def of(cls, result: FinalResult, config: Config) -> Self:
-        """The same result, of a task below this configuration's home."""
+        """Return the same result, of a task below this configuration's home."""
         changes = Changes.of(result.changes, result.task_id, config)
         return cls.model_construct(None, **{**vars(result), "changes": changes})
 

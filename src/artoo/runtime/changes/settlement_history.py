@@ -1,7 +1,7 @@
-"""What became of a task's changes: what its result says of its end, and what is on record of the time after it.
+"""The history of a task's changes: its result says how it ended, and the history what came after.
 
-The log ends with the task. Whoever applies, discards or puts back later leaves a line in `settled.jsonl`, and what
-is still pending has its workspace; both are of this machine.
+The log ends with the task. A later apply, discard or undo adds a line to `settled.jsonl`, and changes that are
+still pending have their workspace; both are of this machine.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ State = Literal["waits", "waited", "applied", "part applied", "discarded", "expi
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """One thing that became of it. `at`: seconds since the epoch; None: when the task ended. `paths` may be only
-    the first of `count`; `left`: those that could not be put back."""
+    """One event in the history of a task's changes. `at`: seconds since the epoch; None: when the task ended.
+    `paths` may be only the first of `count`; `left`: those that could not be restored.
+    """
 
     act: Act
     at: float | None = None
@@ -38,8 +39,9 @@ class Became:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """It waits for a yes: since and until when (None: as long as nobody says), what it would change, how many paths
-    are in conflict besides, and why it waits in the language of its request."""
+    """Pending changes: since and until when (None: without an end), their counts, how many paths are in conflict
+    besides, and the reason in the language of the request.
+    """
 
     counts: tuple[ClassCount, ...] = ()
     since: float | None = None
@@ -50,7 +52,9 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Afterwards:
-    """All of it, oldest first. `waited`: how it ended, where nothing is known of what came then."""
+    """The events, oldest first, and the present state. `waited`: how it ended, where nothing is known of what came
+    then.
+    """
 
     became: tuple[Became, ...] = ()
     waits: Waiting | None = None
@@ -58,7 +62,7 @@ class Afterwards:
 
     @property
     def state(self) -> State | None:
-        """Where it stands now; None: it changed nothing."""
+        """Return the present state; None if the task changed nothing."""
         if self.waits is not None:
             return "waits"
         if self.waited is not None:
@@ -76,14 +80,16 @@ class Afterwards:
 
 @dataclass(frozen=True, slots=True)
 class SettledBooks:
-    """What is on record below one home, by task."""
+    """The history of all tasks of one home."""
 
     acts: Mapping[str, Sequence[SettledRecord]] = field(default_factory=dict[str, Sequence[SettledRecord]])
     waiting: Mapping[str, PendingRecord | None] = field(default_factory=dict[str, PendingRecord | None])
 
     @classmethod
     def of(cls, home: Path) -> SettledBooks:
-        """As they are now. Blocking; what cannot be read is left out: this is a look, and settles nothing."""
+        """Read the history as it is now. Blocking. Entries that cannot be read are left out, because nothing is
+        settled here.
+        """
         acts: dict[str, list[SettledRecord]] = defaultdict(list)
         waiting: dict[str, PendingRecord | None] = {}
         try:
@@ -100,7 +106,7 @@ class SettledBooks:
         return cls(acts, waiting)
 
     def afterwards(self, task_id: str, ended: Settled | None) -> Afterwards:
-        """What became of a task. `ended`: what its result says; None: it has not come to its end.
+        """Return the history of one task. `ended`: what its result says; None: it has not come to its end.
 
         Work on a task of the board is settled under that task's id; what of it was dropped before, under its own.
         """
@@ -145,10 +151,11 @@ MOST_PATHS = 200
 
 
 def with_what_became(home: Path, history: Sequence[Turn], project: Path) -> tuple[Turn, ...]:
-    """The turns, each with what has become of its changes: paths that still wait for the person, and what was
-    applied, dropped or put back, as named in the project. Blocking.
+    """Return the turns, each with the present state of its changes: paths that are pending, and what was applied,
+    discarded or restored, as named in the project. Blocking.
 
-    All this may change at any time between two requests, so it is looked up, and kept in no session.
+        All this may change between two requests, so it is looked up each time.
+
     """
     if not any(turn.task_id for turn in history):
         return tuple(history)

@@ -1,4 +1,4 @@
-"""What a start does about earlier tasks: cut acts are finished or undone, old acts and logs are forgotten."""
+"""Recover at a start from earlier tasks: roll back interrupted applies, delete old undo data and logs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OWNER = re.compile(r"-(\d+)-[^-]+\.jsonl$")
 
 
 def keep_of(config: Config) -> Keep:
-    """How long and how much is kept for `artoo undo`."""
+    """Return how long and how much is kept for `artoo undo`."""
     return Keep(days=config.undo.days, total_bytes=config.undo.megabytes << 20)
 
 
@@ -64,7 +64,7 @@ def _note_undone(home: Path, task_id: str) -> None:
 
 
 async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str]], None] | None = None) -> None:
-    """Forgets task logs as the configuration says. What cannot be removed now is tried again at the next start.
+    """Delete old task logs as the configuration says. What cannot be removed now is tried again at the next start.
 
     `forgotten_logs` hears which: the Auditor would miss them otherwise.
     """
@@ -82,7 +82,7 @@ async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str
 
 
 def remove_left_spools(home: Path) -> int:
-    """Removes the spool files of processes that were killed, and returns how many: nobody can read them now."""
+    """Remove the spool files of processes that were killed, and return how many: no process can read them now."""
     removed = 0
     for path in (home / "spool").glob("spool-*.jsonl"):
         owner = _OWNER.search(path.name)

@@ -1,4 +1,4 @@
-"""What was handed in, besides the workspace that holds its files.
+"""The papers of submitted work; the workspace holds its files.
 
 <home>/workspaces/<board task>/              the work: what the submission changes
 <home>/workspaces/<board task> attempt/      what an agent does until it hands in: a copy of that, with its own work
@@ -54,7 +54,7 @@ class Intent(Contract):
 
 @contextmanager
 def writing(place: Path) -> Generator[None]:
-    """What the file system refuses at `place` is one of artoo's own errors, that whoever rules expects.
+    """Raise an OSError at `place` as one of artoo's own errors, which callers expect.
 
     Raises SandboxError.
     """
@@ -68,7 +68,7 @@ def writing(place: Path) -> Generator[None]:
 
 
 def _named(error: OSError) -> str:
-    """The path in the error, if it tells a person where: no descriptor, nothing below one that was open."""
+    """Return the path in the error if a user can find it: no descriptor, nothing below an open directory."""
     name: object = error.filename
     path = os.fsdecode(name) if isinstance(name, str | bytes) else ""
     return path if path.startswith("/") and not path.startswith("/proc/self/") else ""
@@ -76,8 +76,7 @@ def _named(error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The papers of one submission, which need not be there. Everything here blocks; what writes raises
-    SandboxError."""
+    """The papers of one submission, which need not exist. All methods block; writing ones raise SandboxError."""
 
     place: Path
 
@@ -86,7 +85,7 @@ class Submission:
         self._write("dossier.json", work)
 
     def work(self) -> SubmittedWork | None:
-        """What was handed in; None when there is nothing that can be read."""
+        """Return the submitted work; None if nothing can be read."""
         return self._read("dossier.json", SubmittedWork)
 
     def note(self, intent: Intent) -> None:
@@ -94,11 +93,11 @@ class Submission:
         self._write("approval.json", intent)
 
     def noted(self) -> Intent | None:
-        """The approval that was written down and is not finished."""
+        """Return the approval that was written and is not finished."""
         return self._read("approval.json", Intent)
 
     def forget_approval(self) -> None:
-        """It is not to be finished any more."""
+        """Delete the approval, because it is not to be finished any more."""
         with writing(self.place):
             (self.place / "approval.json").unlink(missing_ok=True)
 
@@ -125,7 +124,7 @@ class Submissions:
         return self.home / "submissions"
 
     def of(self, board_task: str, number: int) -> Submission:
-        """The submission of this number."""
+        """Return the submission of this number."""
         return Submission(self._papers(board_task) / str(number))
 
     def workspace(self, board_task: str) -> WorkspaceDirectory:
@@ -158,21 +157,21 @@ class Submissions:
             attempt.base.rename(submitted.base)
 
     def enter(self, board_task: str, text: str) -> None:
-        """Note that a task has a workspace, so that it is found when the task is gone. Raises SandboxError."""
+        """Record that a task has a workspace, so that it is found when the task is gone. Raises SandboxError."""
         papers = self._papers(board_task)
         with writing(papers):
             papers.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_durably(papers / _ASKED, text.encode("utf-8", "replace"))
 
     def asked(self, board_task: str) -> str:
-        """The text of a task that has papers here; empty when there are none. Blocks, and raises nothing."""
+        """Return the text of a task that has papers here; empty if there are none. Blocks, and raises nothing."""
         try:
             return (self._papers(board_task) / _ASKED).read_text("utf-8", "replace")
         except OSError:
             return ""
 
     def lock(self, board_task: str) -> Path:
-        """The file that is held while somebody rules on what the task handed in."""
+        """Return the file that is locked while the task's submission is ruled on."""
         return self.folder / f".ruling-{self._papers(board_task).name}"
 
     def discard(self, board_task: str, actor: str) -> None:
@@ -193,18 +192,18 @@ class Submissions:
             remove_tree(papers)
 
     def discarded(self, board_task: str, actor: str, run: str = "") -> SettledRecord:
-        """The line that says so, of a task or of one of its runs. Blocks."""
+        """Return the history line that says so, of a task or of one of its runs. Blocks."""
         request = self.asked(board_task)
         return SettledRecord(at=time.time(), task_id=run or board_task, what="discarded", by=actor, request=request)
 
     def listed(self) -> tuple[str, ...]:
-        """The tasks of which there are papers here. Raises SandboxError."""
+        """Return the tasks that have papers here. Raises SandboxError."""
         with writing(self.folder):
             names = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
         return tuple(name for name in names if not name.startswith("."))
 
     def _handed_in(self, board_task: str) -> bool:
-        """Whether a submission of it has changed files."""
+        """Check whether a submission of the task has changed files."""
         papers = self._papers(board_task)
         numbers = papers.iterdir() if papers.is_dir() else ()
         works = (Submission(place).work() for place in numbers if place.is_dir())

@@ -29,7 +29,9 @@ class Projects:
 
     @classmethod
     def declared(cls, paths: Sequence[Path]) -> Projects:
-        """Those that the configuration names. Blocks. Raises ConfigurationError for one that is no directory."""
+        """Return the projects that the configuration names. Blocks. Raises ConfigurationError for one that is no
+        directory.
+        """
         places: dict[str, Path] = {}
         for path in paths:
             place = path.expanduser()
@@ -40,15 +42,15 @@ class Projects:
 
     @property
     def names(self) -> Collection[str] | None:
-        """Whose tasks are worked on here; None: all."""
+        """Return the projects whose tasks are worked on here; None: all."""
         return None if self.everywhere else tuple(self.places)
 
     def name(self, path: Path) -> str:
-        """What a task of this directory is filed under. Blocks."""
+        """Return the name under which a task of this directory is filed. Blocks."""
         return str(path.resolve()) if self.everywhere else project_name(path)
 
     def place(self, name: str) -> Path:
-        """Where a project is on this machine. Raises ConfigurationError when it is not."""
+        """Return the place of a project on this machine. Raises ConfigurationError when it is not."""
         if self.everywhere:
             return Path(name).expanduser()
         if name not in self.places:
@@ -59,7 +61,7 @@ class Projects:
 
 
 def project_name(path: Path) -> str:
-    """The name of the project in a directory: its git remote `origin`, else its path. Blocks."""
+    """Return the name of the project in a directory: its git remote `origin`, else its path. Blocks."""
     git = find_program("git", (str(path),))
     if git is None:
         return str(path.resolve())
@@ -79,7 +81,7 @@ def project_name(path: Path) -> str:
 
 
 def remote_name(url: str) -> str:
-    """`host/path` of a git URL; empty for one that is no other machine's."""
+    """Return `host/path` of a git URL; empty for one that is no other machine's."""
     if "://" in url:
         try:
             parts = urlsplit(url)

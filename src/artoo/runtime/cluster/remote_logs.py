@@ -1,4 +1,4 @@
-"""What other machines have logged, taken from the store: a task's log, and the proof that audits are whole."""
+"""The logs of other machines, taken from the store: a task's log, and the proof that audits are complete."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ RUNNING_SECONDS = 60.0
 
 
 def find_log_elsewhere(home: Path, address: StoreAddress, task_id: str) -> TaskLogReader:
-    """The log of a task of any machine, by its id or the beginning of it, as far as it has reached the store.
+    """Return the log of a task of any machine, by its id or the beginning of it, as far as it has reached the
+    store.
 
     Raises ConfigurationError: the store holds none, or several, or cannot be asked.
     """
@@ -61,7 +62,7 @@ class Elsewhere:
 
 
 def list_elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewhere]:
-    """The latest tasks of the other machines, latest first. Raises ConfigurationError."""
+    """Return the latest tasks of the other machines, latest first. Raises ConfigurationError."""
     mine = machine_name(home)
     with opened(address, "read") as connection, tempfile.TemporaryDirectory(prefix="artoo-list-") as folder:
         found: list[Elsewhere] = []
@@ -76,7 +77,7 @@ def list_elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewh
 
 
 def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> TaskSummary | None:
-    """What the two ends of a log say. One without an end that grew in the last minute is said to run."""
+    """Summarise a log from its two ends. One without an end that grew in the last minute is said to run."""
     parts = [each for each in files if PurePosixPath(each.file).suffix == ".jsonl"]
     if not parts:
         return None
@@ -95,7 +96,7 @@ def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> Ta
 
 
 def _end_of(connection: Connection, last: Extent, floor: int) -> tuple[bytes, bool]:
-    """The last lines of a log, one at least however long it is, and whether they are all that is behind `floor`."""
+    """Read the last lines of a log, at least one, and whether they are all that is behind `floor`."""
     window = ENDS
     while (start := last.size - window) > floor:
         tail = stream.part(connection, last.machine, last.file, start, last.size)
@@ -146,7 +147,7 @@ def _verified(connection: Connection, home: Path, found: Verification) -> list[s
 
 
 def _against_store(kept: Sequence[KeptAnchor], directory: Path, who: str, found: Verification) -> None:
-    """The store knows where the chains of a machine stood: what it knows must be there."""
+    """Compare the chains of a machine with the anchors that the store has of them."""
     path = directory / ANCHORS
     there: dict[int, str] = {}
     for line, whole in lines_of(path) if path.exists() else ():
@@ -169,7 +170,7 @@ def _against_store(kept: Sequence[KeptAnchor], directory: Path, who: str, found:
 
 
 def _against_witness(connection: Connection, seen: Sequence[Witnessed], who: str, found: Verification) -> None:
-    """What a machine saw of another's anchors, and put on record, must still be in the store."""
+    """Check that the store still has the anchors that another machine saw and recorded."""
     for machine in dict.fromkeys(each.machine for each in seen):
         kept = {each.number: each.hash for each in stream.anchors_of(connection, machine)}
         for each in seen:

@@ -1,4 +1,5 @@
-"""What this machine logs, into the store that others read. Behind everything: no task waits for it.
+"""Copy this machine's logs into the store that others read, in the background: no task waits for it. Behind
+everything: no task waits for it.
 
 The files of this home are what is kept until it is in the store: a store that is away costs nothing but time, and a
 process that dies leaves the rest to the next one. Pieces go in an order in which every state of the store can be
@@ -64,15 +65,17 @@ class Sharing:
         self._thread = threading.Thread(target=self._run, name="artoo-sharing", daemon=True)
 
     def start(self) -> None:
-        """Begins. What earlier processes of this home could not send goes first."""
+        """Start the thread. Data that earlier processes of this home could not send goes first. What earlier
+        processes of this home could not send goes first.
+        """
         self._thread.start()
 
     def witness_through(self, auditing: Auditing) -> None:
-        """`auditing` puts on record where the others' audits stand."""
+        """Let `auditing` record where the other machines' audits are."""
         self._auditing = auditing
 
     def note(self, task: str) -> None:
-        """A task's log has grown. From any thread; quick."""
+        """Note that a task's log has grown. Thread-safe, and quick. From any thread; quick."""
         with self._lock:
             self._grown.add(task)
 
@@ -127,7 +130,7 @@ class Sharing:
         self._away = error is not None
 
     def _pass(self, connection: Connection) -> None:
-        """Everything that has grown. How far the audit goes is looked at first: see the module."""
+        """Send everything that has grown. How far the audit goes is looked at first: see the module."""
         audit = audit_directory(self._home)
         sizes = {path: path.stat().st_size for path in sorted(audit.glob("*.jsonl"))}
         anchors = sizes.pop(audit / ANCHORS, 0)
@@ -149,7 +152,7 @@ class Sharing:
             raise
 
     def _send(self, connection: Connection, path: Path, most: int | None, task: str | None) -> None:
-        """The next pieces of a file: whole lines of one that grows, and (blobs, images) a whole file at once."""
+        """Send the next pieces of a file: whole lines of one that grows, else (blobs, images) a whole file."""
         name = path.relative_to(self._home).as_posix()
         sizes = self._sizes if self._sizes is not None else {}
         at = sizes.get(name, 0)
@@ -172,9 +175,9 @@ class Sharing:
                 self._unreadable.add(name)
 
     def _forget(self, connection: Connection, audit: Mapping[Path, int]) -> None:
-        """What artoo itself has forgotten here (`log.keep_days`, `log.keep_megabytes`) goes from the store too.
+        """Delete from the store what artoo has deleted here (`log.keep_days`, `log.keep_megabytes`).
 
-        `audit`: the chains as far as they are in the store; they say what that is. What somebody has deleted by
+        `audit`: the chains as far as they are in the store; they say what that is. What a user has deleted by
         hand they do not say, and it stays there.
         """
         if self._sizes is None or time.monotonic() < self._next_look:
@@ -206,7 +209,7 @@ class Sharing:
 
 
 def _send_anchors(connection: Connection, machine: str, path: Path, most: int) -> None:
-    """Those in the first `most` bytes: one that came since speaks of a chain's end that has not been sent."""
+    """Send the anchors in the first `most` bytes: a newer one names a chain's end that has not been sent."""
     if not path.exists():
         return
     known = stream.anchors_kept(connection, machine)
@@ -239,13 +242,13 @@ def _whole_lines(piece: bytes) -> bytes:
 
 
 def _task_of(name: str) -> str | None:
-    """Whose log a file of the store belongs to; None: the audit's."""
+    """Return the task to whose log a file of the store belongs; None: the audit's."""
     folder, _, rest = name.partition("/")
     return rest.partition("/")[0] if folder == TASKS else None
 
 
 def _forgotten_in(audit: Mapping[Path, int]) -> set[str]:
-    """The tasks of which so much of these files says that artoo removed their logs."""
+    """Return the tasks of which these files, as far as they are sent, say that artoo removed their logs."""
     found: set[str] = set()
     for path, most in audit.items():
         for line, whole in lines_of(path):
@@ -265,6 +268,6 @@ def _names(directory: Path) -> list[str]:
 
 
 def _files_of(directory: Path) -> list[Path]:
-    """What a log's lines point to, before the lines."""
+    """Return the files that a log's lines refer to, then the logs."""
     beside = [path for folder in ("blobs", "images") for path in sorted((directory / folder).glob("*"))]
     return [*(path for path in beside if not path.suffix), *sorted(directory.glob("log*.jsonl"))]

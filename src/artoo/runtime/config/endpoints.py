@@ -1,4 +1,4 @@
-"""Which endpoint serves which tier: the file's part of it joins the environment's (SPEC section 9).
+"""The endpoint of each tier: the file's settings joined with the environment's (SPEC section 9).
 
 The rules of precedence are those of `artoo.llm.settings`: `BRAIN_*` and `TOOL_*`, then the file, then `OPENAI_*`.
 """
@@ -39,7 +39,7 @@ class EndpointSettings:
 
 
 def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> EndpointSettings | None:
-    """The endpoint of a tier, or None: the embedded model serves it.
+    """Return the endpoint of a tier; None if the embedded model serves it.
 
     Raises ConfigurationError when an endpoint is named by halves: no model, no address, an empty key variable.
     """
@@ -68,12 +68,14 @@ def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> Endp
 
 
 def takes_images(config: Config, environ: Mapping[str, str]) -> bool:
-    """Whether a model of some tier is said to take images. Raises ConfigurationError as `endpoint` does."""
+    """Check whether a model of some tier is configured to take images. Raises ConfigurationError as `endpoint`
+    does.
+    """
     return any(found.images for tier in TIERS if (found := endpoint(config, tier, environ)))
 
 
 def key_variables(config: Config) -> tuple[str, ...]:
-    """The variables that the configuration names as keys of a model."""
+    """Return the variables that the configuration names as keys of a model."""
     named = (config.models.brain.api_key_env, config.models.tool.api_key_env)
     return tuple(name for name in named if name is not None)
 
@@ -83,7 +85,9 @@ def _section(config: Config, tier: TierName) -> ModelEndpoint:
 
 
 def _filed(config: Config, tier: TierName, environ: Mapping[str, str]) -> dict[str, str]:
-    """What the file says about a tier, under the names of `model_settings`; the key is read from its variable."""
+    """Return the file's settings of a tier, under the names of `model_settings`; the key comes from its
+    variable.
+    """
     written = _section(config, tier)
     given = {f"{tier}_base_url": written.base_url, f"{tier}_model": written.model}
     if written.api_key_env is not None:

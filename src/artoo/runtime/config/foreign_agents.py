@@ -15,9 +15,9 @@ class Peer(Section):
 
     `url`: where its agent card is looked for. `token_env`: the variable that holds what it wants to see as bearer
     token. `keys`: a file with the keys (a JWK set, or a PEM) of which one must have signed its card. `trust`: how
-    its tasks are reviewed, whoever works on them. `agents`: whom it may ask of those that are exposed (empty: all).
-    `project`: where its tasks work. `open` tasks at a time, `day` messages in 24 hours; `calls`, `tokens`,
-    `seconds`, `money` bound each run of a task.
+    its tasks are reviewed, whichever agent works on them. `agents`: whom it may ask of those that are exposed
+    (empty: all). `project`: where its tasks work. `open` tasks at a time, `day` messages in 24 hours; `calls`,
+    `tokens`, `seconds`, `money` bound each run of a task.
     """
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s@#?]+$")
@@ -35,9 +35,9 @@ class Peer(Section):
 
 
 class ForeignAgents(Section):
-    """What `artoo a2a` serves. `url`: where it is reached from outside, when something stands before it.
+    """The settings of `artoo a2a`. `url`: where it is reached from outside, when something stands before it.
 
-    `expose`: agents of the team that have a card of their own beside the team's.
+    `expose`: agents of the team that have a card of their own in addition to the team's.
     """
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s@#?]+$")
@@ -47,7 +47,7 @@ class ForeignAgents(Section):
     @field_validator("peers")
     @classmethod
     def _names(cls, given: dict[str, Peer]) -> dict[str, Peer]:
-        # Nobody's start is to wait for the team's contracts: most have no foreign agents.
+        # Imported here, because most configurations have no foreign agents.
         from artoo.agents.identity.identity import name_problem
 
         for name in given:
@@ -57,5 +57,5 @@ class ForeignAgents(Section):
 
     @property
     def colleagues(self) -> tuple[str, ...]:
-        """Those that can be written to."""
+        """Return the peers that can be written to."""
         return tuple(sorted(name for name, peer in self.peers.items() if peer.url))

@@ -39,7 +39,9 @@ def read_config(path: Path, environ: Mapping[str, str]) -> Config:
 
 
 def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
-    """What a file of this text says, and `environ`. Raises ConfigurationError that names `path`."""
+    """Return the configuration of a file of this text and of `environ`. Raises ConfigurationError that names
+    `path`.
+    """
     tree, places = _parsed(text, path) if text.strip() else ({}, Places(path))
     problems = list(places.problems)
     for warning in leave_out_removed(tree, places):
@@ -57,7 +59,7 @@ def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
 
 
 def _parsed(text: str, path: Path) -> tuple[Tree, Places]:
-    """The file's values, and where each stands. PyYAML costs 35 ms, so it is imported when there is a file."""
+    """Parse the file's values, and where each is. PyYAML costs 35 ms, so it is imported when there is a file."""
     from artoo.settings.yaml_file import parse
 
     return parse(text, path)

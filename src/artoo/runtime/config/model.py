@@ -28,7 +28,7 @@ from artoo.tools.mcp.servers import McpEntry, Name
 
 
 def _lines(given: object) -> object:
-    """One line may stand for a list of one (so that the environment can set it)."""
+    """Read one line as a list of one, so that the environment can set it."""
     return [given] if isinstance(given, str) else given
 
 
@@ -36,7 +36,7 @@ class ModelEndpoint(Section):
     """A model server for one tier. Whatever is unset comes from the environment.
 
     `base_url` may be `embedded`: the model on this machine. `api_key_env` is the *name* of the variable that holds
-    the key; keys themselves never stand in the file. `context` is the model's window in tokens (None: as the server
+    the key; keys themselves are never in the file. `context` is the model's window in tokens (None: as the server
     or the catalogue says), `timeout` seconds for one call, `concurrency` calls at a time. `images`: it takes
     images, which no server tells. `wire`: the format of requests, `auto` by the address and by what the server
     answers. `reasoning`: how much the model is to think (None: as the server likes).
@@ -78,7 +78,7 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 
 
 MOST_TYPES = 200
-"""Types of tasks with numbers of their own; each stands in the first line of every task's log."""
+"""Types of tasks with numbers of their own; each is in the first line of every task's log."""
 
 
 class Tuned(Section):
@@ -144,7 +144,7 @@ class Control(Section):
         return self
 
     def tuned(self, general: Hyperparameters, *, strict: bool = False) -> dict[str, Hyperparameters]:
-        """For each type that has numbers of its own, all numbers. `strict` goes before them."""
+        """Return all numbers for each type that has numbers of its own. `strict` goes before them."""
         own = {slug: each.model_dump(exclude_none=True) for slug, each in self.by_type.items()}
         kept = {
             slug: {k: v for k, v in each.items() if not (strict and k == "delta")} for slug, each in own.items()
@@ -171,7 +171,7 @@ class ModelPrice(Section):
 
 
 class Prices(Section):
-    """What models cost, by the name under which they are asked. `currency` is a label: nothing is converted.
+    """The prices of models, by the name under which they are asked. `currency` is a label: nothing is converted.
 
     The embedded model costs nothing. Without prices no cost is shown.
     """
@@ -181,7 +181,7 @@ class Prices(Section):
 
 
 class Limits(Section):
-    """What one task may use at most. Tokens count prompt and completion.
+    """The limits of one task. Tokens count prompt and completion.
 
     `calls` and `tokens` None: by the task's effort. `money` is in the currency of `prices`, and needs the price of
     every model that is used; None: not limited. `subtasks` bounds one plan. `view_megabytes` bounds what a task's
@@ -213,16 +213,16 @@ class Memory(Section):
 
 
 class Undo(Section):
-    """How long what a task changed can be put back: `days`, and `megabytes` of old content, whichever is first."""
+    """The time for which changes can be undone: `days`, and `megabytes` of old content, whichever is first."""
 
     days: Number = Field(default=30.0, gt=0, le=3_650)
     megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
 
 
 class Pending(Section):
-    """How long a task's changes wait for a yes: `days`, and `megabytes` of all that waits.
+    """The time for which changes may be pending: `days`, and `megabytes` of all that is pending.
 
-    Nobody loses them unwarned: `artoo status` names them with their last day.
+    The user is warned before they are lost: `artoo status` names them with their last day.
     """
 
     days: Number = Field(default=30.0, gt=0, le=3_650)
@@ -230,7 +230,7 @@ class Pending(Section):
 
 
 class Log(Section):
-    """How long task logs are kept: `keep_days`, and `keep_megabytes` of all together, whichever is first.
+    """The time for which task logs are kept: `keep_days`, and `keep_megabytes` of all together, whichever is first.
 
     Of a task that runs, or was cut off lately, the log stays.
     """
@@ -294,31 +294,31 @@ class Config(Section):
 
     @property
     def home(self) -> Path:
-        """artoo's own directory, absolute; it need not exist yet."""
+        """Return artoo's own directory, absolute; it need not exist yet."""
         return self._home
 
     def at_home(self, home: Path) -> Config:
-        """The same settings with another home."""
+        """Return the same settings with another home."""
         moved = self.model_copy()
         moved._home = home
         return moved
 
     @property
     def workspace_path(self) -> Path:
-        """The workspace, absolute; it need not exist yet."""
+        """Return the output folder, absolute; it need not exist yet."""
         return self.workspace.expanduser().absolute()
 
     @property
     def memory_path(self) -> Path:
-        """The directory of shared memory, absolute; it need not exist yet."""
+        """Return the directory of shared memory, absolute; it need not exist yet."""
         return self.home / (self.memory.path or Path("memory")).expanduser()
 
     @property
     def memory_place(self) -> Path | StoreAddress:
-        """Where shared memory is: in the store of many machines, or in a directory of this one."""
+        """Return the place of shared memory: the store of many machines, or a directory of this one."""
         return parse(self.store) if self.store is not None else self.memory_path
 
     @property
     def memory_spool(self) -> Path:
-        """The directory in which memory waits while the store is away."""
+        """Return the directory in which memory waits while the store is unavailable."""
         return self.home / "spool" / "memory"

@@ -110,7 +110,7 @@ class StateMachine(Section):
 
 
 class Trust(Section):
-    """Which submissions of an agent are reviewed, and whether it may approve those of others."""
+    """The submissions of an agent that are reviewed, and whether it may approve those of others."""
 
     review_threshold: Literal["all", "complex", "critical", "none"]
     can_approve: bool = False
@@ -126,7 +126,7 @@ class TrustLevels(Section):
 
 
 class ComplexityRule(Section):
-    """How complex a task is of which the operator has not said so: the first rule that fits decides.
+    """A rule for the complexity of a task that the operator did not set: the first rule that fits decides.
 
     It fits when all that it names is so: `project`, a directory that the task works in or below; `assignee`;
     `creator`, the operator or an agent; `priority`.
@@ -150,7 +150,7 @@ class Governance(Section):
 
 class Heartbeat(Section):
     """The pulse of a standing agent. `patrol_routine` (a HEARTBEAT.md, or a script that
-    prints what is to be done) is every agent's beside its own, and relative to the home.
+    prints what is to be done) is every agent's in addition to its own, and relative to the home.
     """
 
     interval_seconds: Whole = 120
@@ -170,7 +170,7 @@ class Heartbeat(Section):
 
 
 class Autonomy(Section):
-    """What agents do unasked."""
+    """The work that agents do by themselves."""
 
     heartbeat: Heartbeat = Field(default_factory=Heartbeat.model_construct)
 

@@ -1,4 +1,4 @@
-"""Memory's books, opened for one command or one page."""
+"""Memory's database, opened for one command or one page."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def opened_books(config: Config) -> AsyncGenerator[Books]:
-    """The books of the store that `config` names, as it is.
+    """Open the memory database of the store that `config` names, as it is.
 
     Raises MemoryStoreError when it is unusable, ConfigurationError when the driver of a database is not there.
     """
-    from artoo.memory.opening import open_books  # an engine only where the books are looked at
+    from artoo.memory.opening import open_books  # an engine only where the database is read
 
     books = await open_books(config.memory_place)
     try:
@@ -36,14 +36,15 @@ async def opened_books(config: Config) -> AsyncGenerator[Books]:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What memory advises about a pair now: its potentials, and its ten newest rules, newest first."""
+    """The advice of memory about a pair now: its potentials, and its ten newest rules, newest first."""
 
     potentials: Potentials
     rules: tuple[SOPRecord, ...]
 
 
 async def advice_about(config: Config, pair: Pair) -> Advice:
-    """What the seed's own interface says of a pair. Whoever looks a rule up uses it: its clock restarts.
+    """Return what the seed's own interface says of a pair. A rule that is looked up counts as used: its clock
+    restarts.
 
     Raises MemoryStoreError.
     """

@@ -1,4 +1,6 @@
-"""Shared memory as a part of the runtime: opened by the first task that wants it, with the Dreamer beside it."""
+"""Shared memory as a part of the runtime: opened by the first task that wants it, with the Dreamer in the
+background.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 def words_rules(config: Config, environ: Mapping[str, str]) -> bool:
-    """Whether the configured brain may be asked while nobody waits for it (see `config.Memory`)."""
+    """Check whether the configured brain may be asked while no user waits for it (see `config.Memory`)."""
     wanted = config.memory.wording
     return wanted == "any" or (wanted == "endpoint" and endpoint(config, "brain", environ) is not None)
 
@@ -51,7 +53,7 @@ def words_rules(config: Config, environ: Mapping[str, str]) -> bool:
 async def wording(
     config: Config, environ: Mapping[str, str], clock: Clock, ids: Ids
 ) -> AsyncGenerator[tuple[Callable[[Contract], object], Draft | None]]:
-    """How a single Dreamer pass outside an Artoo speaks, and who words its rules."""
+    """Provide the port and the draft of rules for a single Dreamer pass outside an Artoo."""
     port = InProcessBus(clock, ids).port(Role.DREAMER, NO_TASK)
     if not words_rules(config, environ):
         yield port.publish, None
@@ -69,8 +71,8 @@ async def wording(
 class Memories:
     """One store for all tasks of an Artoo.
 
-    `busy` tells the Dreamer to wait; `model` words its rules (None: nobody does, and none are made). `home` has the
-    record of what was discarded (None: nobody looks).
+    `busy` tells the Dreamer to wait; `model` words its rules (None: no rules are made). `home` has the
+    record of what was discarded (None: it is not read).
     A store that cannot be opened is tried again by the next task.
     """
 
@@ -101,7 +103,7 @@ class Memories:
         self._dreaming: asyncio.Task[None] | None = None
 
     async def open(self) -> TaskMemory:
-        """Both sides of the store, or of one that tells its readers why there is none. Never raises."""
+        """Open both sides of the store, or a memory that says why there is none. Never raises."""
         async with self._opening:
             if self._store is None:
                 opened = await open_memory(self._place, self._spool, self._clock, self._ids)
@@ -117,18 +119,18 @@ class Memories:
             return
         from artoo.runtime.memory.unlearning import unlearn_discarded
 
-        with suppress(MemoryStoreError):  # whoever reads memory next is told what is wrong with it
+        with suppress(MemoryStoreError):  # the next reader of memory is told what is wrong with it
             await unlearn_discarded(store, self._home, self._clock.now())
 
     def nudge(self) -> None:
-        """A task has ended: the Dreamer may look soon."""
+        """Tell the Dreamer that a task has ended."""
         if self._dreamer is not None:
             self._dreamer.nudge()
         else:
             self._nudged = True
 
     async def dream_briefly(self) -> DreamReport | None:
-        """Dream before a one-shot command ends, if a pass is due: the steps that ask nobody, 200 ms at most.
+        """Dream before a one-shot command ends, if a pass is due: the steps without a model, for 200 ms at most.
 
         Only over this home's own store: who shares one has a machine that serves, and dreams.
         """
@@ -144,7 +146,7 @@ class Memories:
         return await replace(dreamer, draft=None, limits=BRIEF, steps=WITHOUT_MODEL).dream_if_due()
 
     async def close(self) -> None:
-        """Ends the Dreamer, stores what is queued, closes the store. Idempotent."""
+        """End the Dreamer, write the queue, and close the store. Idempotent."""
         dreaming, self._dreaming = self._dreaming, None
         if dreaming is not None:
             dreaming.cancel()
@@ -156,7 +158,7 @@ class Memories:
     def _dream_beside(self, store: SharedMemory) -> None:
         port = self._bus.port(Role.DREAMER, NO_TASK)
         self._bus.close_task(NO_TASK)  # it speaks, and hears nothing
-        # Not a task group: a Dreamer that fails must not cancel whoever opened memory.
+        # Not a task group: a Dreamer that fails must not cancel the task that opened memory.
         self._dreaming = asyncio.create_task(self._dream(store, port), name="dreamer")
 
     async def _dream(self, store: SharedMemory, port: Port) -> None:

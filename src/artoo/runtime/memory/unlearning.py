@@ -1,4 +1,4 @@
-"""What is discarded after its task has ended was no success: memory is told before the next task asks it."""
+"""Oppose in memory what a task taught as a success if its changes were discarded later."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GOOD = frozenset({MegramState.ACCEPT, MegramState.SUCCESS})
 
 
 async def unlearn_discarded(store: SharedMemory, home: Path, now: datetime) -> None:
-    """Oppose what tasks taught as a success whose changes were discarded since. Raises MemoryStoreError.
+    """Oppose the lessons of tasks whose changes were discarded since. Raises MemoryStoreError.
 
     It is idempotent: the id of an opposing entry follows from the entry that it opposes.
     """

@@ -44,11 +44,11 @@ class NobodyToAsk:
     """The model of a replay beyond its log: it is never reached, because nothing goes live."""
 
     async def ask(self, question: Question[M]) -> Answer[M]:
-        """Raises ModelUnreachable."""
+        """Refuse. Raises ModelUnreachable."""
         raise ModelUnreachable(f"a replay asks no model (contract {question.contract})")
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """Raises ModelUnreachable."""
+        """Refuse. Raises ModelUnreachable."""
         raise ModelUnreachable(f"a replay asks no model (contract {conversation.contract})")
 
 
@@ -61,7 +61,7 @@ class RecordedModel:
         self._beyond = beyond
 
     async def ask(self, question: Question[M]) -> Answer[M]:
-        """The answer of the log, or the error that stands there; then the real one's."""
+        """Return the answer of the log, or raise its error; after the log, ask the real model."""
         what = f"an answer of a model to {question.contract}"
         called = self._conductor.recording.model(self._speaker, question.contract)
         if called is not None:
@@ -73,7 +73,7 @@ class RecordedModel:
         return await self._beyond.ask(question)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """The turn of the log, or the error that stands there; then the real one's."""
+        """Return the turn of the log, or raise its error; after the log, ask the real model."""
         called = self._conductor.recording.model(self._speaker, conversation.contract)
         if called is None:
             await self._conductor.until_live(self._speaker, "a turn of a model")
@@ -109,7 +109,7 @@ def _error(called: ModelCalled) -> ModelError | BudgetExhausted:
 
 
 class RecordedEyes:
-    """One role's looks at what is outside the stream. Implements sights.Eyes."""
+    """One role's observations besides the stream. Implements observed_sources.Eyes."""
 
     def __init__(self, conductor: Conductor, speaker: Speaker, port: Port) -> None:
         self._conductor = conductor
@@ -129,7 +129,9 @@ class RecordedEyes:
         return read_back(kind, seen.answer)
 
     async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """See Eyes. The log has what was found, before the turn that followed it."""
+        """Return what the log has from before the turn that followed. The log has what was found, before the turn
+        that followed it.
+        """
         speaker, conductor = self._speaker, self._conductor
         if not conductor.live:
             first = conductor.recording.looks_first(speaker, source, CONTRACT)
@@ -142,7 +144,7 @@ class RecordedEyes:
 
 
 def read_back(kind: type[T], answer: object) -> T:
-    """What `sights.plain` made of it, as it was."""
+    """Rebuild a value that `observed_sources.plain` made."""
     return TypeAdapter(kind).validate_python(answer)
 
 
@@ -154,7 +156,7 @@ class RecordedIds:
         self._beyond = beyond
 
     def new(self) -> str:
-        """The next one."""
+        """Return the next one."""
         return self._recorded.popleft() if self._recorded else self._beyond.new()
 
 
@@ -180,14 +182,16 @@ class RecordedRemember:
             self._early.append(megram)
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """See Remember. What the log has was stored then, under an id of its own."""
+        """Return the id of the log, where the feedback was stored under an id of its own. What the log has was
+        stored then, under an id of its own.
+        """
         recorded = self._conductor.recording.opposing_ids
         if recorded:
             return recorded.popleft()
         return self._ids.new() if self._beyond is None else self._beyond.record_negative_feedback(rule_id, content)
 
     def go_live(self) -> None:
-        """Hands over what was written meanwhile."""
+        """Store what was written meanwhile."""
         early, self._early = self._early, []
         if self._beyond is not None:
             for megram in early:
@@ -198,7 +202,7 @@ class RecordedRemember:
             await self._beyond.flush()
 
     async def close(self) -> None:
-        """Its owner closes the real one."""
+        """Do nothing, because its owner closes the real one."""
 
 
 class ReplayIds:
@@ -208,7 +212,7 @@ class ReplayIds:
         self._count = 0
 
     def new(self) -> str:
-        """`replay-1`, `replay-2`, …"""
+        """Return `replay-1`, `replay-2`, …"""
         self._count += 1
         return f"replay-{self._count}"
 
@@ -226,7 +230,7 @@ class RecordedTools:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Those of the log, or where it does not say, the real ones."""
+        """Return the tools of the log; if it does not say, the real ones."""
         if self._specs is not None:
             return self._specs
         return self._beyond.specs if self._beyond is not None else ()
@@ -257,11 +261,11 @@ class RecordedToolbox:
 
     @property
     def interrupted(self) -> tuple[ToolCall, ...]:
-        """Those of the log, then the real ones."""
+        """Return the interrupted calls of the log, then the real ones."""
         return (*self._cut, *(self._real.interrupted if self._real is not None else ()))
 
     async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
-        """The record of the log; for a call that the log does not have, or not to its end, the real one.
+        """Return the record of the log; for a call that the log does not have to its end, make the real one.
 
         A call that was under way is the real toolbox's to look at: it is never made again unseen.
         """
@@ -283,5 +287,5 @@ class RecordedToolbox:
 
 
 def _is_cut(call: ToolCall) -> bool:
-    """The attempt's time was over: the call never returned, and its record was added afterwards."""
+    """Check whether the time of the attempt ended the call, so that its record was added afterwards."""
     return call.status is CallStatus.INTERRUPTED and call.reason == CUT_OFF

@@ -1,4 +1,4 @@
-"""Feeds fresh roles the stream of a log, in its order, and holds what they say against it.
+"""Feed fresh roles the messages of a log, in its order, and compare what they say with it.
 
     for each message of the log:  the role that owns it must have said the same ──► it reaches the inboxes
     what a role says beyond the log is held, and goes out in order when the task goes live
@@ -96,13 +96,13 @@ class Conductor:
                 self._unsaid[_speaker(envelope), envelope.kind].append(envelope)
 
     def is_logged(self, envelope: Envelope) -> bool:
-        """Whether the message is one of the log."""
+        """Check whether the message is one of the log."""
         return envelope.id in self._logged
 
     # --- what roles do ------------------------------------------------------------------------------------------
 
     def say(self, said: Envelope, send: Callable[[], object]) -> Envelope:
-        """A role says something before the task is live: the logged message if it is one, else it is held."""
+        """Return the logged message that a role says again before the task is live; hold any other message."""
         speaker = _speaker(said)
         candidates = self._unsaid.get((speaker, said.kind), [])
         for index, logged in enumerate(candidates):
@@ -128,7 +128,7 @@ class Conductor:
             self.waiting[speaker].remove(waiter)
 
     def elapsed_ms(self) -> float | None:
-        """What R7's stopwatch showed at its next decision or sample of the log; None beyond them."""
+        """Return the time of R7's stopwatch at its next decision or sample of the log; None after the last."""
         looks = [
             each[0]
             for (speaker, kind), each in self._unsaid.items()
@@ -169,12 +169,12 @@ class Conductor:
                 raise difference_at(self.recording.stream, number, self._instead(speaker)) from None
 
     def _instead(self, speaker: Speaker) -> tuple[list[Envelope], list[str]]:
-        """What the speaker says that the log does not, and what it waits for."""
+        """Return what the speaker says that the log does not, and what it waits for."""
         said = [each.envelope for each in self.held if each.speaker == speaker]
         return said, [waiter.what for waiter in self.waiting.get(speaker, [])]
 
     def _help(self, envelope: Envelope) -> None:
-        """Lets happen what came from time or from a failure outside the stream, and not from a message."""
+        """Cause what came from time or from a failure outside the stream, and not from a message."""
         match envelope.payload:
             case ToolCalled(call=call) if call.status is CallStatus.INTERRUPTED:
                 self._expire(_speaker(envelope))
@@ -191,7 +191,7 @@ class Conductor:
                 return
 
     def _is_timers(self, envelope: Envelope) -> bool:
-        """R7 answers the request itself only when its timer has run out."""
+        """Check whether R7's timer caused the message, because R7 answers the request itself in no other case."""
         return envelope.cause_id == self._request_id
 
     def _expire(self, speaker: Speaker) -> None:
@@ -202,7 +202,7 @@ class Conductor:
                     limit.reschedule(now)
 
     def _go_live(self) -> None:
-        """What was held goes out, in order; then whoever waits goes on."""
+        """Send what was held, in order, then let the waiting roles continue."""
         self.live = True
         self.clock.go_live()
         held, self.held = self.held, []
@@ -234,15 +234,15 @@ class ReplayClock:
         self._sleeping: set[asyncio.Future[None]] = set()
 
     def now(self) -> datetime:
-        """When the message that was told last was said."""
+        """Return the time of the last message that was repeated."""
         return self._at if self._offset is None else self._real.now()
 
     def monotonic(self) -> float:
-        """Seconds of the task."""
+        """Return the seconds of the task."""
         return self._passed if self._offset is None else self._offset + self._real.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Until `wake`; once live, as long as it takes."""
+        """Wait until `wake`; once live, as long as it takes."""
         if self._offset is not None:
             await self._real.sleep(seconds)
             return
@@ -254,19 +254,19 @@ class ReplayClock:
             self._sleeping.discard(waking)
 
     def move(self, at: datetime, *, stopped: bool = False) -> None:
-        """It is `at` now. `stopped`: nothing ran since it was moved last."""
+        """Set the time to `at`. `stopped`: nothing ran since it was moved last."""
         if not stopped:
             self._passed += max(0.0, (at - self._at).total_seconds())
         self._at = at
 
     def wake(self) -> None:
-        """Everybody's sleep is over."""
+        """End every sleep."""
         for waking in self._sleeping:
             if not waking.done():
                 waking.set_result(None)
 
     def go_live(self) -> None:
-        """Real time from here on."""
+        """Use real time from here on."""
         self._offset = self._passed - self._real.monotonic()
         self.wake()
 
@@ -279,6 +279,6 @@ class RecordedWatch(Stopwatch):
         self._recorded = recorded
 
     def elapsed_ms(self) -> float:
-        """Milliseconds that count: exactly those of the log, then by the clock."""
+        """Return the milliseconds that count: exactly those of the log, then by the clock."""
         recorded = self._recorded()
         return super().elapsed_ms() if recorded is None else recorded

@@ -1,4 +1,4 @@
-"""Where a replay parts from its log, in words for a person."""
+"""Describe where a replay departs from its log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Difference(ArtooError):
 
 
 def leaves(group: BaseExceptionGroup[Difference]) -> list[Difference]:
-    """The differences in a group of groups."""
+    """Return the differences in a group of groups."""
     found: list[Difference] = []
     for error in group.exceptions:
         found += leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
@@ -37,7 +37,9 @@ def leaves(group: BaseExceptionGroup[Difference]) -> list[Difference]:
 
 
 def difference_at(stream: Sequence[Envelope], index: int, instead: tuple[list[Envelope], list[str]]) -> Difference:
-    """The message at `index` was not said; `instead` is what its speaker said, and what it waits for."""
+    """Describe that the message at `index` was not said; `instead` is what its speaker said, and what it waits
+    for.
+    """
     expected = stream[index]
     round_ = _round_at(stream[: index + 1])
     speaker = ROLE_IDS.get(expected.sender, expected.sender.value)
@@ -52,7 +54,7 @@ def difference_at(stream: Sequence[Envelope], index: int, instead: tuple[list[En
 
 
 def surplus(stream: Sequence[Envelope], said: Envelope) -> Difference:
-    """A role said what the log does not have."""
+    """Describe that a role said something that the log does not have."""
     cause = next((index for index, each in enumerate(stream) if each.id == said.cause_id), len(stream) - 1)
     round_ = _round_at(stream[: cause + 1])
     speaker = ROLE_IDS.get(said.sender, said.sender.value)
@@ -85,7 +87,7 @@ def _brief(envelope: Envelope) -> str:
 
 
 def _round_at(stream: Sequence[Envelope]) -> int:
-    """Rounds begin with the plan; before a plan is there, with the directive that asks for it."""
+    """Return the round of the last message: of its plan, or before a plan, of the directive that asks for it."""
     rounds = (e.payload.round for e in reversed(stream) if isinstance(e.payload, (Plan, PlanDirective)))
     return next(rounds, 1)
 
@@ -106,12 +108,12 @@ _SHOWN_VALUE = 160
 
 
 def alike(logged: Contract, said: Contract) -> bool:
-    """True when nothing differs that matters."""
+    """Check whether nothing differs that matters."""
     return logged == said or next(differences(logged, said), None) is None
 
 
 def differences(logged: Contract, said: Contract) -> Iterator[str]:
-    """Each field that differs, as `place: the log says …, replay says …`."""
+    """Yield each field that differs, as `place: the log says …, replay says …`."""
     if type(logged) is not type(said):
         yield f"the log says {type(logged).__name__}, replay says {type(said).__name__}"
         return
@@ -138,7 +140,7 @@ def _between(logged: object, said: object, place: str) -> Iterator[str]:
 
 
 def _parts(value: object) -> dict[str, object] | None:
-    """The parts of an object by name, those of a list by number from 1; None for what has no parts."""
+    """Return the parts of an object by name, those of a list by number from 1; None for a value without parts."""
     if isinstance(value, dict):
         return cast("dict[str, object]", value)
     if isinstance(value, list):
@@ -147,7 +149,7 @@ def _parts(value: object) -> dict[str, object] | None:
 
 
 def _redacted(logged: object, said: object) -> bool:
-    """A text of which the log kept all but its secrets: the same parts, one behind the other."""
+    """Check whether the log kept all of a text but its secrets, so that the parts follow each other."""
     if not (isinstance(logged, str) and isinstance(said, str) and MARK in logged):
         return False
     first, *middle, last = logged.split(MARK)

@@ -34,7 +34,7 @@ _OPPOSING = frozenset({MegramState.FEEDBACK, MegramState.DISSONANCE})
 
 @dataclass(slots=True)
 class Call:
-    """What the log says of one tool call: how often it went out, and how it ended, if it did."""
+    """The log's account of one tool call: how often it went out, and how it ended, if it did."""
 
     started: list[ToolStarted] = field(default_factory=list[ToolStarted])
     ended: ToolCall | None = None
@@ -60,25 +60,27 @@ class Recording:
 
     @property
     def task_id(self) -> str:
-        """The task's id."""
+        """Return the task's id."""
         return self.stream[0].task_id
 
     @property
     def result(self) -> FinalResult | None:
-        """How it ended; None when it did not."""
+        """Return how it ended; None if it did not."""
         last = self.stream[-1].payload
         return last if isinstance(last, FinalResult) else None
 
     def model(self, speaker: Speaker, contract: str) -> ModelCalled | None:
-        """The answer to this speaker's next question of this contract."""
+        """Take the answer to this speaker's next question of this contract."""
         return _next(self.models.get((speaker, contract)))
 
     def sight(self, speaker: Speaker, source: Source) -> Observed | None:
-        """What this speaker sees when it looks there next."""
+        """Take what this speaker observes there next."""
         return _next(self.sights.get((speaker, source)))
 
     def looks_first(self, speaker: Speaker, source: Source, contract: str) -> bool | None:
-        """Whether this speaker looks there before its next question of this contract; None: it does neither."""
+        """Check whether this speaker looks there before its next question of this contract; None if it does
+        neither.
+        """
         sights, models = self.sights.get((speaker, source)), self.models.get((speaker, contract))
         if not sights:
             return False if models else None
@@ -132,7 +134,7 @@ def _beginning(stream: Sequence[Envelope]) -> tuple[TaskOpened, UserRequest]:
 
 
 def _is_step(envelope: Envelope) -> bool:
-    """True if an executor asked for one step, as it did before it held a conversation."""
+    """Check whether an executor asked for one step, as it did before it held a conversation."""
     called = envelope.payload
     if not isinstance(called, ModelCalled) or envelope.sender is not Role.EXECUTOR:
         return False
@@ -166,7 +168,9 @@ def _answers(
 
 
 def _identifiers(stream: Sequence[Envelope]) -> tuple[deque[str], deque[str], deque[str]]:
-    """The ids that the dispatcher gave, in its order, and those of R7's megrams, ordinary and opposing ones."""
+    """Return the ids that the dispatcher gave, in its order, and those of R7's megrams, ordinary and opposing
+    ones.
+    """
     plans = {e.payload.round: e.payload for e in stream if isinstance(e.payload, Plan)}
     subtasks: deque[str] = deque()
     for envelope in stream:
@@ -179,7 +183,7 @@ def _identifiers(stream: Sequence[Envelope]) -> tuple[deque[str], deque[str], de
 
 
 def _as_planned(plan: Plan, manifest: DispatchManifest) -> list[str]:
-    """A manifest lists its subtasks by sequence; their ids were given in the plan's order."""
+    """Return the ids in the plan's order, in which they were given: a manifest lists its subtasks by sequence."""
     by_sequence = sorted(range(len(plan.subtasks)), key=lambda index: plan.subtasks[index].sequence)
     ids = dict(zip(by_sequence, (entry.subtask_id for entry in manifest.subtasks), strict=False))
     return [ids[index] for index in sorted(ids)]

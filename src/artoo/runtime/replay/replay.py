@@ -29,7 +29,7 @@ from artoo.runtime.task.task_run import TaskRun
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a replay found. `result` None: the log ends before the task did. `difference` None: there is none."""
+    """The result of a replay. `result` None: the log ends before the task did. `difference` None: there is none."""
 
     recording: Recording
     result: FinalResult | None
@@ -37,7 +37,7 @@ class Replayed:
 
     @property
     def decisions(self) -> tuple[Decided, ...]:
-        """Every decision of the log, in order."""
+        """Return every decision of the log, in order."""
         stream = self.recording.stream
         return tuple(each.payload for each in stream if isinstance(each.payload, Decided))
 
@@ -84,7 +84,7 @@ async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, g
 
 
 def _too_much(conductor: Conductor) -> Difference | None:
-    """Something that a role says and the log does not have.
+    """Find something that a role says and the log does not have.
 
     After a Halt roles are cut off in the middle of what they say, and where is a matter of time: then only a
     decision is too much.
@@ -115,14 +115,16 @@ class _Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What was found. `violations`: findings of the invariants; anomalies are no objection to a decision."""
+    """A replay with the findings of the invariants. `violations`: findings of the invariants; anomalies are no
+    objection to a decision.
+    """
 
     replayed: Replayed
     violations: tuple[Finding, ...]
 
     @property
     def holds(self) -> bool:
-        """True if every decision was reached again and no invariant was broken."""
+        """Check whether every decision was reached again and no invariant was broken."""
         return self.replayed.difference is None and not self.violations
 
 

@@ -67,7 +67,7 @@ class ReplayContext(TaskContext):
         return ConductedPort(super().port(role, subtask_id), subtask_id, self._conductor)
 
     def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
-        """What the log answers takes no time."""
+        """Return a model whose logged answers take no time."""
         return RecordedModel(self._conductor, (role, subtask_id), super().model(role, subtask_id, time_left))
 
     def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
@@ -82,7 +82,7 @@ class ReplayContext(TaskContext):
         return RecordedWatch(self._conductor.clock, self._conductor.elapsed_ms)
 
     async def prepared(self, user: Port) -> None:
-        """The log has the tools; where it ends before that, they are prepared when the task goes live."""
+        """Wait for the real tools only if the log ends before it says which there are."""
         if self._specs is None:
             await self._conductor.until_live(_USER, "the tools")
             await equip(self._beyond, user)
@@ -96,7 +96,7 @@ class ReplayContext(TaskContext):
 
 
 def offered_tools(recording: Recording) -> tuple[ToolSpec, ...] | None:
-    """The tools that the task's roles were told of; None when the log ends before that."""
+    """Return the tools that the task's roles were offered; None if the log ends before that."""
     seen = recording.sight(_USER, Source.TOOLS)
     return None if seen is None else read_back(tuple[ToolSpec, ...], seen.answer)
 
@@ -125,7 +125,9 @@ class ConductedPort:
     def publish(
         self, payload: Contract, *, cause: Envelope | None = None, subtask_id: str | None = None
     ) -> Envelope:
-        """See Port. Before the task is live, it returns the log's message, or one that is not said for good yet."""
+        """Publish, or before the task is live, return the log's message or one that is held. Before the task is
+        live, it returns the log's message, or one that is not said for good yet.
+        """
         conductor, kind = self._conductor, type(payload).__name__
         passing = conductor.live or (conductor.opening and self.role not in PLAYED)
         if passing or not may_publish(self.role, kind):
@@ -153,7 +155,7 @@ class ConductedPort:
         self._inner.close()
 
     def _was_held(self, envelope: Envelope) -> bool:
-        """A hold of the log interrupted a turn then; nothing is under way now that it could interrupt."""
+        """Check whether it is a hold of the log, which has no turn to interrupt now."""
         payload = envelope.payload
         return isinstance(payload, UserMessage) and payload.hold and self._conductor.is_logged(envelope)
 
@@ -164,7 +166,7 @@ class ConductedPort:
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """What the task goes on with. `hands` are made for the gate's port of this task."""
+    """The live services with which the task continues. `hands` are made for the gate's port of this task."""
 
     bus: InProcessBus
     model: Model
@@ -177,7 +179,9 @@ class Beyond:
 async def taken_up(
     recording: Recording, announcement: TaskResumed, beyond: Beyond
 ) -> tuple[ReplayContext, Conductor]:
-    """The stage for the task's roles, and who leads them over it. `announcement` is said when the log is told."""
+    """Return the context for the task's roles, and the conductor that leads them through the log. `announcement` is
+    said when the log is told.
+    """
     clock = ReplayClock(beyond.clock, recording.stream[0].at)
     conductor = Conductor(recording, clock, beyond.bus.repeat)
     gate = ConductedPort(beyond.bus.port(Role.GATE, recording.task_id), None, conductor)
@@ -196,7 +200,9 @@ async def taken_up(
 
 
 def _memory(recording: Recording, memory: TaskMemory | None) -> TaskMemory | None:
-    """A task that had memory goes on as one, also where it has been turned off since: it learns nothing more."""
+    """Return the memory of a task that had one, also if memory was turned off since: then it learns nothing
+    more.
+    """
     if not recording.opened.memory:
         return None
     absent = NoMemory("memory has been turned off since the task began")

@@ -1,4 +1,4 @@
-"""Which messages of a log stand: those of an interruption or a failure do not once the task goes on (pure).
+"""Select the messages of a log that still hold when the task goes on (pure).
 
 A role's work that ended after the interruption stands: it does not follow from it.
 """
@@ -22,7 +22,7 @@ RESUMABLE = frozenset({StoppedBy.INTERRUPTED, StoppedBy.NO_MODEL, StoppedBy.INTE
 
 
 def standing(envelopes: Iterable[Envelope]) -> list[Envelope]:
-    """The messages as if the task had never stopped; each TaskResumed stays at its place."""
+    """Return the messages as if the task had never stopped; each TaskResumed stays at its place."""
     kept: list[Envelope] = []
     for envelope in envelopes:
         if isinstance(envelope.payload, TaskResumed):
@@ -33,11 +33,11 @@ def standing(envelopes: Iterable[Envelope]) -> list[Envelope]:
 
 
 def to_drop(stream: Sequence[Envelope]) -> tuple[str, ...]:
-    """The messages of a standing stream that do not stand when the task goes on now, in order.
+    """Return the messages of a standing stream that do not hold when the task goes on now, in order.
 
     Interruptions, plans that the user rejected, failures of roles and of models that could not be reached,
-    questions that nobody answered, an Ending that was not settled, everything that followed from these, and what an
-    executor saw of the files for a question that nobody has answered: meanwhile somebody may have changed them.
+    questions without an answer, an Ending that was not settled, everything that followed from these, and what an
+    executor saw of the files for a question without an answer, because the user may have changed them meanwhile.
     """
     answers = (ConfirmationAnswer, Settled, QuestionAnswered, PlanAnswered)
     answered = {e.cause_id for e in stream if isinstance(e.payload, answers) and not _rejects(e)}

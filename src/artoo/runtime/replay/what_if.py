@@ -1,4 +1,4 @@
-"""What other hyperparameters would have decided, by the control law alone, from the gaps that the log has (pure).
+"""Compute the decisions of other hyperparameters, by the control law alone, from the gaps in the log (pure).
 
 Only the decisions are recomputed. From the first one that differs the task would have gone another way, of which
 the log knows nothing.
@@ -46,7 +46,7 @@ _KINDS: dict[str, Callable[[str], float | int | str]] = {"float": float, "int": 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """One round: what was decided, and what would have been. `now` None: nobody can know."""
+    """One round: what was decided, and what would have been. `now` None: it cannot be known."""
 
     then: Decided
     now: Decided | None
@@ -54,12 +54,12 @@ class Recomputed:
 
     @property
     def same(self) -> bool:
-        """Whether the task would have gone on in the same way."""
+        """Check whether the task would have continued in the same way."""
         return self.now is not None and self.now.directive is self.then.directive
 
 
 def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
-    """`h` with `δ=.2` or `delta=.2,epsilon=.05` applied. Raises ConfigurationError naming what is wrong."""
+    """Apply `δ=.2` or `delta=.2,epsilon=.05` to `h`. Raises ConfigurationError naming what is wrong."""
     known = {field.name: _KINDS.get(str(field.type), str) for field in fields(h) if field.name not in _UNUSED}
     values: dict[str, Any] = {}
     for part in (part.strip() for line in lines for part in line.split(",")):
@@ -82,14 +82,14 @@ def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
 
 
 def law_of(recording: Recording) -> Hyperparameters:
-    """The numbers that R7 had: those of the task's type, where it has some. Raises ConfigurationError."""
+    """Return the numbers that R7 had: those of the task's type, if it has some. Raises ConfigurationError."""
     settings = settings_of(recording.opened)
     spec = next((each.payload for each in recording.stream if isinstance(each.payload, TaskSpec)), None)
     return settings.hyperparameters if spec is None else settings.tuned.get(spec.task_id, settings.hyperparameters)
 
 
 def what_if(stream: Sequence[Envelope], h: Hyperparameters) -> list[Recomputed]:
-    """Every decision of a standing stream beside that of `h`, up to the first that differs."""
+    """Return every decision of a standing stream together with that of `h`, up to the first that differs."""
     by_id = {envelope.id: envelope for envelope in stream}
     trajectory, budget = Trajectory(h), min(float(h.time_budget_ms), deadline_ms(stream))
     opened = next((each.payload for each in stream if isinstance(each.payload, TaskOpened)), None)
@@ -153,7 +153,7 @@ def _decision(
 
 
 def deadline_ms(stream: Sequence[Envelope]) -> float:
-    """What the request's own deadline leaves, counted from the request; infinite without one."""
+    """Return what the request's own deadline leaves, counted from the request; infinite without one."""
     asked = next((each.at for each in stream if isinstance(each.payload, UserRequest)), None)
     plans = (each.payload for each in stream if isinstance(each.payload, Plan))
     deadline = next((plan.deadline for plan in plans if plan.deadline is not None), None)

@@ -1,4 +1,4 @@
-"""Whom a task is done for, when that is an agent of a team: its identity, its limits, and where it works."""
+"""The agent of a team for whom a task is done: its identity, its limits, and where it works."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 async def _nobody_told(run: str) -> None:
-    """Nobody notes which run it is."""
+    """Tell no one which run it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class Behalf:
         return hands
 
     def model(self, model: MeteredModel) -> MeteredModel:
-        """The models that the agent may ask."""
+        """Return the models that the agent may ask."""
         return model if self.tier is None else OneTier(model, self.tier)
 
 
 class OneTier:
-    """A model of which only one tier is asked, whoever asks."""
+    """A model of which every role asks the same tier."""
 
     def __init__(self, model: MeteredModel, tier: Tier) -> None:
         self._model = model

@@ -54,7 +54,7 @@ class Auditing:
         from artoo.auditor.layout import audit_directory
         from artoo.auditor.trail import Trail, header_record
 
-        if self._auditor is not None:  # somebody wanted a report before anything was said
+        if self._auditor is not None:  # a report was wanted before the first message
             return
         trail = Trail(audit_directory(self._home))
         trail.write([header_record(envelope)], self._clock.now())
@@ -78,7 +78,7 @@ class Auditing:
             self._end()
 
     def _end(self) -> None:
-        """From here on nobody is waited for."""
+        """Let no caller wait from here on."""
         self._over = True
         if self._auditor is not None:
             self._auditor.end()
@@ -91,19 +91,19 @@ class Auditing:
             statistics.cancel()
 
     async def _ignore(self) -> None:
-        """Takes what nobody audits any more, so that it does not pile up."""
+        """Drop messages that are not audited any more, so that they do not accumulate."""
         with suppress(StreamClosed):
             while True:
                 await self._spool.wait()
                 self._spool.take(_NOTES_KEPT)
 
     async def report(self) -> AuditReport:
-        """What happened since the last report; the next window begins."""
+        """Report what happened since the last report; the next window begins."""
         return await (await self._loaded()).report()
 
     async def flush(self) -> None:
         """Returns when everything that was said before this call is on record; at once when `run` has ended: one
-        that was cancelled before it began to audit leaves nobody to wait for.
+        that was cancelled before it began to audit leaves nothing to wait for.
         """
         if self._spool.accepted and not self._over:
             await (await self._loaded()).flush()
@@ -114,7 +114,7 @@ class Auditing:
             await (await self._loaded()).store()
 
     def note_log(self, task: str, file: str, size: int, digest: str) -> None:
-        """A task log has grown (tasklog.file.Grown). From any thread.
+        """Record that a task log has grown (tasklog.file.Grown). Thread-safe. From any thread.
 
         What a young process has logged goes on record at once: it may have no later.
         """
@@ -133,7 +133,7 @@ class Auditing:
 
     @property
     def chain(self) -> str:
-        """The chain of this process; empty as long as it has said nothing."""
+        """Return the chain of this process; empty before its first message."""
         return self._trail.chain if self._trail is not None else ""
 
     def note_forgotten(self, tasks: Sequence[str]) -> None:
@@ -176,7 +176,7 @@ class Auditing:
 
 @asynccontextmanager
 async def audited(bus: InProcessBus, home: Path, clock: Clock) -> AsyncGenerator[Auditing]:
-    """Everything that is said on `bus` meanwhile is audited, into files of the Auditor's own below `home`."""
+    """Audit every message on `bus` while the block runs, into files of the Auditor's own below `home`."""
     with SpoolingTap(home / "spool", name="audit", without=TRANSIENT) as spool:
         auditing = Auditing(home, spool, clock)
 

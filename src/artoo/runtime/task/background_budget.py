@@ -1,6 +1,6 @@
-"""What memory's own model calls may cost: a budget for a day, which all processes of one home share.
+"""The budget of memory's own model calls for a day, which all processes of one home share.
 
-The Dreamer and the agents' dream cycles ask models while nobody waits. They pay like a task, from an account of
+The Dreamer and the agents' dream cycles ask models while no user waits. They pay like a task, from an account of
 their own, `<home>/upkeep.json`: the day (UTC) and what was used in it. Two processes that ask in the same moment
 may each make one call more than is left.
 """
@@ -31,19 +31,19 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Account(Contract):
-    """What was used on one day."""
+    """The cost of one day."""
 
     day: date
     cost: Cost = Cost()
 
 
 def account_file(home: Path) -> Path:
-    """Where the account lies; it need not exist."""
+    """Return the file of the account; it need not exist."""
     return home / "upkeep.json"
 
 
 def spent_on(home: Path, day: date) -> Cost:
-    """What memory's own calls have used on a day; nothing when the account is of another day, or unreadable.
+    """Return the cost of memory's own calls on a day; nothing if the account is of another day, or unreadable.
 
     Blocks. An account that is damaged costs at most one day's budget more.
     """
@@ -58,7 +58,7 @@ class UpkeepModel:
     """Implements `ports.model.Model` over the models of the process, one question at a time."""
 
     def __init__(self, model: MeteredModel, home: Path, clock: Clock, budget: Callable[[Cost], Budget]) -> None:
-        """`budget` makes that of one day from what was used of it."""
+        """Set up. `budget` makes the budget of one day from the cost so far."""
         self._model = model
         self._home = home
         self._clock = clock
@@ -66,18 +66,18 @@ class UpkeepModel:
         self._turn = asyncio.Lock()
 
     async def ask(self, question: Question[T]) -> Answer[T]:
-        """See Model. Raises BudgetExhausted when the day has no room left, or no account of it can be kept."""
+        """Ask on the day's budget. Raises BudgetExhausted if it is spent, or its account cannot be written."""
         async with self._account() as model:
             return await model.ask(question)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """See Converses. Raises BudgetExhausted as `ask` does."""
+        """Converse on the day's budget. Raises BudgetExhausted as `ask` does."""
         async with self._account() as model:
             return await model.converse(conversation, on_text)
 
     @asynccontextmanager
     async def _account(self) -> AsyncGenerator[BudgetedModel]:
-        """The models on what the day has left; what was used is written down at the end."""
+        """Provide the models on what the day has left, and write the cost at the end."""
         async with self._turn:
             day = self._clock.now().date()
             budget = self._budget(await asyncio.to_thread(spent_on, self._home, day))
@@ -88,7 +88,9 @@ class UpkeepModel:
 
 
 def _keep(home: Path, account: Account) -> None:
-    """What cannot be written down must not be spent: without an account there would be no bound."""
+    """Write the account. Raises BudgetExhausted if it cannot be written, because there would be no bound without
+    it.
+    """
     try:
         account_file(home).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(account_file(home), account.model_dump_json().encode())
@@ -102,7 +104,7 @@ def _keep(home: Path, account: Account) -> None:
 def upkeep_model(
     model: MeteredModel, config: Config, environ: Mapping[str, str], clock: Clock, *, given_model: bool = False
 ) -> UpkeepModel:
-    """The model of whatever memory does by itself.
+    """Return the model for memory's own work.
 
     Raises ConfigurationError when its money is limited and a configured model has no price.
     """

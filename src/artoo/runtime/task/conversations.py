@@ -1,4 +1,4 @@
-"""Conversations that can be taken up again: the exchanges of each, in artoo's home, for its owner only.
+"""Conversations that can be resumed: the exchanges of each, in artoo's home, for its owner only.
 
 <home>/sessions/NAME.jsonl   one exchange a line; a later line of the same task takes the place of the earlier one
 
@@ -53,22 +53,22 @@ class Session:
 
     @property
     def name(self) -> str:
-        """The name as `--session` takes it."""
+        """Return the name as `--session` takes it."""
         return self._path.name.removesuffix(_ENDING)
 
     @property
     def project(self) -> str:
-        """The project of the last exchange; empty if none was noted."""
+        """Return the project of the last exchange; empty if none was noted."""
         return next((turn.project for turn in reversed(self._exchanges) if turn.project), "")
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The last exchanges, oldest first, as the perceiver gets them."""
+        """Return the last exchanges, oldest first, as the perceiver gets them."""
         return self.exchanges[-TURNS:]
 
     @property
     def exchanges(self) -> tuple[Turn, ...]:
-        """All exchanges that have an answer, oldest first."""
+        """Return all exchanges that have an answer, oldest first."""
         return tuple(turn for turn in self._exchanges if turn.summary)
 
     def noting(self, request: str, also: Callable[[Envelope], None] | None = None) -> Callable[[Envelope], None]:
@@ -129,8 +129,8 @@ class Session:
 def open_session(
     home: Path, *, name: str | None = None, latest: bool = False, project: Path | None = None
 ) -> Session:
-    """The session of that name, the one that was used last, or a new one. `project`: the latest of this directory
-    alone (None: where the process is); what was said about another one means something else here.
+    """Open the session of that name, the one that was used last, or a new one. `project`: the latest of this
+    directory alone (None: where the process is); what was said about another one means something else here.
 
     Raises ConfigurationError for a name that cannot be one, and when there is nothing to continue.
     """
@@ -155,13 +155,13 @@ def _latest(folder: Path, project: str) -> Session:
 
 
 def find_session(home: Path, name: str) -> Session | None:
-    """The session of that name; None when there is none with an exchange in it."""
+    """Return the session of that name; None if there is none with an exchange in it."""
     path = home / _FOLDER / f"{name}{_ENDING}"
     return Session(path) if _NAME.fullmatch(name) and path.is_file() else None
 
 
 def tell_resumed(home: Path, result: FinalResult) -> None:
-    """The conversation that a resumed task belongs to has its answer; nothing, where there is none. Blocking."""
+    """Add the result of a resumed task to the conversation that it belongs to, if there is one. Blocking."""
     name = result.task_id.encode()
     for path in reversed(_by_age(home / _FOLDER)):
         try:
@@ -186,7 +186,7 @@ def _place(turns: deque[Turn], turn: Turn) -> None:
 
 
 def _read(path: Path) -> deque[Turn]:
-    """What the file holds. Raises OSError."""
+    """Read the exchanges of a file. Raises OSError."""
     turns: deque[Turn] = deque(maxlen=MOST_EXCHANGES)
     for line in path.read_bytes().split(b"\n"):  # a text's own line ends are not the file's
         with suppress(MessageUnreadable, ValidationError):
@@ -196,7 +196,9 @@ def _read(path: Path) -> deque[Turn]:
 
 
 def _lines(turns: Iterable[Turn]) -> bytes:
-    """The latest exchanges that fit, one a line. A directory whose name is no UTF-8 comes back as it was."""
+    """Write the latest exchanges that fit as lines, one for each exchange. A directory whose name is no UTF-8 comes
+    back as it was.
+    """
     lines: list[bytes] = []
     left = LARGEST
     for turn in reversed(list(turns)):
@@ -220,12 +222,12 @@ def _append(path: Path, lines: bytes) -> None:
 
 
 def latest_sessions(home: Path, most: int) -> list[Session]:
-    """The conversations that were used last, the latest first. Blocking."""
+    """Return the conversations that were used last, the latest first. Blocking."""
     return [Session(path) for path in reversed(_by_age(home / _FOLDER)[-most:])]
 
 
 def _by_age(folder: Path) -> list[Path]:
-    """Oldest first. What another process forgets meanwhile is left out."""
+    """Return the files, oldest first. What another process forgets meanwhile is left out."""
     found: list[tuple[int, str, Path]] = []
     for path in folder.glob(f"[!.]*{_ENDING}") if folder.is_dir() else ():
         with suppress(FileNotFoundError):

@@ -35,7 +35,7 @@ class EffectorPool:
         self._running: dict[str, tuple[Pair, tuple[asyncio.Task[None], ...]]] = {}
 
     async def run(self) -> None:
-        """Works until the messages end; then whatever still runs is cancelled."""
+        """Work until the messages end, then cancel what still runs."""
         async with asyncio.TaskGroup() as group:
             async for envelope in self._messages:
                 match envelope.payload:

@@ -43,7 +43,7 @@ _LOOK_SECONDS = 0.05
 
 
 class Started(BaseModel):
-    """What `process.json` says. `since`: seconds since the epoch (UTC)."""
+    """The content of `process.json`. `since`: seconds since the epoch (UTC)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -64,7 +64,7 @@ class LeftProcess:
 
     @property
     def runs(self) -> bool:
-        """True while the command or a child of it lives. Blocking."""
+        """Check whether the command or a child of it lives. Blocking."""
         try:
             with (self.place / "lock").open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -76,19 +76,19 @@ class LeftProcess:
 
     @property
     def output(self) -> Path:
-        """The file with what it printed."""
+        """Return the file with what it printed."""
         return self.place / "output"
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit code; None while it runs, and if it was stopped. Blocking."""
+        """Return its exit code; None while it runs, and if it was stopped. Blocking."""
         try:
             return int((self.place / "exit").read_text("ascii"))
         except (OSError, ValueError):
             return None
 
     def stop(self) -> None:
-        """End it and its children: SIGTERM, then SIGKILL. Blocking. Idempotent."""
+        """End the command and its children: SIGTERM, then SIGKILL. Blocking. Idempotent."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if not self.runs:
                 return
@@ -155,7 +155,7 @@ def start(artoo_home: Path, argv: Sequence[str], text: str, project: Path, task_
             start_new_session=True,
             pass_fds=(lock.fileno(),),
         )
-    child.returncode = 0  # nobody waits for it: it outlives this process
+    child.returncode = 0  # it is not waited for, because it outlives this process
     started = Started(
         id=process_id, command=text, project=str(project), task_id=task_id, group=child.pid, since=time.time()
     )

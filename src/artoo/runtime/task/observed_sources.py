@@ -1,4 +1,4 @@
-"""What roles see besides the stream goes onto the stream: every look, with what was asked and what was seen.
+"""Put every look of a role at something besides the stream onto the stream, with its question and its answer.
 
 The wrappers here stand between a role and its sources. An `Eyes` does the looking: the live ones look and publish,
 those of a replay (artoo.runtime.replay) take the answer from the log.
@@ -29,7 +29,9 @@ class Eyes(Protocol):
     """One role's way to look at something outside the stream."""
 
     async def look(self, source: Source, question: str, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """What is seen, of type `kind`, after it is on the stream. Raises MemoryStoreError as memory does."""
+        """Return what is there, of type `kind`, after it is on the stream. Raises MemoryStoreError as memory
+        does.
+        """
         ...
 
     async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
@@ -60,7 +62,7 @@ class LiveEyes:
 
 
 def plain(seen: object) -> JsonValue:
-    """What was seen as JSON values: contracts and dataclasses become objects, tuples lists."""
+    """Return an observation as JSON values: contracts and dataclasses become objects, tuples lists."""
     if seen is None or isinstance(seen, (str, bool, int, float)):  # mostly
         return seen
     if isinstance(seen, BaseModel):

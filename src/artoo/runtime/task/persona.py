@@ -1,9 +1,9 @@
-"""The T layer beside the Four Laws: sentences that the operator has accepted, and nothing else (SPEC section 5).
+"""The T layer besides the Four Laws: sentences that the operator has accepted, and nothing else (SPEC section 5).
 
     <home>/thinking/<id>.md         one accepted proposal each, read-only
     <home>/thinking/manifest.json   file name → SHA-256
 
-They stand in every prompt, so one that somebody has changed makes a different agent: then nothing runs until the
+They are in every prompt, so one that was changed makes a different agent: then nothing runs until the
 operator has put it right, as with the texts that ship with artoo.
 """
 
@@ -25,7 +25,7 @@ _READ_ONLY = 0o400
 
 
 def thinking_folder(home: Path) -> Path:
-    """Where the accepted texts are; it need not exist."""
+    """Return the folder of the accepted texts; it need not exist."""
     return home / "thinking"
 
 
@@ -48,7 +48,7 @@ def accept_text(home: Path, proposal: TLayerProposal) -> Path:
 
 
 def accepted_texts(home: Path) -> str:
-    """All accepted texts, oldest first; empty when there are none.
+    """Return all accepted texts, oldest first; empty if there are none.
 
     Raises ConfigurationError naming each that is missing, changed or not in the manifest.
     """
@@ -56,12 +56,12 @@ def accepted_texts(home: Path) -> str:
 
 
 def accepted_count(home: Path) -> int:
-    """How many texts the operator has accepted; whether they are as they were is not looked at."""
+    """Count the texts that the operator has accepted, without checking them."""
     return sum(1 for _ in thinking_folder(home).glob("*.md"))
 
 
 def _verified(folder: Path) -> dict[str, str]:
-    """File name → text of everything in the layer, checked against the manifest."""
+    """Return the texts of the layer by file name, checked against the manifest."""
     if not folder.is_dir():
         return {}
     expected = _digests(folder)

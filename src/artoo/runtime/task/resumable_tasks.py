@@ -1,4 +1,4 @@
-"""Which tasks stopped before their end, and can be gone on with: read from the ends of their logs."""
+"""Find the tasks that stopped before their end and can be resumed, by the ends of their logs."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from artoo.workspace.settlement.history import settled_records
 
 
 def stopped_tasks(home: Path, latest: int | None = None) -> Iterator[TaskSummary]:
-    """Latest first, of the `latest` tasks (None: of all). Running ones are none, nor those of agents, which take
-    their work up themselves. Blocking."""
+    """Yield the stopped tasks among the `latest` (None: all), latest first. Blocking.
+
+    Running tasks are left out, and those of agents, which resume their work themselves.
+
+    """
     return (one for one in _stopped(home, latest) if not of_an_agent(one.directory))
 
 
 def only_agents_stopped(home: Path) -> bool:
-    """Whether nothing stopped but work of agents. Blocking."""
+    """Check whether nothing stopped but work of agents. Blocking."""
     found = list(_stopped(home, None))
     return bool(found) and all(of_an_agent(one.directory) for one in found)
 
 
 def left_undone(home: Path, latest: int) -> tuple[TaskSummary, ...]:
-    """Those of which nobody has said yet what is to become of it: none that was put back or dropped. Blocking."""
+    """Return the stopped tasks whose changes were neither undone nor discarded. Blocking."""
     try:
         said = {one.task_id for one in settled_records(home)}
     except OSError:
@@ -34,7 +37,7 @@ def left_undone(home: Path, latest: int) -> tuple[TaskSummary, ...]:
 
 
 def of_an_agent(log: Path) -> bool:
-    """Whether a task was done for a standing agent."""
+    """Check whether a task was done for a standing agent."""
     first = next(iter(TaskLogReader(log)), None)
     opened = first.payload if isinstance(first, Envelope) else None
     return isinstance(opened, TaskOpened) and bool(opened.standing)

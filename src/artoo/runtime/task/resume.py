@@ -1,4 +1,4 @@
-"""Whether a task can go on, and with what: read from its log (SPEC section 10).
+"""Decide from its log whether a task can go on, and continue it (SPEC section 10).
 
 log ──► resumption_of ──► refused: it is done already, its log has gaps, its project is gone
                     └───► Resumption: what stands, what was spent, how it was run
@@ -63,17 +63,17 @@ class Resumption:
 
     @property
     def task_id(self) -> str:
-        """The task's id."""
+        """Return the task's id."""
         return self.recording.task_id
 
     @property
     def calls(self) -> list[ModelCalled]:
-        """Every model call of the whole log, in order: all of them were paid for."""
+        """Return every model call of the whole log, in order: all of them were paid for."""
         return [e.payload for e in self.recording.all_messages if isinstance(e.payload, ModelCalled)]
 
     @property
     def options(self) -> RunOptions:
-        """As the task was run."""
+        """Return the options of the task's first run."""
         opened, request = self.recording.opened, self.recording.request
         return RunOptions(
             workspace=Path(request.workspace),
@@ -110,7 +110,7 @@ async def reopen(
 async def _taken_up(
     shop: Workshop, resumption: Resumption, lock: TaskLock, behalf: Behalf, caller: Caller | None
 ) -> Begun:
-    """The same roles on a stage that has the log before them, and the real thing behind it."""
+    """Start the same roles on a context that has the log before them, and the live services after it."""
     recording, task_id = resumption.recording, resumption.task_id
     options = replace(resumption.options, caller=caller)
     roots = shop.roots(options)
@@ -170,7 +170,7 @@ async def _taken_up(
 
 
 async def _has_settled(shop: Workshop, task_id: str) -> bool:
-    """True if the process died between the apply and the result: the workspace is gone, because it took effect.
+    """Check whether the process died between the apply and the result, so that the workspace is gone.
 
     The log may not have recorded it; the undo record has.
     """
@@ -178,7 +178,7 @@ async def _has_settled(shop: Workshop, task_id: str) -> bool:
 
 
 async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> bool:
-    """True if what the task did in its workspace is still there."""
+    """Check whether what the task did in its workspace is still there."""
     if not any(call.changes for call in past.calls):
         return True
     if behalf.workspace is not None:
@@ -187,7 +187,7 @@ async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> boo
 
 
 def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
-    """The log of a task (the beginning of its id is enough), or of the latest that can go on.
+    """Return the log of a task (the beginning of its id is enough), or of the latest that can go on.
 
     A running task is not looked for, nor an agent's: the agent takes that up again itself.
 
@@ -258,7 +258,9 @@ def _refuse_if_done(stream: Sequence[Envelope]) -> None:
 
 
 def _goes_on(home: Path, task_id: str) -> None:
-    """Forget that changes are pending, because the task goes on in its workspace. Blocking. Raises SandboxError."""
+    """Forget that changes are pending, because the task goes on in its workspace. Blocking. Blocking. Raises
+    SandboxError.
+    """
     Workspaces(home).require_readable(task_id)
     directory = Workspaces(home).find(task_id)
     if directory is not None:
@@ -288,7 +290,9 @@ def past_of(envelopes: Iterable[Envelope]) -> Past:
 
 @dataclass(slots=True)
 class _Heard:
-    """What the log says, message by message. `running`: processes by id, with their subtask and `ID (command)`."""
+    """The state of a task's calls and processes, folded from its log. `running`: processes by id, with their
+    subtask and `ID (command)`.
+    """
 
     started: dict[str, ToolStarted] = field(default_factory=dict[str, ToolStarted])
     ended: set[str] = field(default_factory=set[str])
@@ -332,7 +336,7 @@ class _Heard:
             self.running[call.process] = subtask, f"{call.process} ({call.target})"
 
     def _start(self, started: ToolStarted) -> None:
-        """A call that was started twice has gone as far as the further of them."""
+        """Record a started call. One that was started twice has gone as far as the further of them."""
         known = self.started.get(started.act)
         if known is None or known.effects is not CallEffects.OUTSIDE:
             self.started[started.act] = started

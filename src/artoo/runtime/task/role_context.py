@@ -1,4 +1,4 @@
-"""What a task's roles are given: their places on the stream, and their ways to models, sources, tools and time."""
+"""The context of a task's roles: their ports on the stream, and their access to models, sources, tools and time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from artoo.tools.core.processes import Processes
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """How roles look at files: what validators look at, and what a listing shows."""
+    """The files as roles see them: for validators, and for a listing."""
 
     evidence: EvidenceSource
     surroundings: SurroundingsSource
@@ -49,7 +49,7 @@ class SubTaskSight(Sight):
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """What a task may do on this machine: its tools, and how its roles see what was done.
+    """The tools of a task, and how its roles see their effects.
 
     `whole` looks at the task's workspace, `sight` at what one subtask did in it, by its id. `questions` are the
     gate's, when it asks on the stream. `prepare` runs before the request is read: what it needs to ask about can be
@@ -141,14 +141,14 @@ async def equip(hands: Hands, user: Port) -> None:
 
 @lru_cache(maxsize=64)
 def _seen(specs: tuple[ToolSpec, ...]) -> Observed:
-    """Every task of a process begins with this message, and mostly with the same one: 250 µs."""
+    """Build the message with the tools once, because most tasks of a process begin with the same one."""
     return Observed(source=Source.TOOLS, answer=plain(specs))
 
 
 T = TypeVar("T", bound=BaseModel)
 
 TimeLeft = Callable[[], float]
-"""Seconds for which somebody may still ask; below zero when that is over."""
+"""The seconds for which a role may still ask; below zero when the time is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,5 +193,5 @@ def _too_late() -> BudgetExhausted:
 
 
 def in_time(model: Model, time_left: TimeLeft | None) -> Model:
-    """`model`, bounded where there is a bound."""
+    """Bound `model` in time if there is a bound."""
     return model if time_left is None else ModelInTime(model, time_left)

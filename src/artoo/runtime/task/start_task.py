@@ -1,4 +1,4 @@
-"""How a task begins: from a request to roles that are ready to run."""
+"""Begin a task: from a request to roles that are ready to run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ from artoo.tasklog.lock import TaskLock
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A task that is ready to run. `lock` is taken when it plays, at the latest, and released by whoever played it.
+    """A task that is ready to run. `lock` is taken when it plays, at the latest, and released by the code that
+    played it.
 
     `workspace` is closed by the same. `earlier` is what it said in another process. `ended`
     is told the result.
@@ -49,7 +50,7 @@ class Begun:
 
 
 def require_request(given: object) -> None:
-    """Raises ConfigurationError for what is no text, or an empty one."""
+    """Check that a request is a text, and not empty."""
     if not isinstance(given, str):
         raise ConfigurationError(f"the request must be a text, and is {given!r}")
     if not given.strip():
@@ -57,12 +58,12 @@ def require_request(given: object) -> None:
 
 
 async def _as_it_stands(home: Path, history: Sequence[Turn], project: Path) -> tuple[Turn, ...]:
-    """With what became of what earlier turns changed: a request without any needs no thread."""
+    """Add the present state of earlier turns' changes, in a thread if there are any turns."""
     return await asyncio.to_thread(with_what_became, home, history, project) if history else ()
 
 
 def _minutes_east(now: datetime) -> int:
-    """Of UTC, by this machine's zone at that time."""
+    """Return the offset of this machine's zone from UTC at that time."""
     offset = now.astimezone().utcoffset()
     return 0 if offset is None else round(offset.total_seconds() / 60)
 

@@ -1,4 +1,4 @@
-"""How a task is run, as its first message says it, and back: what a replay and a resumed task are built from."""
+"""Convert a task's settings to its first message and back, for replay and resume."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def opened_as(
     money: float | None = None,
     asked_by: AskedBy | None = None,
 ) -> TaskOpened:
-    """The first message of a task that runs with these settings."""
+    """Return the first message of a task that runs with these settings."""
     first = settings.allowance.first
     return TaskOpened(
         artoo=own_version(),
@@ -59,7 +59,7 @@ def opened_as(
 
 
 def _unasked(opened: TaskOpened) -> frozenset[ChangeClass]:
-    """As it was written down; earlier versions knew of no lines."""
+    """Return the classes that the message names; earlier versions had the mode only."""
     mode = opened.apply or ApplyMode.NEW
     return mode.unasked if opened.unasked is None else frozenset(opened.unasked)
 
@@ -69,12 +69,12 @@ def _as_told(known: Known) -> ModelKnown:
 
 
 def named(standing: Standing) -> dict[str, str]:
-    """An agent's segments by their names."""
+    """Return an agent's segments by their names."""
     return {segment.name: text for segment, text in standing.segments.items()}
 
 
 def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
-    """The settings that a first message names; `project` is that of the request.
+    """Return the settings that a first message names; `project` is that of the request.
 
     Raises ConfigurationError when it names something that this version does not have.
     """
@@ -116,25 +116,25 @@ def _allowance(opened: TaskOpened) -> Allowance:
 
 
 def _standing(given: Mapping[str, str]) -> Standing:
-    """Raises ValueError for a segment that this version does not have."""
+    """Return an agent's segments."""
     if unknown := sorted(given.keys() - {segment.name for segment in Segment}):
         raise ValueError(f"unknown segments: {', '.join(unknown)}")
     return Standing({Segment[name]: text for name, text in given.items()})
 
 
 def _numbers(given: Hyperparameters) -> dict[str, float | int | str]:
-    """As dataclasses.asdict, without its copies of copies."""
+    """Return the numbers by name."""
     return {name: getattr(given, name) for name in Hyperparameters.__slots__}
 
 
 def _changed(general: Hyperparameters, own: Hyperparameters) -> dict[str, float | int | str]:
-    """What a type of task has of its own."""
+    """Return the numbers that a type of task has of its own."""
     return {name: value for name, value in _numbers(own).items() if value != getattr(general, name)}
 
 
 @cache
 def own_version() -> str:
-    """The installed version: read from the distribution's files once a process, and not by every task."""
+    """Return the installed version, which is read from the distribution's files once a process."""
     return version("artoo")
 
 

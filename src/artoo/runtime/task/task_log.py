@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 async def recorded(
     bus: InProcessBus, home: Path, redactor: Redactor, grown: Grown | None = None
 ) -> AsyncGenerator[TaskLog]:
-    """Everything that is said on `bus` meanwhile goes into the task logs below `home`, as `redactor` leaves it.
+    """Write every message on `bus` into the task logs below `home` while the block runs, redacted by `redactor`.
 
     `grown` hears how the files stand after every write.
     """
@@ -45,7 +45,7 @@ async def recorded(
 
 @asynccontextmanager
 async def shared_logs(config: Config) -> AsyncGenerator[Sharing | None]:
-    """Everything that is logged meanwhile, and before its end what the Auditor says last, reaches the store.
+    """Copy every log into the store while the block runs, and at its end the Auditor's last lines.
 
     None where no store is configured. Raises ConfigurationError when its driver is not there.
     """
@@ -65,7 +65,7 @@ async def shared_logs(config: Config) -> AsyncGenerator[Sharing | None]:
 
 
 def told(auditing: Auditing, sharing: Sharing | None) -> Grown:
-    """What the task log is to call."""
+    """Return what the task log calls after each write."""
     if sharing is None:
         return auditing.note_log
     sharing.witness_through(auditing)

@@ -50,7 +50,7 @@ from artoo.runtime.task.role_context import Sight, TaskContext
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """How a task is run. `strict_roles` makes every role call its model; checks still decide.
+    """The settings of one task. `strict_roles` makes every role call its model; checks still decide.
 
     `tuned`: R7's numbers for tasks of one type, by the slug of its intent; what other roles read (retries, replans)
     is the same in all. `persona` is the accepted part of the T layer; `standing` the agent that the task is
@@ -78,7 +78,7 @@ class TaskSettings:
 
     @property
     def replans(self) -> int:
-        """Rounds after the first that may be planned: none where nobody plans."""
+        """Return the rounds after the first that may be planned: none if no model plans."""
         unplanned = self.brain.small and self.heuristics.unplanned
         return 0 if unplanned else self.hyperparameters.max_replans
 
@@ -89,7 +89,7 @@ _KEPT = {Role.AGENT_VALIDATOR: (0.04, 5.0), Role.META_VALIDATOR: (0.02, 2.5)}
 
 
 class Leader(Protocol):
-    """Who tells the roles of a task what was said before, and then lets them go on (artoo.runtime.replay)."""
+    """A leader that repeats the earlier messages of a task to its roles, and then lets them go on."""
 
     async def run(self) -> None:
         """Returns when the roles are on their own; raises what makes that impossible."""
@@ -109,7 +109,7 @@ class TaskRun:
         trajectory: Trajectory | None = None,
         raise_limits: Callable[[int, int], None] | None = None,
     ) -> None:
-        """`spent` says what the models have cost so far; `answers` are the user's to the gate's questions.
+        """Create the task. `spent` returns the cost of its models so far; `answers` answer the gate's questions.
         `raise_limits` is given the calls and tokens of the plan's effort. `trajectory` replaces R7's control law,
         for experiments.
         """
@@ -141,7 +141,7 @@ class TaskRun:
         return await self._play(begin)
 
     async def follow(self, leader: Leader) -> FinalResult:
-        """As `run`, for a task that has begun before: its stream up to now comes from `leader`.
+        """Run a task that has begun before: `leader` repeats its stream up to now.
 
         Raises what the leader raises, in an ExceptionGroup.
         """
@@ -163,7 +163,7 @@ class TaskRun:
                     task.cancel()
 
     def interrupt(self, reason: str = "interrupted") -> None:
-        """Asks R7 to end the task now, honestly."""
+        """Ask R7 to end the task now with an honest result."""
         self._user.publish(Interrupt(reason=reason))
 
     def send(self, message: UserMessage) -> None:
@@ -171,7 +171,7 @@ class TaskRun:
         self._user.publish(message)
 
     async def _result(self, ask: Callable[[Envelope], None]) -> FinalResult:
-        """The end of the task; until then `ask` is given every question of the gate."""
+        """Wait for the end of the task; until then give `ask` every question of the gate."""
         while True:
             envelope = await self._user.receive()
             if isinstance(envelope.payload, FinalResult):
@@ -194,7 +194,7 @@ class TaskRun:
                 return
 
     def _roles(self) -> list[Coroutine[None, None, None]]:
-        """Every role's life."""
+        """Return the coroutine of every role."""
         stage, settings = self._stage, self._settings
         pool = EffectorPool(stage.inbox(POOL_KINDS), self._pair)
         dispatcher = Dispatcher(self._ports[Role.DISPATCHER], stage.ids(Role.DISPATCHER))
@@ -255,21 +255,21 @@ class TaskRun:
         )
 
     def _time_left(self, share: float, most: float) -> float:
-        """Seconds of the task's time but for what is kept of it."""
+        """Return the seconds of the task's time without what is reserved of it."""
         assert self._solver is not None  # R7 is there before anything can be judged
         return self._solver.time_left() - min(most, share * self._solver.budget_ms / 1_000)
 
     def _offered(self) -> tuple[ToolSpec, ...]:
-        """What R2 and R7 know of tools: descriptions, and nothing that could run one."""
+        """Return the descriptions of the tools for R2 and R7, and nothing that could run one."""
         return self._stage.hands.tools.specs
 
     async def _prepared(self, planner: Planner) -> None:
-        """R2 plans when the tools are there that it may use; what was understood waits in its inbox."""
+        """Let R2 plan once the tools are there that it may use; its inbox holds the TaskSpec until then."""
         await self._stage.prepared(self._user)
         await planner.run()
 
     def _cost(self, elapsed_ms: int) -> Cost:
-        """With the calls of subtasks that never came to an outcome, too."""
+        """Return the cost, with the calls of subtasks that never came to an outcome."""
         calls = sum(executor.calls for executor in self._executors)
         return self._spent().model_copy(update={"tool_calls": calls, "elapsed_ms": elapsed_ms})
 
@@ -281,7 +281,7 @@ class TaskRun:
         return Experience(port, recall, stage.memory.remember, stage.clock, ids, self._settings.project)
 
     def _pair(self, subtask: SubTask) -> Pair:
-        """The effector agent of one subtask."""
+        """Create the executor and the validator of one subtask."""
         key, stage, settings = subtask.subtask_id, self._stage, self._settings
         port, asker = self._speaker(Role.EXECUTOR, Tier.TOOL, key)
         toolbox = stage.hands.tools.toolbox(key, subtask.must_not, subtask.cautions)

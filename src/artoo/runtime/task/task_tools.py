@@ -1,4 +1,4 @@
-"""What a task may do on this machine, put together for one project and one request."""
+"""Put together the tools of a task, for one project and one request."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def _publish(port: Port, used: NetworkUsed) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Outfit:
-    """What one task's tools are made of.
+    """The parts of one task's tools.
 
     `environ` holds the keys of search engines; `pool` connects to MCP `servers`. `durable` waits for the task log;
-    `past` is that of a resumed task, whose answers and calls under way are taken up. `settle` makes what settles
+    `past` is that of a resumed task, whose answers and calls under way are resumed. `settle` makes what settles
     the workspace at the end. `printing` shows what commands print while they run. `whole_files`: listings show
     small files whole. `read_kept` bounds the characters of an output that a record keeps. `second_ways`: results
     may need one, so the state before each subtask is kept. `permitted`: changes that wait for no one.
@@ -128,7 +128,7 @@ async def _kept_image(workspace: Workspace, kind: str, image: bytes) -> str:
 def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
     """Return built-in tools over the task's workspace, and the user's own behind the gate.
 
-    `port` is the gate's place on the stream; without one nobody can be asked.
+    `port` is the gate's place on the stream; without one no user can be asked.
     """
     workspace, places = outfit.workspace, Places.of(outfit.workspace.roots, outfit.artoo_home)
     past = outfit.past or Past()
@@ -221,7 +221,7 @@ def _registry(outfit: Outfit, shared: Shared) -> Registry:
 
 @dataclass(frozen=True, slots=True)
 class _Sights:
-    """What code and prompts see of the workspace: as the whole task's, or as one subtask's."""
+    """The workspace as code and prompts see it: for the whole task, or for one subtask."""
 
     outfit: Outfit
     shared: Shared
@@ -232,7 +232,7 @@ class _Sights:
         return Sight(WorkspaceEvidence(workspace, places, base=lambda: workspace), self._look())
 
     def guides_at(self, places: Iterable[Path]) -> tuple[Guide, ...]:
-        """The guides at and above these directories, as texts that others wrote."""
+        """Return the guides at and above these directories, and note them as texts of other authors."""
         workspace, observe = self.shared.workspace, self.shared.gate.origins.observe_text
         found = guides(workspace.files, workspace.roots, self.shared.places, places)
         for guide in found:
@@ -241,7 +241,7 @@ class _Sights:
         return found
 
     async def listing(self) -> str:
-        """What is on disk, for a subtask of a task that goes on."""
+        """List the files on disk, for a subtask of a task that goes on."""
         return (await self._look().look(self.outfit.request)).listing
 
     def of(self, subtask_id: str) -> SubTaskSight:

@@ -112,7 +112,7 @@ class _Compared:
 
     @property
     def sure(self) -> float:
-        """The mean gain less a standard error."""
+        """Return the mean gain less a standard error."""
         mean = _mean(self.effects).gain
         return mean - sum((each.gain - mean) ** 2 for each in self.effects) ** 0.5 / len(self.effects)
 

@@ -57,7 +57,7 @@ class Step:
 
     @property
     def met(self) -> float:
-        """In [0, 1]."""
+        """Return the share of criteria that are met, in [0, 1]."""
         return 1.0 - self.gap.distance
 
 
@@ -72,14 +72,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """What was read, and how many tasks were not used, by why."""
+    """The records that were read, and how many tasks were not used, by reason."""
 
     records: tuple[Record, ...]
     left_out: tuple[tuple[str, int], ...] = ()
 
 
 def read_logs(home: Path, limit: int) -> Logs:
-    """The latest `limit` tasks of a home, oldest first."""
+    """Read the latest `limit` tasks of a home, oldest first."""
     records, left_out = list[Record](), dict[str, int]()
     for summary in reversed(list_tasks(home, limit)):
         found = _read(summary.directory)
@@ -101,7 +101,7 @@ def _read(directory: Path) -> Record | str:
 
 
 def record_of(stream: Sequence[Envelope]) -> Record | str:
-    """A standing stream as a record, or why there is none."""
+    """Return a standing stream as a record, or why there is none."""
     spec = next((each.payload for each in stream if isinstance(each.payload, TaskSpec)), None)
     result = next((each.payload for each in reversed(stream) if isinstance(each.payload, FinalResult)), None)
     steps = tuple(_steps(stream))

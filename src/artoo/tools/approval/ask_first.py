@@ -19,7 +19,7 @@ from artoo.tools.provenance.taint import Carried, Foreign
 from artoo.tools.resume.in_flight import Announcing, goes_out
 
 Why = Callable[[Arguments], str | None]
-"""Why a call needs a yes; None when it needs none for what it is."""
+"""Returns why a call needs approval; None if it needs none for its own effects."""
 
 
 _MOST_SOURCES = 8
@@ -27,12 +27,12 @@ _LONGEST_NAME = 80
 
 
 def always(reason: str = "it changes things") -> Why:
-    """Say of every call that it needs a yes, for one reason."""
+    """Say of every call that it needs approval, for one reason."""
     return lambda arguments: reason
 
 
 def never(arguments: Arguments) -> str | None:
-    """It only reads. What came from data asks all the same."""
+    """Say of every call that it needs no approval because it only reads. What came from data asks all the same."""
     return None
 
 
@@ -68,7 +68,7 @@ class Asking(Announcing):
         return self.inner.target(arguments)
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """The inner tool's outcome, or a refusal that says whose no it was."""
+        """Run the inner tool after approval, or return a refusal that says who refused."""
         reason, texts = self.why(arguments), tuple(map(as_text, arguments.values()))
         foreign = self.gate.origins.foreign(texts)
         carried = await in_thread(self.gate.origins.carried, texts) if self.outward else ()
@@ -103,7 +103,7 @@ class Asking(Announcing):
         *,
         asks: bool,
     ) -> ConfirmationRequest:
-        """`asks`: the call itself needs consent, and not only whom it would reach."""
+        """Return the question. `asks`: the call itself needs consent, and not only its target."""
         identity = self.identities(arguments)[0]
         act = json.dumps(dict(sorted(arguments.items())), ensure_ascii=True)
         own = [("tool", f"{identity} {self.target(arguments)}".strip())] if asks else []
@@ -117,7 +117,7 @@ class Asking(Announcing):
 
 
 def _sources(named: Iterable[Foreign | Carried]) -> str | None:
-    """What came from data, each with its source, shortened: the details have every value whole."""
+    """List what came from data, each with its source, shortened: the details have every value whole."""
     said = dict[tuple[str, str], str]()
     for one in named:
         said.setdefault((one.name.casefold(), one.source), f"{_short(one.name)}: {one.source}")
@@ -132,7 +132,7 @@ def _short(name: str) -> str:
 
 
 def _details(arguments: Arguments, reason: str | None) -> Iterator[str]:
-    """Every argument whole, line by line."""
+    """Yield every argument whole, line by line."""
     for key, value in arguments.items():
         lines = as_text(value).splitlines() or [""]
         yield f"{key}: {lines[0]}"

@@ -31,7 +31,7 @@ from artoo.tools.resume.earlier_runs import Past
 from artoo.tools.resume.in_flight import current_act, digest_of_call, kept_so_far
 
 _Acts = frozenset[tuple[str, str]]
-"""Kind and target of each part of an act that was asked about."""
+"""Kind and target of each part of an operation that was asked about."""
 
 
 ADVICE = "; if the rest is worth having without it, say in the answer what is missing, else end with cannot"
@@ -41,7 +41,7 @@ _AGAIN_NOT = "; do not try it again"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an act may not happen, and whether a person said so or there was nobody to ask."""
+    """The reason why an operation may not happen, and whether a user refused or no one could be asked."""
 
     reason: str
     by: WithheldBy
@@ -68,9 +68,9 @@ class Gate:
     def restore(self, past: Past) -> None:
         """Takes up what was answered and what was read before this process, oldest first.
 
-        A person's "for this task" and no hold; a yes that was given once holds for that very act if it has not
-        taken effect. Policies speak for themselves, and where nobody was there to ask, somebody may be now. A yes
-        to doing something again was for that one time.
+        A person's "for this task" and no hold; an approval that was given once holds for that very operation if
+        it has not taken effect. Policies answer again, and where no user could be asked, one may be asked now. An
+        approval to do something again was for that one time.
         """
         for call in past.calls:
             self.origins.observe(call)
@@ -85,7 +85,9 @@ class Gate:
                 self.grant_once(request.act, answer)
 
     def grant_once(self, act: str, answer: ConfirmationAnswer) -> None:
-        """Lets a yes that was given once hold for one question of one act. Another consent changes nothing."""
+        """Let an approval that was given once hold for one question of one operation. Another consent changes
+        nothing.
+        """
         if answer.consent is Consent.ONCE:
             self._granted[act, answer.digest] = answer
 
@@ -113,7 +115,9 @@ class Gate:
         )
 
     async def refusal(self, request: ConfirmationRequest) -> Refusal | None:
-        """Asks about an act; None when it may happen. A no, and an answer for the task, hold for its rest."""
+        """Ask about an operation; return None if it may happen. A refusal, and an answer for the task, hold for the
+        rest of the task.
+        """
         act = current_act()
         if act:
             request = request.model_copy(update={"act": act})
@@ -132,11 +136,11 @@ class Gate:
         return Refusal(f"it needs a person's consent, and nobody can be asked here: {what}{self.advice}", "nobody")
 
     def is_permitted(self, request: ConfirmationRequest) -> bool:
-        """True if a standing permission, and not a person, said yes to this question."""
+        """Check whether a standing permission, and not a user, approved this question."""
         return request.digest in self._permitted
 
     def _remembered(self, request: ConfirmationRequest) -> ConfirmationAnswer | None:
-        """An earlier answer that holds for this act: to the same act, or a no to something that it contains."""
+        """Return an earlier answer that holds: to the same operation, or a refusal of a part of it."""
         granted = self._granted.pop((request.act, request.digest), None)
         if granted is not None:
             return granted
@@ -175,7 +179,7 @@ class Cautions:
     gate: Gate = field(default_factory=Gate)
 
     async def refusal(self, names: Sequence[str], target: str) -> str | None:
-        """Why a call of a tool with these names on `target` may not happen; None when it may.
+        """Ask about a call of a tool with these names on `target`; return why it may not happen, None if it may.
 
         The answer holds for the pair, not for one call: what is in doubt is whether it helps, not what it changes.
         """

@@ -16,11 +16,13 @@ def command_lines(text: str) -> Iterator[str]:
 
 
 def word(text: str, language: str) -> str:
-    """`text` in the language, as it is where there is no translation."""
+    """Translate `text` into the language, if there is a translation."""
     return in_language(language)(text)
 
 
 def why(change: ClassifiedChange, language: str, shown: Callable[[str], str] = str) -> str:
-    """Why a change needs consent; empty for a silent one. `shown` words the path that a file is moved to."""
+    """Explain why a change needs consent; empty for a silent one. `shown` words the path that a file is moved
+    to.
+    """
     reason = word(change.reason, language)
     return reason if change.moved_to is None else f"{reason} {shown(change.moved_to)}"

@@ -72,7 +72,7 @@ def _details(text: str, asked: Wanted, language: str) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Passed:
-    """What passed to and from one host."""
+    """The bytes to and from one host."""
 
     out: int = 0
     into: int = 0
@@ -82,7 +82,7 @@ class Passed:
 class Network:
     """The network of one task: reports what its commands use, and knows what has gone out.
 
-    `publish` is told of every connection; it is quick and does not raise. `by_option`: a person asks for hosts by
+    `publish` receives every connection; it is quick and does not raise. `by_option`: a person asks for hosts by
     `--network`, and not the command by its first line.
     """
 
@@ -91,7 +91,9 @@ class Network:
     _passed: dict[str, Passed] = field(default_factory=dict[str, Passed])
 
     def went_out(self) -> tuple[str, ...]:
-        """What left this machine and does not come back by discarding the task's changes: a line for each host."""
+        """Return what left this machine and does not come back if the task's changes are discarded: a line for each
+        host.
+        """
         return tuple(
             f"{host}: {size_text(each.out)} sent, {size_text(each.into)} received"
             for host, each in self._passed.items()
@@ -103,11 +105,11 @@ class Network:
             self._add(one)
 
     def hearing(self) -> Hearing:
-        """For one command, of the call that is under way."""
+        """Listen to the connections of the command of the current call."""
         return Hearing(self, current_act())
 
     def hear(self, used: NetworkUsed) -> None:
-        """One connection has ended or was refused."""
+        """Record a connection that has ended or was refused."""
         self._add(used)
         self.publish(used)
 
@@ -127,7 +129,7 @@ class Hearing:
     refused: dict[str, str] = field(default_factory=dict[str, str])
 
     def __call__(self, used: NetworkUsed) -> None:
-        """Implements `ports.workspace.OnConnection`."""
+        """Record a connection of the command. Implements `ports.workspace.OnConnection`."""
         self.network.hear(used.model_copy(update={"act": self.act}))
         if used.refused is not None:
             name = str(Destination(used.host, used.port)) if used.host else ""
@@ -143,7 +145,7 @@ class Hearing:
         if not asked.hosts and not self.refused:
             said = outcome.error_output + outcome.output
             failed = outcome.status is not CallStatus.OK and any(words in said for words in _DIAGNOSES)
-            if not failed and NO_NETWORK not in said:  # this is said by nobody else, also where a failure is hidden
+            if not failed and NO_NETWORK not in said:  # only the proxy says this, also if a failure is hidden
                 return outcome
             return _because(
                 outcome,
@@ -162,13 +164,13 @@ class Hearing:
         return _because(outcome, reason)
 
     def _asking_for_more(self, asked: Sequence[str], missing: Sequence[str]) -> str:
-        """A line names all hosts in the place of the one before it; an option stands beside the others."""
+        """Say how to ask for more hosts: a line names all of them again, an option is added to the others."""
         if self.network.by_option:
             return f"to ask for it too: {self._asking(missing)}"
         return f"to ask for it too, let the first line be: {self._asking((*asked, *missing))}"
 
     def _asking(self, hosts: Iterable[str]) -> str:
-        """How somebody asks for hosts, as they write it."""
+        """Write a request for hosts as a user writes it."""
         if self.network.by_option:
             return " ".join(f"--network {shlex.quote(host)}" for host in hosts)
         return f"# artoo hosts: {' '.join(hosts)}"

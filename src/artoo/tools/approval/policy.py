@@ -32,7 +32,7 @@ from artoo.tools.files.glob_patterns import PathPattern, path_pattern
 FILE_KINDS = ("create", "edits", "delete", "mode", "link", "history")
 OTHER_KINDS = ("network", "credential", "recipient", "tool", "skill")
 OPENING_KINDS = ("read", "environment")
-"""What a line opens to a task from its beginning, where the others permit an act."""
+"""What a line opens to a task from its beginning, where the other kinds permit an operation."""
 _KINDS = (*FILE_KINDS, *OTHER_KINDS, *OPENING_KINDS)
 _WILD = re.compile(r"[*?\[{]")
 _TOO_WIDE = re.compile(r"(~|/(home|Users)/[^/]+)?/?[*?/.\[\]{},]*")
@@ -50,7 +50,9 @@ class Policy:
     argument: str
 
     def covers(self, act: AskedAct, project: Path, home: Path) -> bool:
-        """Whether this line permits the act. A sensitive path must be named in full, without wildcards."""
+        """Check whether this line permits the operation. A sensitive path must be named in full, without
+        wildcards.
+        """
         if act.verb != self.kind:
             return False
         if self.kind == "tool":
@@ -67,7 +69,9 @@ class Policy:
         return self.pattern(project, home).matches(path.lstrip("/"))
 
     def pattern(self, project: Path, home: Path) -> PathPattern:
-        """The pattern over absolute paths, anchored. The places themselves are literal, whatever they hold."""
+        """Return the pattern over absolute paths, anchored. The places themselves are literal, whatever they
+        hold.
+        """
         text = self.argument
         if text.startswith("/"):
             return path_pattern(f".{text}")
@@ -104,7 +108,7 @@ _TOP = ("home", "root", "Users", "var", "srv", "opt", "mnt", "media")
 
 
 def covered_whole(policy: Policy) -> str | None:
-    """Which place a pattern over files covers as good as whole: the project, a home, or all homes; else None.
+    """Return the place that a pattern over files covers almost whole: the project, a home, or all homes; else None.
 
     Tried, not read off its letters: the pattern is matched against names of every kind below each such place.
     """
@@ -210,7 +214,9 @@ def _problem_with_host(argument: str) -> str | None:
 
 
 def _is_too_wide(permit: Permit) -> bool:
-    """Whether the hosts below belong to everybody: a suffix under which anyone has names (publicsuffix.org)."""
+    """Check whether the hosts below belong to everyone: a suffix under which anyone has names
+    (publicsuffix.org).
+    """
     if not permit.subdomains:
         return False
     from publicsuffixlist import PublicSuffixList
@@ -219,7 +225,7 @@ def _is_too_wide(permit: Permit) -> bool:
 
 
 def _permits(argument: str, target: str) -> bool:
-    """Whether a line covers a host, with a port for a command, without one for other acts."""
+    """Check whether a line covers a host, with a port for a command, without one for other operations."""
     permit = Permit.parse(argument)
     try:
         goal = destination(target, permit.port or WEB_PORTS[0])
@@ -238,11 +244,11 @@ class Policies:
 
     @classmethod
     def parse(cls, lines: Iterable[str], project: Path, home: Path) -> Policies:
-        """Raises ConfigurationError for a line that cannot be read."""
+        """Read the lines. Raises ConfigurationError for one that cannot be read."""
         return cls(tuple(parse_policy(line) for line in lines), project, home)
 
     def opened(self) -> Opened:
-        """What the lines open to a task from its beginning."""
+        """Return what the lines open to a task from its beginning."""
         places = (one.argument for one in self.listed if one.kind == "read")
         return Opened(
             tuple(self.home / place[2:] if place.startswith("~/") else Path(place) for place in places),
@@ -250,7 +256,7 @@ class Policies:
         )
 
     def covering(self, acts: Sequence[AskedAct]) -> tuple[str, ...]:
-        """The lines that together permit all of `acts`; empty when one act is permitted by none."""
+        """Return the lines that together permit all of `acts`; empty if one of them is permitted by none."""
         used: dict[str, None] = {}
         for act in acts:
             line = next((one.line for one in self.listed if one.covers(act, self.project, self.home)), None)

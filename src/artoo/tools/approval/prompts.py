@@ -16,10 +16,10 @@ logger = logging.getLogger(__name__)
 
 
 class AskNobody:
-    """Where nobody can be asked the answer is no."""
+    """The questions of a task that no one can answer: the answer is no."""
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """No, at once."""
+        """Answer no, at once."""
         return _nobodys_no(request)
 
 
@@ -55,7 +55,9 @@ class AskOnStream:
                         continue
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """The answer with this digest. One question for one act at a time: the caller sees to that."""
+        """Publish a question and return the answer with its digest. The caller asks about one operation at a
+        time.
+        """
         waiting = asyncio.get_running_loop().create_future()
         self._open[request.digest] = request, waiting
         self._asked.add(request.digest)

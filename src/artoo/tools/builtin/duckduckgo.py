@@ -1,4 +1,4 @@
-"""Asks DuckDuckGo by the `ddgs` library, in a process of its own that the kernel keeps small.
+"""Ask DuckDuckGo by the `ddgs` library, in a process of its own that the kernel keeps small.
 
 The library unpacks whatever an answer holds: its client is put off with answers of a bounded length, counted
 unpacked. What parses pages may take more memory than they have bytes, so a bound stands around the whole too. The
@@ -34,14 +34,14 @@ OFFLINE = "the web cannot be searched, {what} was not reached ({why}); is this c
 
 
 class Reply(BaseModel):
-    """What the process prints: title, address and text of each result; or in a sentence why there are none."""
+    """The output of the process: title, address and text of each result, or in a sentence why there are none."""
 
     found: list[tuple[str, str, str]] = []
     problem: str = ""
 
 
 async def ask(query: str) -> list[tuple[str, str, str]]:
-    """The answer to one query. Raises ToolError with what to do about it when there is none."""
+    """Return the answer to one query. Raises ToolError with what to do about it when there is none."""
     process = await asyncio.create_subprocess_exec(
         *own_python("-m", __name__),
         env=own_environment(),
@@ -67,7 +67,7 @@ async def ask(query: str) -> list[tuple[str, str, str]]:
 
 
 def keep_small() -> None:
-    """From here on the process may have `MOST_MEMORY` bytes of data."""
+    """Limit this process to `MOST_MEMORY` bytes of data."""
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
 
 
@@ -75,7 +75,9 @@ class Page:
     """An answer as the library's engines read it: status, bytes and text."""
 
     def __init__(self, answer: primp.Response) -> None:
-        """Raises ValueError when it is longer than `MOST_UNPACKED`, which is as much as is unpacked."""
+        """Read the answer. Raises ValueError if it is longer than `MOST_UNPACKED`, which is as much as is
+        unpacked.
+        """
         body = bytearray()
         for piece in answer.iter_bytes():
             body += piece
@@ -87,7 +89,7 @@ class Page:
 
 
 def search(query: str) -> Reply:
-    """Asks, in this process."""
+    """Ask, in this process."""
     import ddgs.http_client
     from ddgs.ddgs import DDGS
     from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException

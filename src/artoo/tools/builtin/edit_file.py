@@ -99,7 +99,7 @@ class EditFile(Announcing, CountsAsItself):
         return path_target(arguments, self.roots, self.files())
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError when there is no such file, or it cannot be read or written."""
+        """Edit the file. Raises ToolError if there is no such file, or it cannot be read or written."""
         files = self.files()
         edits = _edits(arguments)
         path = await in_thread(existing, argument(arguments, "path"), self.roots, files)
@@ -135,7 +135,7 @@ def _edited(before: bytes, edits: tuple[Replacement, ...], name: str) -> bytes |
 
 
 def _text_of(content: bytes) -> Text:
-    """The text of the file; what is no text is taken byte for byte, with ASCII and UTF-8 as themselves."""
+    """Decode the file; other content than text is taken byte for byte, with ASCII and UTF-8 as themselves."""
     return exact_text(content) or Text(content.decode("utf-8", "surrogateescape"), broken=True)
 
 
@@ -149,7 +149,7 @@ class _Edit:
     every: bool
 
     def made(self, name: str) -> bytes | str:
-        """The new content of the file; or in words why it is left as it is, with what would help."""
+        """Return the new content of the file; or say why it is left as it is, and what would help."""
         if not self.old:
             return "old is empty: give the exact text that is to be replaced"
         if self.old == self.new:
@@ -175,14 +175,14 @@ class _Edit:
             )
 
     def _instead(self, place: re.Match[str]) -> str:
-        """The new text with the line ends of its place, or of the file where there are none."""
+        """Return the new text with the line ends of its place, or of the file if the place has none."""
         if "\n" not in place.group():
             return self.file.with_ends(self.new)
         return Text(place.group()).with_ends(self.new)
 
 
 def _nearest(content: str, old: str) -> str:
-    """The lines that are most like the first line of `old`, with as many after them as it has."""
+    """Return the lines that are most like the first line of `old`, with as many after them as it has."""
     if "\0" in content:
         return "It is no text file."
     lines = content.splitlines()[:_MOST_LINES]

@@ -50,7 +50,7 @@ class FindFiles(CountsAsItself):
         return f"{pattern} in {folder}" if folder else pattern
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError when the folder is not there or cannot be read."""
+        """Search. Raises ToolError if the folder is not there or cannot be read."""
         folder, pattern = _placed(argument(arguments, "pattern"), argument(arguments, "folder"), self.roots)
         files = self.files()
         if not await in_thread(is_directory, files, folder):

@@ -62,7 +62,7 @@ class Real:
     seconds: float = SCRIPT_SECONDS
 
     async def run(self, argv: tuple[str, ...], stdin: bytes | None = None) -> Outcome:
-        """Raises SandboxError when it cannot be started."""
+        """Run it. Raises SandboxError if it cannot be started."""
         env = cleaned(os.environ, self.roots)
         try:
             process = await asyncio.create_subprocess_exec(
@@ -125,7 +125,7 @@ class Mdfind(CountsAsItself):
         return argument(arguments, "query")
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError when Spotlight does not answer."""
+        """Ask Spotlight. Raises ToolError if it does not answer."""
         folder = argument(arguments, "folder")
         within = ("-onlyin", str(absolute(folder, self.roots))) if folder else ()
         answer = await in_thread(mdfind, self.program, *within, self.target(arguments))
@@ -158,7 +158,7 @@ class AppleScript(CountsAsItself):
         return "\n".join(line.rstrip() for line in unfenced(argument(arguments, "script")).strip().splitlines())
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises SandboxError when `osascript` cannot be started."""
+        """Run the script. Raises SandboxError if `osascript` cannot be started."""
         return await self.real.run((self.program, "-"), unfenced(argument(arguments, "script")).encode())
 
 
@@ -173,7 +173,7 @@ class Shortcuts(AppleScript):
         return argument(arguments, "name")
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises SandboxError when `shortcuts` cannot be started."""
+        """Run the shortcut. Raises SandboxError if `shortcuts` cannot be started."""
         given = argument(arguments, "input")
         more = ("--input-path", given) if given else ()
         return await self.real.run((self.program, "run", self.target(arguments), *more))

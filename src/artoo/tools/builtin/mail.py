@@ -26,7 +26,7 @@ class Letter(CountsAsItself):
         return argument(arguments, "to").casefold()
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError for a letter that is refused."""
+        """Send the letter. Raises ToolError if it is refused."""
         try:
             return Outcome(output=await self.post(self.target(arguments), argument(arguments, "text")))
         except MailRefused as error:

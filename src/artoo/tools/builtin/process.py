@@ -65,7 +65,7 @@ class ProcessTool(Announcing, CountsAsItself):
         return f"{argument(arguments, 'action', 'wait')} {argument(arguments, 'id')}".strip()
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError for an unknown id, SandboxError when the process takes no input."""
+        """Act on a process. Raises ToolError for an unknown id, SandboxError if the process takes no input."""
         action = argument(arguments, "action") or ("wait" if argument(arguments, "id") else "list")
         if action == "list":
             await goes_out(CallEffects.NONE)

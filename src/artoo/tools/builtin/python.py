@@ -46,7 +46,7 @@ class Python(Announcing, CountsAsItself):
     wall_seconds: float = WALL_SECONDS
 
     def target(self, arguments: Arguments) -> str:
-        """The code without comments and layout, when it is Python at all."""
+        """Return the code without comments and layout, if it is Python at all."""
         code = unfenced(argument(arguments, "code"))
         try:
             return with_network(ast.unparse(_parsed(code)), code)
@@ -54,7 +54,7 @@ class Python(Announcing, CountsAsItself):
             return "\n".join(line.rstrip() for line in code.strip().splitlines())
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError for what is not Python, SandboxError when it cannot be contained."""
+        """Run the script. Raises ToolError for a text that is not Python, SandboxError if it cannot be confined."""
         code = unfenced(as_text(arguments["code"]))
         tree = _parsed(code)
         outcome = await self.runner.run(
@@ -70,7 +70,7 @@ class Python(Announcing, CountsAsItself):
 
 
 def _parsed(code: str) -> ast.Module:
-    """The script's syntax tree. Raises ToolError with the line that is wrong."""
+    """Return the script's syntax tree. Raises ToolError with the line that is wrong."""
     if len(code) > _MAX_SCRIPT:
         raise ToolError(f"the script is longer than {_MAX_SCRIPT} characters; do it in parts")
     try:
@@ -86,7 +86,7 @@ def _parsed(code: str) -> ast.Module:
 
 
 def _self_contained(tree: ast.Module) -> bool:
-    """Whether it imports nothing, and names nothing that reaches outside it."""
+    """Check whether a script imports nothing, and names nothing that reaches outside it."""
     return not any(
         isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.Name) and node.id in _REACHING_OUT)
         for node in ast.walk(tree)

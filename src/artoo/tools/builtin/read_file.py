@@ -75,7 +75,9 @@ class ReadFile(CountsAsItself):
         return path_target(arguments, self.roots, self.files())
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError that says what is wrong with the path, or what the file is instead of text."""
+        """Read the file. Raises ToolError that says what is wrong with the path, or what the file is instead of
+        text.
+        """
         first = round(number(arguments, "offset", 1)) or 1
         most = min(round(number(arguments, "limit", MOST_LINES)) or MOST_LINES, MOST_LINES)
         text = argument(arguments, "path")
@@ -126,7 +128,9 @@ class ReadFile(CountsAsItself):
 
 
 def path_target(arguments: Arguments, roots: Roots, files: Files) -> str:
-    """The target of a tool whose main argument is a path: as records show it, or as given when it is no path."""
+    """Return the target of a tool whose main argument is a path: as records show it, or as given if it is no
+    path.
+    """
     text = argument(arguments, "path")
     try:
         return shown(existing(text, roots, files), roots)

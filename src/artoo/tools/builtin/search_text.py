@@ -132,11 +132,11 @@ class _Search:
             self.remarks.append(f"(searched as plain text: it is no regular expression, {error})")
 
     def takes(self, entry: Entry) -> bool:
-        """True if the file's name is one of those that are wanted."""
+        """Check whether the file's name fits the glob."""
         return self._glob is None or entry.path == "." or self._glob.matches(entry.path)
 
     def lines(self, text: str, name: str) -> Iterator[tuple[int, str, bool]]:
-        """Yield the lines that hold the pattern as it is or match it, and `around` lines beside each.
+        """Yield the lines that hold the pattern as it is or match it, and `around` lines before and after each.
 
         The third value says whether it is a match itself.
         """
@@ -165,7 +165,7 @@ def _matches(search: _Search, entry: Entry, name: str, files: Files) -> Iterator
     if entry.kind is not Kind.FILE or not search.takes(entry):
         return
     text, why = _text(files, entry)
-    if why and not is_gits(f"/{entry.path}"):  # in a repository git's own are many, and nobody asks for them
+    if why and not is_gits(f"/{entry.path}"):  # in a repository git's own are many, and no user asks for them
         search.unsearched[why].append(name)
     if text is not None:
         yield from search.lines(text, name)

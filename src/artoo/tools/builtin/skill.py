@@ -56,7 +56,7 @@ class ReadSkill:
         return argument(arguments, "name")
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError for a skill or a part that there is not."""
+        """Return a part of a skill. Raises ToolError for a skill or a part that does not exist."""
         wanted, part = argument(arguments, "name"), argument(arguments, "part", "1")
         skill = next((one for one in self.skills if one.name == wanted), None)
         if skill is None:
@@ -80,7 +80,7 @@ class ReadSkill:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """A text in parts of at most `PART` characters, cut between lines where there are any."""
+    """Split a text into parts of at most `PART` characters, between lines if possible."""
     while text:
         cut = len(text) if len(text) <= PART else text.rfind("\n", 0, PART) + 1 or PART
         yield text[:cut].rstrip("\n")
@@ -88,7 +88,7 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def free_name(taken: Iterable[str]) -> str | None:
-    """What the tool is called beside others; None when both names are taken."""
+    """Return a name for the tool that no other tool has; None if both names are taken."""
     known = set(taken)
     return next(islice((name for name in NAMES if name not in known), 1), None)
 

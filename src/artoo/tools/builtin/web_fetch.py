@@ -45,7 +45,9 @@ class WebFetch(Announcing, CountsAsItself):
         return argument(arguments, "url")
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError for what is no address of the web, SandboxError when no command can be contained."""
+        """Fetch the page. Raises ToolError for a text that is no web address, SandboxError if no command can be
+        confined.
+        """
         url = argument(arguments, "url")
         outcome = await self.runner.run(
             Command(

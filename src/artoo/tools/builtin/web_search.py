@@ -34,7 +34,7 @@ Engine = Callable[[str], Awaitable[Sequence[Hit]]]
 
 
 def engine_for(environ: Mapping[str, str]) -> Engine:
-    """Google where both its key and its engine's id are set, else DuckDuckGo."""
+    """Return Google's engine if both its key and its engine's id are set, else DuckDuckGo's."""
     key = next((environ[name] for name in KEY_NAMES if environ.get(name)), "")
     engine = next((environ[name] for name in ENGINE_NAMES if environ.get(name)), "")
     return Google(key, engine).search if key and engine else duckduckgo
@@ -62,14 +62,14 @@ class Search(CountsAsItself):
         return " ".join(argument(arguments, "query").split())
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError when nothing can be searched: offline, refused, or too slow."""
+        """Search. Raises ToolError if nothing can be searched: offline, refused, or too slow."""
         hits = tuple(await self.engine(self.target(arguments)))[:MOST_RESULTS]
         text = "\n\n".join(f"{hit.title}\n{hit.url}\n{hit.snippet[:_SNIPPET]}" for hit in hits)
         return Outcome(output=text or "(no result)", result_count=len(hits))
 
 
 async def duckduckgo(query: str) -> Sequence[Hit]:
-    """By the `ddgs` library. Raises ToolError with what to do about it."""
+    """Search by the `ddgs` library. Raises ToolError with what to do about it."""
     return [Hit(*one) for one in await ask(query)]
 
 
@@ -82,7 +82,7 @@ class Google:
     address: str = GOOGLE
 
     async def search(self, query: str) -> Sequence[Hit]:
-        """Raises ToolError with the status, or when there is no network; ConfigurationError for an odd proxy."""
+        """Search. Raises ToolError with the status, or without a network; ConfigurationError for an odd proxy."""
         import aiohttp
 
         from artoo.settings.proxy import proxy_for

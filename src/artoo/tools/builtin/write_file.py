@@ -25,7 +25,7 @@ _NAME = "write_file"
 
 @lru_cache(maxsize=8)
 def _spec(roots: Roots) -> ToolSpec:
-    """It names the workspace, as a person would write its path."""
+    """Return the spec, which names the output folder as a user would write its path."""
     workspace = in_home(roots.workspace, roots)
     return ToolSpec(
         name=_NAME,
@@ -67,7 +67,7 @@ class WriteFile(Announcing, CountsAsItself):
             return text
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError when the path is no path for a file or the disk does not let it."""
+        """Write the file. Raises ToolError if the path is no path for a file or the disk refuses it."""
         text = unquoted(argument(arguments, "path"))
         if text.endswith("/"):
             raise ToolError(f"{text!r} is a directory; give the path of a file in it")
@@ -76,7 +76,7 @@ class WriteFile(Announcing, CountsAsItself):
         return await self.writer.write(path, content, remark=remark, anew=True)
 
     async def _there(self, path: Path) -> Text:
-        """The text that is to be replaced; an empty one where none can be read: writing says what is there."""
+        """Read the text that is to be replaced; an empty one if none can be read."""
         try:
             before = await self.writer.read(path)
         except ToolError:
@@ -88,7 +88,7 @@ class WriteFile(Announcing, CountsAsItself):
 
 
 def _as_in(before: Text, content: str) -> tuple[bytes, str]:
-    """The bytes for a text in a file, and what is to be said of them where they are not UTF-8 with LF."""
+    """Encode a text for a file, and return a remark if it is not UTF-8 with LF."""
     text = before.with_ends(content)
     try:
         return before.bytes_of(text), before.form and f"as before: {before.form}; python or shell converts it"

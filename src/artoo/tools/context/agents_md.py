@@ -76,7 +76,7 @@ def _named(files: Files, directory: Path) -> Iterator[Path]:
 
 
 def _guide_in(files: Files, roots: Roots, places: Places, directory: Path, *, foreign: bool) -> Guide | None:
-    """What it says; None when there is none, or it is closed to tools, or no text."""
+    """Read the guide of a directory; None if there is none, or it is closed to tools, or no text."""
     for path in _named(files, directory):
         try:
             real = files.resolve(path)

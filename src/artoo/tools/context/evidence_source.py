@@ -1,4 +1,6 @@
-"""What the validators look at: a workspace's files, and commands whose changes go. Implements `ports.evidence`."""
+"""The evidence of validators: a workspace's files, and commands whose changes are discarded. Implements
+`ports.evidence`.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ _PIECE = 1 << 20
 
 
 def every_change(path: str) -> bool:
-    """Say that a change belongs to whoever looks."""
+    """Say that every change is shown."""
     return True
 
 
@@ -133,7 +135,7 @@ class WorkspaceEvidence:
         return Trial(_view(ended, SCRIPT_SECONDS), left, await in_thread(self._texts, left, fork.files))
 
     def _texts(self, left: Mapping[str, str], files: Files) -> dict[str, str]:
-        """Return what stands in the files that a trial left, by their printable paths."""
+        """Return the content of the files that a trial left, by their printable paths."""
         texts, room = dict[str, str](), TRIAL_CHARACTERS
         for path in islice((path for path, digest in left.items() if digest), TRIAL_TEXTS):
             text = self._file(os.fsdecode(path_bytes(path)), files).text
@@ -168,7 +170,7 @@ def _view(ended: Ended, seconds: float) -> CommandView:
 
 
 def _is_same(change: Change, files: Files) -> bool:
-    """True if a file was written again as it was."""
+    """Check whether a file was written again as it was."""
     if change.kind is not ChangeKind.OVERWRITTEN or not change.content_sha256:
         return False
     try:

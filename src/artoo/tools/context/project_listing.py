@@ -1,6 +1,6 @@
-"""What is around a request, in a few lines: the files, and the heads of those that it names.
+"""The surroundings of a request in a few lines: the files, and the heads of the files that it names.
 
-    entries + request ──► named_in: paths that are on disk and stand in it ──► describe ──► Surroundings
+    entries + request ──► named_in: paths on disk that it contains ──► describe ──► Surroundings
 
 Pure: a snapshot goes in, text comes out. `look` takes the snapshot.
 """
@@ -56,7 +56,7 @@ class Snapshot:
     `unreadable` are directories; others without an entry hold what is ignored.
 
     `heads` are of files that were looked into: by such a path, or by the name of a file outside the project.
-    `ignored`: what an ignore file leaves out. `missing`: what stands in the request as the path of a file and is
+    `ignored`: what an ignore file leaves out. `missing`: what the request names as the path of a file and is
     nowhere.
     """
 
@@ -71,7 +71,7 @@ class Snapshot:
 
 
 def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
-    """Paths of the project that stand in the request, whole or by their last name, in the order of the request.
+    """Return the paths of the project that the request contains, whole or by their last name, in its order.
 
     A path that stands there whole goes before others with its name. Where one does, a directory is not named by its
     last name alone, which may be an ordinary word of the request (`files`).
@@ -93,9 +93,10 @@ def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
 
 
 def place_in(token: str, text: str) -> int | None:
-    """Where `token` stands in `text` as a token of its own: no letter, digit or sign of a name goes on beside it.
+    """Return the position of `token` in `text` as a token of its own: no letter, digit or sign of a name is next to
+    it.
 
-    Letters of scripts that are written without spaces are no part of an ASCII name, so they may stand beside one.
+    Letters of scripts that are written without spaces are no part of an ASCII name, so they may be next to one.
     """
     if len(token) < 2 or token not in text:
         return None
@@ -104,7 +105,9 @@ def place_in(token: str, text: str) -> int | None:
 
 
 def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACTERS) -> Surroundings:
-    """The surroundings of a request: the tree in at most `characters`, the text of named files in as many."""
+    """Describe the surroundings of a request: the tree in at most `characters`, the text of named files in as
+    many.
+    """
     named = named_in(snapshot, request)
     third = characters // 3
     facts = _joined(_broken(snapshot, named), third)
@@ -134,9 +137,11 @@ def _broken(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
 
 
 def _whole_heads(heads: Mapping[str, Head], characters: int) -> str:
-    """As many whole heads as fit, then the files of the others: "more" would read as more of the last file.
+    """Return as many whole heads as fit, then the names of the other files, because "more" would read as more of
+    the last.
 
-    Long lines are cut only if the heads do not fit as they are, or there is more of the file all the same.
+        Long lines are cut only if the heads do not fit as they are, or there is more of the file anyway.
+
     """
     told = list[str]()
     for most in (characters, _LINE_CHARACTERS):
@@ -150,7 +155,7 @@ def _whole_heads(heads: Mapping[str, Head], characters: int) -> str:
 
 
 def _head(path: str, head: Head, most: int) -> str:
-    """`most`: characters of a line."""
+    """Return one file's head. `most`: characters of a line."""
     if head.instead is not None:
         return f"{printable(path)}: {head.instead}"
     lines = "\n".join(_one_line(line, most) for line in head.lines)
@@ -160,13 +165,13 @@ def _head(path: str, head: Head, most: int) -> str:
 
 
 def _one_line(line: str, most: int = _LINE_CHARACTERS) -> str:
-    """A line of a file without what would disturb a prompt, cut where it is long."""
+    """Return a line of a file without characters that would disturb a prompt, cut if it is long."""
     plain = "".join(one if one.isprintable() or one == "\t" else " " for one in line.rstrip("\r\n"))
     return plain if len(plain) <= most else plain[:most] + "..."
 
 
 def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
-    """Paths, those that the request names first, then shallow ones; hidden ones only when named.
+    """List paths: those that the request names first, then shallow ones; hidden ones only when named.
 
     When everything fits, directories need no lines of their own. No numbers of files: they get taken for answers.
     """
@@ -191,7 +196,7 @@ def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
 
 
 def _but_for(snapshot: Snapshot, visible: int) -> str:
-    """What a whole list is not: whoever is to delete or to measure must know that there is more."""
+    """Name what a list of all files leaves out, because a user who deletes or measures must know of it."""
     if not snapshot.ignored and visible == len(snapshot.entries):
         return ""
     some = ", ".join(map(printable, snapshot.ignored[:_SOME]))
@@ -214,7 +219,9 @@ def _tree_line(entry: Entry, filled: Collection[str], snapshot: Snapshot) -> str
 
 
 def _inside(directory: str, filled: Collection[str], snapshot: Snapshot) -> str:
-    """What is said of a directory of which nothing else is listed; of one that the walk did not reach, nothing."""
+    """Describe a directory of which nothing else is listed; a directory that the walk did not reach is not
+    described.
+    """
     if directory in snapshot.empty:
         return " (empty)"
     if directory in snapshot.unreadable:
@@ -233,7 +240,7 @@ def _hidden(path: str) -> bool:
 
 
 def _joined(lines: Iterable[str], characters: int) -> str:
-    """As many whole lines as fit; when some do not, the last one says so. Only then it takes room."""
+    """Join as many whole lines as fit; if some do not, the last line says so. Only then it takes room."""
     kept: list[str] = []
     whole = list(lines)
     room = characters - (len(_MORE) if sum(len(line) + 1 for line in whole) > characters else 0)

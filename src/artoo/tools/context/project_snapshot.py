@@ -61,7 +61,7 @@ _ENDING = re.compile(r"[^./]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 
 def _unobserved(source: str, text: str) -> None:
-    """Nobody keeps account of where names came from."""
+    """Ignore where names came from."""
 
 
 def _everything(path: str) -> bool:
@@ -101,11 +101,11 @@ class ProjectLook:
 
     @property
     def room(self) -> int:
-        """Characters of the tree, and of the text of files."""
+        """Return the room for the tree, and for the text of files, in characters."""
         return self.characters or (WHOLE_CHARACTERS if self.whole_files else LISTING_CHARACTERS)
 
     async def look(self, request: str) -> Surroundings:
-        """What is there that matters for `request`. Never raises; what cannot be seen is said in the listing."""
+        """Return the surroundings of `request`. Never raises; what cannot be seen is said in the listing."""
         try:
             async with asyncio.timeout(_WALL_SECONDS):
                 changes = () if self.workspace is None else await self.workspace.changes()
@@ -155,7 +155,7 @@ class ProjectLook:
         return replace(seen, guide="\n\n".join(map(str, found)), whole=whole), found
 
     def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
-        """With the heads of these files too, as far as so many are shown."""
+        """Add the heads of these files, as far as so many are shown."""
         heads = dict(snapshot.heads)
         shown_already = {absolute(name, self.roots) for name in heads}
         for name, path in named:
@@ -166,7 +166,9 @@ class ProjectLook:
         return replace(snapshot, heads=heads)
 
     def _all_of_a_small_project(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """The files of a project that is shown whole, because all of it is no longer than one file may be."""
+        """Return the files of a project that is shown whole, because all of it is no longer than one file may
+        be.
+        """
         visible = [each for each in snapshot.entries if each.kind is Kind.FILE and not each.path.startswith(".")]
         size = sum(each.size or 0 for each in visible)
         fits = size <= min(_WHOLE_BYTES, self.room) and len(visible) <= _MOST_WHOLE
@@ -188,7 +190,7 @@ class ProjectLook:
         )
 
     def _named_outside(self, files: Files, request: str) -> Iterator[tuple[str, Path]]:
-        """Files that stand in the request and that the walk does not meet: ignored ones, and those elsewhere."""
+        """Yield files that the request names and the walk does not meet: ignored ones, and those elsewhere."""
         for text in _paths_in(request):
             path = absolute(text, self.roots)
             if entry_at(files, path) is not None:
@@ -203,7 +205,9 @@ class ProjectLook:
                 yield str(workspace / name), workspace / name
 
     def _missing(self, files: Files, snapshot: Snapshot, request: str) -> tuple[str, ...]:
-        """Paths with an ending that are in no place where a tool would look, nor anywhere in the project."""
+        """Return the paths with an ending that are in no place where a tool would look, nor anywhere in the
+        project.
+        """
         names = {entry.name for entry in snapshot.entries}
         asked = (
             text for text in _paths_in(request) if _ENDING.search(text) and text.rpartition("/")[2] not in names
@@ -212,7 +216,7 @@ class ProjectLook:
         return tuple(islice(nowhere, MOST_NAMED))
 
     def _head(self, files: Files, path: Path) -> Head | None:
-        """What a file begins with; None for what is no file."""
+        """Read the beginning of a file; None for a directory."""
         try:
             real = files.resolve(path)
         except OSError:
@@ -242,8 +246,12 @@ class ProjectLook:
 
 
 def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: Files) -> str:
-    """What somebody may have meant: `created: a, b`, `changed: c`, `moved: d -> e`, a line for each kind; then what
-    git's next command meets: which names moved, and what was left under way."""
+    """List the changes that were probably intended: `created: a, b`, `changed: c`, `moved: d -> e`, a line for each
+    kind.
+
+        Then come the git refs that moved, and a git operation that is under way.
+
+    """
     meant = frozenset(meant_changes(changes))
     moved = moved_files((change for change in changes if change.path in meant), before, now)
     arrived = frozenset(moved.values())
@@ -276,6 +284,6 @@ def _path_of(printable: str) -> Path:
 
 
 def _paths_in(request: str) -> Iterator[str]:
-    """What has the form of a path in a request, each once."""
+    """Yield the texts in a request that have the form of a path, each once."""
     found = (match.group() for match in islice(_PATH.finditer(request[:MAX_REQUEST]), _MOST_PATHS))
     return iter(dict.fromkeys(found))

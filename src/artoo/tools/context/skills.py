@@ -67,7 +67,7 @@ class Found:
 
 
 def skills_in(files: Files, folder: Path, within: Path, *, foreign: bool) -> Found:
-    """The skills of one folder, by name. What leads out of `within` is none of it. Blocking. Never raises."""
+    """Read the skills of one folder, by name. What leads out of `within` is none of it. Blocking. Never raises."""
     found, problems = list[Skill](), list[str]()
     try:
         places = _places(files, folder)
@@ -84,7 +84,7 @@ def skills_in(files: Files, folder: Path, within: Path, *, foreign: bool) -> Fou
 
 
 def read_skill(files: Files, folder: Path, *, foreign: bool = False) -> Skill:
-    """The skill in a resolved folder. Raises ConfigurationError for what is none, OSError."""
+    """Read the skill in a resolved folder. Raises ConfigurationError for what is none, OSError."""
     members = tuple(_members(files, folder))
     text = next((one.data for one in members if one.path == SKILL_FILE), None)
     if text is None:
@@ -106,7 +106,7 @@ def _inside(real: Path, within: Path) -> Path:
 
 
 def _places(files: Files, folder: Path) -> list[Path]:
-    """What may be skills; nothing where there is no such folder. Raises OSError."""
+    """Return the entries that may be skills; nothing if there is no such folder. Raises OSError."""
     try:
         names = files.names(files.resolve(folder))
     except (FileNotFoundError, NotADirectoryError):
@@ -115,7 +115,7 @@ def _places(files: Files, folder: Path) -> list[Path]:
 
 
 def _members(files: Files, folder: Path) -> Iterator[SkillFile]:
-    """Every file, sorted by path. Links are not followed: what they lead to is no part of it."""
+    """Yield every file, sorted by path. Links are not followed: what they lead to is no part of it."""
     left, count = LARGEST, 0
     for seen, (path, mode) in enumerate(_walk(files, folder, 0)):
         if seen == MOST_PATHS:
@@ -147,7 +147,7 @@ def _walk(files: Files, directory: Path, depth: int) -> Iterator[tuple[Path, int
 
 
 def _parts(text: str) -> tuple[str, str]:
-    """Front matter and body."""
+    """Split a text into front matter and body."""
     match = _FENCE.match(text)
     if match is None or len(match.group(1)) > _LONGEST_HEAD:
         raise ConfigurationError(f"{SKILL_FILE} does not begin with front matter between two lines `---`")
@@ -170,7 +170,7 @@ def _named(head: str, path: Path) -> tuple[str, str]:
 
 
 def _digest(members: tuple[SkillFile, ...]) -> str:
-    """sha256 (hex) over every name, mode and byte."""
+    """Return the sha256 (hex) over every name, mode and byte."""
     whole = hashlib.sha256()
     for one in members:
         for part in (os.fsencode(one.path), b"x" if one.runs else b"-", one.data):

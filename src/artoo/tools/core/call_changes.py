@@ -1,4 +1,4 @@
-"""Which call changed what: parallel subtasks and background processes share one workspace.
+"""Attribute changes to calls, because parallel subtasks and background processes share one workspace.
 
 begin ─► Mark ─► … the call … ─► end ─► changes since the mark, and whether something else ran meanwhile
 
@@ -20,7 +20,7 @@ from artoo.tools.provenance.read_tracking import LookedAt
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What a call changed. `overlapped`: something of another subtask ran meanwhile and may have changed it."""
+    """The changes of one call. `overlapped`: something of another subtask ran meanwhile and may have changed it."""
 
     changes: tuple[Change, ...] = ()
     overlapped: bool = False
@@ -100,7 +100,9 @@ class CallChanges:
         )
 
     def _is_as_before(self, change: Change) -> bool:
-        """True if a file was written again with the content that the last call left in it, as `git stash` does."""
+        """Check whether a file was written again with the content that the last call left in it, as `git stash`
+        does.
+        """
         same = change.content_sha256 is not None and self._contents.get(change.path) == change.content_sha256
         return same and change.kind is ChangeKind.OVERWRITTEN
 
@@ -113,7 +115,7 @@ class CallChanges:
         return frozenset(Path(path).parent for path in self._by_subtask.get(subtask, ()))
 
     def of_others_alone(self, subtask: str, path: str) -> bool:
-        """True if other subtasks changed this printable path and this one did not."""
+        """Check whether other subtasks changed this printable path and this one did not."""
         if path in self._by_subtask.get(subtask, ()):
             return False
         return any(path in paths for one, paths in self._by_subtask.items() if one != subtask)

@@ -1,4 +1,4 @@
-"""How tools run commands, and what is said about how one ended."""
+"""The commands of tools, and the outcome of a command."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ sys.modules["__main__"] = main = types.ModuleType("__main__")
 exec(compile(code, name, "exec"), main.__dict__)
 """
 """Where a script fails, the line that failed is shown, as of a script in a file. With `-c` alone, Python before
-3.13 tells its number, and whoever is to mend it has to count: a small model cannot."""
+3.13 tells its number, and a small model cannot count lines to fix it."""
 
 
 def outcome_of(ended: Ended, kept: int = OUTPUT_KEPT, read_on: str = "") -> Outcome:
@@ -144,5 +144,5 @@ Python leaves no byte code in the user's folders."""
 
 
 def meant_changes(changes: Iterable[Change]) -> tuple[str, ...]:
-    """The paths of changes that somebody may have wanted: caches, git's bookkeeping and times are left out."""
+    """Return the paths of changes that were probably intended: without caches, git's bookkeeping and times."""
     return tuple(change.path for change in changes if not any(change.has(trait) for trait in _INCIDENTAL))

@@ -41,21 +41,25 @@ from artoo.workspace.files.visible import VisibleFiles
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What of this machine decides which tools there are: the platform, and where programs are found."""
+    """The properties of this machine that decide which tools there are: the platform, and where programs are
+    found.
+    """
 
     platform: str = sys.platform
     which: Callable[[str], str | None] = find_program
 
     @classmethod
     def of(cls, roots: Roots) -> Machine:
-        """This one, for a task that works there: each program is looked for once, and not by every subtask."""
+        """Return this machine for a task that works there: each program is searched for once, not by every
+        subtask.
+        """
         return cls(which=cache(partial(find_program, apart=worked_in(roots))))
 
 
 def reaching_tools(
     gate: Gate, roots: Roots, environ: Mapping[str, str], machine: Machine | None = None
 ) -> tuple[Tool, ...]:
-    """Tools that reach beyond the files: the web, and on macOS other programs. All behind the gate."""
+    """Return the tools that reach beyond the files: the web, and on macOS other programs. All behind the gate."""
     here = machine or Machine.of(roots)
     tools: list[Tool] = [Asking(Search(engine_for(environ)), gate, never, reads_only=True, outward=True)]
     if here.platform == "darwin":
@@ -69,7 +73,7 @@ def reaching_tools(
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all tools of a task share that look and act in its workspace.
+    """The parts that all tools of a task share.
 
     `gate` is asked about hosts, and about commands that cannot be confined; `network` keeps account of what
     commands send; `printing` shows what they print; `looked` knows what the task was shown of files; `changes`
@@ -96,7 +100,7 @@ class Shared:
         *,
         snapshots: bool = False,
     ) -> Shared:
-        """`snapshots`: see CallChanges."""
+        """Create the parts. `snapshots`: see CallChanges."""
         looked, processes = LookedAt(), Processes()
         changes = CallChanges(workspace, looked, processes.others_run, processes.any_runs, snapshots)
         return cls(workspace, gate, places, looked, changes, processes, network or Network(), printing)
@@ -137,14 +141,14 @@ def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OU
 
 
 def own_tools(functions: Iterable[Function], gate: Gate) -> tuple[Tool, ...]:
-    """The user's functions as tools behind the gate."""
+    """Return the user's functions as tools behind the gate."""
     return gated((user_tool(function) for function in functions), gate)
 
 
 def gated(tools: Iterable[UserTool], gate: Gate) -> tuple[Tool, ...]:
-    """The user's tools behind the gate: those that ask do so before each call, others only for what data named.
+    """Put the user's tools behind the gate: those that ask do so before each call, others only for names from data.
 
-    Nobody knows what a crash cut off in them, unless they promise to change nothing.
+    It is not known what a crash interrupted in them, unless they promise to change nothing.
     """
     return tuple(
         Asking(one, gate, always() if one.effects.asks else never, reads_only=one.effects.repeatable)

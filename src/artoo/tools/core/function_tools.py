@@ -52,7 +52,7 @@ _ATTRIBUTE = "__artoo_tool__"
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a tool may do. `asks`: a person is asked before each call (default for tools that write).
+    """The effects that a tool may have. `asks`: a person is asked before each call (default for tools that write).
 
     `repeatable`: it was said, and not left open, that it changes nothing; then a call that a crash cut off is made
     again, and need not be on disk before it goes out.
@@ -83,7 +83,7 @@ class UserTool:
         return (self.name,)
 
     def target(self, arguments: Arguments) -> str:
-        """The main argument's text, for functions without parameters nothing."""
+        """Return the main argument's text; empty for functions without parameters."""
         return argument(arguments, self.parameters[0].name) if self.parameters else ""
 
     async def run(self, arguments: Arguments) -> Outcome:
@@ -143,12 +143,11 @@ def tool(
     """Makes a function usable as a tool; it stays the function that it was.
 
     The name and the first paragraph of the documentation (all of `description`) are what a model sees; parameters
-    come from the signature.
-    `writes`: it changes something, so a person is asked before each call unless `asks=False` says otherwise. False
-    is a promise that it changes nothing: a call that a crash cut off is then made again. Without either, nobody is
-    asked before a call, but somebody is before one is repeated.
-    `seconds` bounds a call. A method is marked in its class, and given to `Artoo` bound: `tools=[calendar.at]`.
-    Raises ConfigurationError for a signature that a model cannot call, and for what cannot be marked.
+    come from the signature. `writes`: it changes something, so a person is asked before each call unless
+    `asks=False` says otherwise. False is a promise that it changes nothing: a call that a crash cut off is then
+    made again. Without either, the user is asked only before a call is repeated. `seconds` bounds a call. A method
+    is marked in its class, and given to `Artoo` bound: `tools=[calendar.at]`. Raises ConfigurationError for a
+    signature that a model cannot call, and for what cannot be marked.
     """
     effects = Effects(reads, bool(writes), bool(writes) if asks is None else asks, repeatable=writes is False)
 
@@ -194,7 +193,7 @@ def _user_tool(function: Function) -> UserTool:
 
 
 def text_of(result: object) -> str:
-    """A result as a tool's output: text as it is, nothing as nothing, everything else as JSON where that works."""
+    """Return a result as a tool's output: text as it is, nothing for None, everything else as JSON if possible."""
     if result is None:
         return ""
     if isinstance(result, str):
@@ -208,8 +207,9 @@ def text_of(result: object) -> str:
 
 
 async def _by_itself(result: object) -> object:
-    """What it makes in the end, in a task of its own: a function that cancels its task ends this call, and not the
-    attempt that waits for it."""
+    """Await a result in a task of its own: a function that cancels its task ends this call, and not the attempt
+    that waits for it.
+    """
 
     async def held() -> tuple[object, SystemExit | None]:
         try:
@@ -271,7 +271,7 @@ def _parameter(one: inspect.Parameter, schema: Mapping[str, JsonValue]) -> Param
 
 
 def _kind(annotation: object) -> str:
-    """A type as a model reads it: of an enumeration its values, since nothing else fits."""
+    """Describe a type for a model: of an enumeration its values, since nothing else fits."""
     if isinstance(annotation, EnumType):
         return " or ".join(repr(each.value) for each in cast("type[Enum]", annotation))
     return inspect.formatannotation(annotation)

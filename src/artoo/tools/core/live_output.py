@@ -28,7 +28,7 @@ class Printing:
 
     @contextmanager
     def of(self, act: str) -> Generator[Heard]:
-        """What hears one command. Nothing is told after the block."""
+        """Provide the listener of one command. Nothing is told after the block."""
         tail = _Tail(lambda lines: self.told(Printed(self.task_id, act, lines)), self.redacted)
         try:
             yield tail.add
@@ -38,7 +38,7 @@ class Printing:
 
 @contextmanager
 def printing_of(printing: Printing | None, act: str) -> Generator[Heard]:
-    """As `Printing.of`, where somebody may look."""
+    """Listen as `Printing.of` does, if there is a listener."""
     if printing is None:
         yield unheard
         return
@@ -78,7 +78,7 @@ class _Tail:
         self._tell(self._lines())
 
     def _lines(self) -> tuple[str, ...]:
-        """The last lines as a terminal would show them: what a carriage return wrote over is gone."""
+        """Return the last lines as a terminal would show them: text that a carriage return overwrote is gone."""
         whole = self._redacted(bytes(self._window).decode("utf-8", "replace"))
         rows = without_terminal_codes(whole).split("\n")
         if self._cut:  # the beginning of the first is not known, and with it whether it is a secret

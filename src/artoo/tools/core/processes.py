@@ -53,7 +53,7 @@ class Tracked:
 
 @dataclass(slots=True)
 class Listener:
-    """Passes on what a process prints to whoever listens now."""
+    """Passes the output of a process on to its present listener."""
 
     heard: Heard = unheard
 
@@ -88,15 +88,15 @@ class Processes:
 
     @property
     def all(self) -> tuple[Tracked, ...]:
-        """Every process, oldest first."""
+        """Return every process, oldest first."""
         return tuple(self._tracked.values())
 
     def any_runs(self) -> bool:
-        """True if a process runs."""
+        """Check whether a process runs."""
         return any(one.runs for one in self._tracked.values())
 
     def others_run(self, subtask: str) -> bool:
-        """True if a process of another subtask runs."""
+        """Check whether a process of another subtask runs."""
         return any(one.runs and one.subtask != subtask for one in self._tracked.values())
 
     def ended_unseen(self, subtask: str) -> tuple[Tracked, ...]:

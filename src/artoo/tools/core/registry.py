@@ -61,7 +61,7 @@ class Registry:
     ) -> None:
         """Create the registry of the tools that work on this platform.
 
-        `observe` sees every record; `gate` asks where memory is in doubt (None: nobody can be asked). `durable` is
+        `observe` sees every record; `gate` asks where memory is in doubt (None: no one can be asked). `durable` is
         waited for before a call may have effects; `resumed` looks at the calls of a task that goes on after a
         crash. `kept`: characters of output that a record keeps.
 
@@ -81,7 +81,7 @@ class Registry:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Tools that work on this platform and are not forbidden, by priority."""
+        """Return the tools that work on this platform and are not forbidden, by priority."""
         return self._specs
 
     def add(self, tools: Iterable[Tool], forbidden: Iterable[str] = ()) -> None:
@@ -138,7 +138,7 @@ class SubTaskToolbox:
 
     @property
     def interrupted(self) -> tuple[ToolCall, ...]:
-        """The records of calls that a cancellation interrupted."""
+        """Return the records of calls that a cancellation interrupted."""
         return tuple(self._interrupted)
 
     async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
@@ -277,8 +277,8 @@ _NO_RIGHT = "this agent has no right to use {identity}; do it another way, or re
 async def _run(tool: Tool, arguments: Arguments) -> Outcome:
     """Run a tool within its time limit; an exception becomes the outcome.
 
-    Only the cancellation of this very call and the user's Ctrl-C pass: a tool that exits, or awaits what somebody
-    has cancelled, has failed.
+    Only the cancellation of this very call and the user's Ctrl-C pass: a tool that exits, or awaits something
+    that was cancelled, has failed.
     """
     limit = asyncio.timeout(tool.wall_seconds)
     try:

@@ -68,7 +68,7 @@ def _tell(
     value: T | None,
     error: BaseException | None,
 ) -> None:
-    """Hands a result to its loop, if that still runs: nobody is left to hear it otherwise."""
+    """Hand a result to its loop, if that still runs."""
     if error is not None and (isinstance(error, StopIteration) or not isinstance(error, Exception)):
         # What would end a coroutine, the loop or the waiting task means nothing of the kind in a thread.
         raised = RuntimeError(f"the function raised {type(error).__name__}: {error}".removesuffix(": "))

@@ -1,4 +1,4 @@
-"""What a tool is to the registry: a spec, what a call of it counts as, and the act itself."""
+"""The interface of a tool to the registry: a spec, the identity and target of a call, and the call itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Look = Callable[[], Files]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a call ended, before the registry makes a record of it.
+    """The outcome of a call, before the registry makes a record of it.
 
     `output` may be longer than a record keeps; `total_bytes` (both streams) is given when `output` is already cut,
     as is `truncated`. The other fields are those of `ToolCall`.
@@ -50,24 +50,26 @@ class Tool(Protocol):
 
     @property
     def spec(self) -> ToolSpec:
-        """What the executor and the planner see."""
+        """Return what the executor and the planner see."""
         ...
 
     @property
     def wall_seconds(self) -> float:
-        """The longest that one call may take; the registry ends it then."""
+        """Return the longest time for one call; the registry ends it then."""
         ...
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        """What blocking and memory call this use: the tool's name; for the shell its programs."""
+        """Return the names of this use for blocking and memory: the tool's name; for the shell its programs."""
         ...
 
     def target(self, arguments: Arguments) -> str:
-        """The main input in its normal form: equal acts have equal targets. Never raises."""
+        """Return the main input in its normal form: equal calls have equal targets. Never raises."""
         ...
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Does it. Raises ToolError with a message for the executor; any other error is the tool's own fault."""
+        """Make the call. Raises ToolError with a message for the executor; any other error is the tool's own
+        fault.
+        """
         ...
 
 

@@ -1,4 +1,4 @@
-"""Which names of tools there are, for whoever writes one down long before a task has its tools."""
+"""The names of all tools, for settings that are written long before a task has its tools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ _WITH_PARTS = ("shell", "mcp")
 
 
 def check_identities(names: Iterable[str]) -> None:
-    """Raises ConfigurationError for a name that no call can have, so that prohibiting it would do nothing."""
+    """Check names. Raises ConfigurationError for a name that no call can have, so that prohibiting it would do
+    nothing.
+    """
     for name in names:
         tool, colon, part = name.partition(":")
         if not (tool in _WITH_PARTS and part if colon else tool in (*BUILTIN_NAMES, *_OLD_NAMES)):

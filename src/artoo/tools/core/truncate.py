@@ -1,4 +1,4 @@
-"""What of a tool's output is kept: head and tail, with a mark that says how much is missing in between."""
+"""Shorten a tool's output: head and tail are kept, with a mark that says how much is missing in between."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def clip(captured: Captured, kept: int = OUTPUT_KEPT, read_on: str = "") -> tupl
 
 
 def _told(sample: bytes) -> tuple[str, int]:
-    """A part of a stream as text, with how many bytes stand in its place for lines that are none; and how many."""
+    """Decode a part of a stream, with the number of bytes in place of lines that are no text; and return their
+    sum.
+    """
     told, hidden = list[str](), 0
     for binary, lines in groupby(sample.split(b"\n"), looks_binary):
         piece = b"\n".join(lines)
@@ -74,7 +76,9 @@ def _told(sample: bytes) -> tuple[str, int]:
 
 
 def looks_binary(sample: bytes) -> bool:
-    """Whether bytes are not text: a NUL, or more than a tenth that is not UTF-8 (a cut character is forgiven)."""
+    """Check whether bytes are not text: a NUL, or more than a tenth that is not UTF-8 (a cut character is
+    forgiven).
+    """
     if not sample:
         return False
     if b"\0" in sample:
@@ -93,7 +97,7 @@ def _mark(left_out: int, unit: str, read_on: str) -> str:
 
 
 def _end_whole(text: str) -> str:
-    """`text` without a broken last line, or without a broken last word where lines are long."""
+    """Cut a broken last line from `text`, or a broken last word if lines are long."""
     start = max(0, len(text) - _WHOLE_LINE_WINDOW)
     cut = text.rfind("\n", start)
     if cut < 0:
@@ -102,7 +106,7 @@ def _end_whole(text: str) -> str:
 
 
 def _start_whole(text: str) -> str:
-    """`text` without a broken first line, or without a broken first word where lines are long."""
+    """Cut a broken first line from `text`, or a broken first word if lines are long."""
     cut = text.find("\n", 0, _WHOLE_LINE_WINDOW)
     if cut < 0:
         cut = text.find(" ", 0, _WHOLE_LINE_WINDOW)

@@ -1,4 +1,4 @@
-"""What the model must know before a turn because it happened outside its calls.
+"""News for the model before a turn: events outside its calls.
 
 refresh of the workspace ─► files that both sides changed, files that the user saved, processes that ended
 changes in a new place   ─► the guide of that place
@@ -97,7 +97,9 @@ class TurnNews:
             self._add(_SAVED.format(paths=listed(paths, _MOST_NAMED)))
 
     async def _guides(self, subtask: str) -> tuple[str, ...]:
-        """The guides of places in which the subtask has begun to change something; the outermost it knows."""
+        """Return the guides of places in which the subtask has begun to change something; the outermost it
+        knows.
+        """
         places = frozenset[Path]() if self.changes is None else self.changes.places_of(subtask)
         if places == self._places.get(subtask, frozenset()):
             return ()

@@ -147,7 +147,7 @@ class WorkspaceCommands:
         return outcome if ended is None else command.judged(outcome)
 
     def _is_cut(self, ended: Ended) -> bool:
-        """True if a record does not hold all that a command printed: what is left out can be read on."""
+        """Check whether a record does not hold all that a command printed, so that the rest can be read on."""
         return ended.stdout.total_bytes > self.kept or ended.stderr.total_bytes > self.kept // 2
 
     def _still_running(self, tracked: Tracked, read_on: str) -> Outcome:

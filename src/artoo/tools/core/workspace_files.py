@@ -40,7 +40,7 @@ class WorkspaceWriter:
         """Write a file. `changes` of the outcome names what was made or replaced.
 
         The output is `shows`, or else a line that says what was done and ends with `remark`. `anew`: the content
-        was not made from what `read` gave. Raises ToolError when it cannot be written, or, `anew`, when somebody
+        was not made from what `read` gave. Raises ToolError when it cannot be written, or, `anew`, when the user
         saved the file after it was shown, or only a part of it was shown.
         """
         roots, name = self.workspace.roots, shown(path, self.workspace.roots)

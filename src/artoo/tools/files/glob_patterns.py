@@ -23,7 +23,7 @@ class PathPattern:
     alternatives: tuple[_Names, ...]
 
     def matches(self, path: str) -> bool:
-        """Whether a path relative to the root, with `/`, fits as a whole."""
+        """Check whether a path relative to the root, with `/`, fits as a whole."""
         names = path.split("/")
         return any(_fits(pattern, names) for pattern in self.alternatives)
 
@@ -63,7 +63,7 @@ def _expanded(pattern: str) -> list[str]:
 
 
 def _fits(pattern: _Names, names: Sequence[str]) -> bool:
-    """Which prefixes of the pattern can stand for the names read so far, one name at a time."""
+    """Check the names one by one against the prefixes of the pattern that can stand for them so far."""
     states = _past_stars(pattern, {0})
     for name in names:
         following: set[int] = set()

@@ -18,12 +18,13 @@ _MARKS = frozenset(('""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u00ab\u0
 
 
 def is_within(path: Path, folder: Path) -> bool:
-    """Whether `path` is `folder` or below it, by name alone (links are not followed)."""
+    """Check whether `path` is `folder` or below it, by name alone (links are not followed)."""
     return path.is_relative_to(folder)
 
 
 def absolute(text: str, roots: Roots, base: Path | None = None) -> Path:
-    """The absolute path that `text` names: `~` is the home, relative ones start at `base` (default: project).
+    """Return the absolute path that `text` names: `~` is the home, relative ones start at `base` (default:
+    project).
 
     `..` is resolved by name. Raises ToolError when it cannot be a path.
     """
@@ -38,8 +39,8 @@ def absolute(text: str, roots: Roots, base: Path | None = None) -> Path:
 
 
 def unquoted(text: str) -> str:
-    """A path without the quotation marks that were put around all of it, as in `"a b.txt"`; else as it is. A file
-    whose name has them is named by `./` before it.
+    """Remove quotation marks around all of a path, as in `"a b.txt"`. A file whose name has them is named by `./`
+    before it.
     """
     name = text.strip()
     marks, inner = name[:1] + name[-1:], name[1:-1].strip()
@@ -68,7 +69,7 @@ def found_at(files: Files, path: Path) -> FileStat | None:
 
 
 def is_directory(files: Files, path: Path) -> bool:
-    """True if an absolute path leads to a directory."""
+    """Check whether an absolute path leads to a directory."""
     found = found_at(files, path)
     return found is not None and stat.S_ISDIR(found.mode)
 
@@ -89,14 +90,14 @@ def existing(text: str, roots: Roots, files: Files) -> Path:
 
 
 def shown(path: Path, roots: Roots) -> str:
-    """A path for a record: relative to the project when it lies in it, else absolute; always printable."""
+    """Return a path for a record: relative to the project if it lies in it, else absolute; always printable."""
     if path != roots.project and is_within(path, roots.project):
         return printable(str(path.relative_to(roots.project)))
     return printable(str(path))
 
 
 def closed_reason(path: Path, roots: Roots) -> str:
-    """Why tools do not touch a path that is closed, and what would open it."""
+    """Explain why tools do not touch a path that is closed, and what would open it."""
     return (
         f"{shown(path, roots)} is closed to tools: artoo's own records, the hidden part of a home, or what other "
         "users of this machine may not read; only the person can open it, in a terminal: "
@@ -105,20 +106,20 @@ def closed_reason(path: Path, roots: Roots) -> str:
 
 
 def in_home(path: Path, roots: Roots) -> str:
-    """A path as a person would write it: from `~` when it lies in the home."""
+    """Write a path as a user would: from `~` if it lies in the home."""
     if path != roots.home and is_within(path, roots.home):
         return printable(f"~/{path.relative_to(roots.home)}")
     return printable(path)
 
 
 def printable(path: str | Path) -> str:
-    """A path in one line of text, whatever bytes its name has, or whatever characters somebody calls a path."""
+    """Write a path in one line of text, whatever bytes its name has."""
     text = str(path)
     return printable_path(text.encode("utf-8", "surrogateescape" if encodable(text) else "replace"))
 
 
 def encodable(text: str) -> bool:
-    """Whether text can be a path or a program's argument: lone surrogates other than escaped bytes cannot."""
+    """Check whether text can be a path or a program's argument: lone surrogates other than escaped bytes cannot."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -127,7 +128,7 @@ def encodable(text: str) -> bool:
 
 
 def size_text(size: int) -> str:
-    """A size for people: exact below 10,000 bytes."""
+    """Write a size for a user: exact below 10,000 bytes."""
     if size < 10_000:
         return f"{size} B"
     value, units = float(size), iter("kMGT")
@@ -145,7 +146,7 @@ _CLOSED: Mapping[PathClass, str] = {
 
 
 def withheld(real: Path, places: Places) -> str | None:
-    """What is said of a real path in place of its content; None when that may be shown.
+    """Return what is said of a real path in place of its content; None if that may be shown.
 
     A hidden file in a directory that is open, such as `~/.bashrc`, is the task's own writing if the user has none.
     """
@@ -157,5 +158,5 @@ def withheld(real: Path, places: Places) -> str | None:
 
 
 def closed_as(path_class: PathClass) -> str:
-    """What is said of a closed place of this class."""
+    """Return what is said of a closed place of this class."""
     return _CLOSED.get(path_class, "in a closed place, not shown")

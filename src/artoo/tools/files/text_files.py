@@ -63,25 +63,27 @@ class Text:
 
     @property
     def crlf(self) -> bool:
-        """Whether most lines end with CRLF."""
+        """Check whether most lines end with CRLF."""
         return 2 * self.text.count("\r\n") > self.text.count("\n")
 
     @property
     def mixed(self) -> bool:
-        """Whether some lines end with CRLF and others do not."""
+        """Check whether some lines end with CRLF and others do not."""
         return 0 < self.text.count("\r\n") < self.text.count("\n")
 
     @property
     def form(self) -> str:
-        """Encoding and line ends in a few words; nothing where they are what everybody expects: UTF-8 and LF."""
+        """Describe encoding and line ends in a few words; nothing if they are UTF-8 and LF."""
         return ", ".join(filter(None, (self._encoding(), self._line_ends())))
 
     def with_ends(self, text: str) -> str:
-        """`text` with the line ends of the file. Where it has CRLF itself, that is meant."""
+        """Give `text` the line ends of the file. Where it has CRLF itself, that is meant."""
         return text.replace("\n", "\r\n") if self.crlf and "\r\n" not in text else text
 
     def bytes_of(self, text: str) -> bytes:
-        """`text` as this file holds it, after its byte order mark. Raises UnicodeEncodeError: it cannot hold it."""
+        """Encode `text` as this file holds it, after its byte order mark. Raises UnicodeEncodeError: it cannot hold
+        it.
+        """
         return self.mark + text.removeprefix("\ufeff" if self.mark else "").encode(self.encoding, "surrogateescape")
 
     def _encoding(self) -> str:
@@ -126,12 +128,12 @@ def read_limited(files: Files, path: Path, limit: int) -> tuple[bytes, int]:
 
 
 def kind_of_bytes(sample: bytes) -> str:
-    """What binary data is, by its first bytes."""
+    """Describe binary data by its first bytes."""
     return next((name for start, name in _SIGNATURES if sample.startswith(start)), "binary data")
 
 
 def decode(data: bytes, *, whole: bool = True, errors: str = "replace") -> Text | None:
-    """Text in whatever encoding it is, None when it is not text. `whole` false: the last character may be cut.
+    """Decode text in whatever encoding it is; None if it is not text. `whole` false: the last character may be cut.
 
     `errors` is for bytes that are no character in it; with `surrogateescape` they can be written back.
     """
@@ -159,7 +161,7 @@ def decode(data: bytes, *, whole: bool = True, errors: str = "replace") -> Text 
 
 
 def exact_text(data: bytes) -> Text | None:
-    """Text of which `bytes_of` makes these very bytes again; None when it is not text."""
+    """Decode text of which `bytes_of` makes these very bytes again; None if it is not text."""
     text = decode(data, errors="surrogateescape")
     try:
         return text if text is not None and text.bytes_of(text.text) == data else None
@@ -172,13 +174,17 @@ def _is_odd(one: str) -> bool:
 
 
 def _mostly_utf8(data: bytes) -> bool:
-    """Whether more characters than broken bytes are there: for one bad byte the rest is not another encoding."""
+    """Check whether there are more characters than broken bytes: for one bad byte the rest is not another
+    encoding.
+    """
     rest, characters = _UTF8_SEQUENCE.subn(b"", data)
     return characters > len(_NOT_ASCII.findall(rest))
 
 
 def _cyrillic(data: bytes) -> str | None:
-    """The encoding of text whose words are written in Cyrillic: accents of other languages stand between ASCII."""
+    """Return the encoding of text whose words are written in Cyrillic: accents of other languages stand between
+    ASCII.
+    """
     words = b"".join(_LETTERS_IN_A_ROW.findall(data))
     if 2 * len(words) < len(_NOT_ASCII.findall(data)):
         return None
@@ -188,7 +194,9 @@ def _cyrillic(data: bytes) -> str | None:
 
 
 def _like_chinese(data: bytes) -> bool:
-    """Whether most pairs are those of common Chinese characters and punctuation; after an accent stands ASCII."""
+    """Check whether most pairs are those of common Chinese characters and punctuation; after an accent stands
+    ASCII.
+    """
     leads = 0
     common = 0
     position = 0

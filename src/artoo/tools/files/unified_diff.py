@@ -12,7 +12,7 @@ from artoo.words.shown import written
 _MOST_LINES = 10_000
 """Between the first and the last line that differ: comparing more takes too long."""
 _BESIDE = 2
-"""Lines that are shown beside a change."""
+"""Lines that are shown before and after a change."""
 _PLACE = re.compile(r"^@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@$")
 
 
@@ -54,7 +54,7 @@ def _placed(line: str, skipped: int) -> str:
 
 
 def _form(old: Text, new: Text) -> tuple[str, ...]:
-    """What the lines do not show of two texts: one of them that is empty is written in no way of its own."""
+    """Say what the lines do not show of two texts: an empty text has no encoding of its own."""
     if old.text and new.text and old.form != new.form:
         return (f"({_told(old)} before, {_told(new)} now)",)
     form = new.form if new.text else old.form
@@ -66,12 +66,12 @@ def _told(text: Text) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` on one line with everything invisible written out: no name or line can pose as another."""
+    """Write `text` on one line with everything invisible written out: no name or line can pose as another."""
     return "".join(one if is_visible(one) or one == "\t" else written(one) for one in text)
 
 
 def _lines(text: Text, *, strip: bool) -> list[str]:
-    """The lines, printable. `strip`: without the CR of line ends, which are told once for all of them."""
+    """Return the lines, printable. `strip`: without the CR of line ends, which are told once for all of them."""
     content = text.text.replace("\r\n", "\n") if strip else text.text
     lines = [plain(line) for line in content.split("\n")]
     if not lines[-1]:

@@ -56,12 +56,12 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
+        """Return the last part of the path."""
         return self.path.rsplit("/", 1)[-1]
 
     @property
     def depth(self) -> int:
-        """The number of directories above it; 0 for an entry of the root itself."""
+        """Return the number of directories above it; 0 for an entry of the root itself."""
         return self.path.count("/")
 
 

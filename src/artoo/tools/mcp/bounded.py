@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
 LARGEST_ANSWER = 32 << 20
-"""Bytes of one answer, or of one stream of events; a longer stream is opened anew by the SDK."""
+"""Bytes of one answer, or of one stream of events; a longer stream is opened again by the SDK."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -32,7 +32,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 async def _bound(response: httpx2.Response) -> None:
-    """Nothing is unpacked: a megabyte that was asked for plainly and comes packed may hold a thousand."""
+    """Refuse a compressed answer: a megabyte that comes packed may hold a thousand."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the answer is compressed, which was not asked for")
     assert isinstance(response.stream, httpx2.AsyncByteStream)

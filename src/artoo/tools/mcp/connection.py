@@ -32,7 +32,7 @@ CONNECT_SECONDS = 20.0
 CALL_SECONDS = 60.0
 MOST_STARTS = 2
 MOST_TOOLS = 64
-"""Of one server that are offered, the first ones: every one of them stands in the prompts."""
+"""Of one server that are offered, the first ones: every one of them is in the prompts."""
 MOST_COUNTED = 1_000
 """Of one server that are asked for, so that it can be said how many are not offered."""
 KEPT_OUTPUT = 256 * 1024
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class McpAnswer:
-    """What a tool answered: its text, cut when it is very long, and whether it calls it an error."""
+    """The answer of a tool: its text, cut when it is very long, and whether it calls it an error."""
 
     text: str
     total_characters: int
@@ -163,7 +163,7 @@ class McpConnection:
         return self._client
 
     async def _life(self) -> None:
-        """From one start of the server to its end."""
+        """Run the server from one start to its end."""
         try:
             async with asyncio.timeout(self._connect_seconds) as limit, self._connected() as client:
                 there = await _listed(client)
@@ -186,7 +186,7 @@ class McpConnection:
                 self._settled.set()
 
     def _lose(self, why: str) -> None:
-        """The server is of no use any more: its life ends now."""
+        """End the server, because it is of no use any more."""
         self._problem = why
         self._client = None
         self._down.set()
@@ -243,14 +243,15 @@ async def ask_once(
 
 @cache
 def _quieten() -> None:
-    """What goes wrong is said once, by the error of the call: the SDK's tracebacks come before it, one a message,
-    on the terminal of whoever has set up no logging. Who has gets them as before."""
+    """Silence the SDK's loggers, because the error of the call says what went wrong. Without configured logging,
+    the SDK's tracebacks would come before it on the terminal, one a message.
+    """
     for name in _LIBRARY:
         logging.getLogger(name).addHandler(logging.NullHandler())
 
 
 async def _listed(client: Client) -> tuple[Tool, ...]:
-    """All tools, page by page, up to a bound. A page without a new one is the last: some servers go round."""
+    """List all tools, page by page, up to a bound. A page without a new one is the last: some servers go round."""
     found: dict[str, Tool] = {}
     cursor: str | None = None
     while len(found) < MOST_COUNTED:
@@ -325,7 +326,7 @@ def _shown(block: ContentBlock) -> str:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether the server is well and only says no to this call."""
+    """Check whether the server is well and only refuses this call."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED
 

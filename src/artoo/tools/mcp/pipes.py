@@ -90,7 +90,7 @@ async def _started(server: McpServer, common: dict[str, str]) -> asyncio.subproc
 
 
 def _found(server: McpServer) -> str:
-    """Its program, as it is named or where it is on the PATH. Raises ToolError when it is not there."""
+    """Return its program, as it is named or where it is on the PATH. Raises ToolError when it is not there."""
     name = server.command[0]
     program = name if "/" in name else server.program()
     if program is None:
@@ -126,7 +126,7 @@ async def _reading(
 
 
 def read_message(line: bytes) -> JSONRPCMessage:
-    """One message, whose texts may hold half an emoji. Raises ValueError for what is no message."""
+    """Parse one message, whose texts may hold half an emoji. Raises ValueError for what is no message."""
     from mcp_types import jsonrpc_message_adapter
 
     try:
@@ -151,7 +151,7 @@ async def _asked_to_end(process: asyncio.subprocess.Process) -> None:
 
 
 def _end_all(process: asyncio.subprocess.Process) -> None:
-    """Ends its whole process group."""
+    """Kill its whole process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -170,7 +170,7 @@ async def _drained(process: asyncio.subprocess.Process) -> None:
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:
-    """What is still in the pipe would hold the end up, so it is read and forgotten."""
+    """Read and discard what is still in the pipe, because it would delay the end."""
     assert process.stdout is not None
     while await process.stdout.read(1 << 16):
         pass

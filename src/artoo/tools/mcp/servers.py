@@ -1,4 +1,4 @@
-"""Which MCP servers there are: the usual `mcpServers` JSON, read strictly, by name."""
+"""The MCP servers of the usual `mcpServers` JSON, read strictly, by name."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ Text = Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$"), BeforeValidator
 
 @dataclass(frozen=True, slots=True)
 class Shelter:
-    """Where a server of the person's own starts unless its `cwd` says otherwise: nothing that a task made is taken
-    there for a module or a package of the server's. `apart`: where its program is not taken from."""
+    """The directory in which a server of the user's own starts unless its `cwd` says otherwise: nothing that a task
+    made can be taken there for a module or a package of the server. `apart`: where its program is not taken from.
+    """
 
     directory: Path
     apart: tuple[str, ...] = ()
@@ -65,7 +66,7 @@ class McpServer:
         return wanted and not any(fnmatchcase(tool, pattern) for pattern in self.exclude_tools)
 
     def program(self) -> str | None:
-        """The program that it starts; None when it is not there."""
+        """Return the program that it starts; None if it is not there."""
         name = self.command[0]
         if "/" in name:
             directory = self.cwd or (self.shelter.directory if self.shelter is not None else ".")
@@ -74,13 +75,13 @@ class McpServer:
 
     @property
     def shown(self) -> str:
-        """What would be started or reached, for a person. Values of variables and headers are left out."""
+        """Return what would be started or reached, for the user. Values of variables and headers are left out."""
         names = "".join(f" {key}=…" for key, _ in (*self.env, *self.headers))
         return f"{self.name}: {self.url or ' '.join(self.command)}{names}"
 
 
 def read_servers(path: Path) -> tuple[McpServer, ...]:
-    """The servers of a JSON file; none when there is no such file. Raises ConfigurationError."""
+    """Read the servers of a JSON file; none if there is no such file. Raises ConfigurationError."""
     try:
         if not path.is_file():
             return ()
@@ -142,7 +143,7 @@ class McpEntry(Section):
 
 
 def servers_of(data: object, where: str) -> tuple[McpServer, ...]:
-    """The servers of an `mcpServers` table, without those that are disabled. Raises ConfigurationError."""
+    """Return the servers of an `mcpServers` table, without those that are disabled. Raises ConfigurationError."""
     try:
         entries = TypeAdapter(dict[Name, McpEntry]).validate_python(data)
     except ValidationError as error:

@@ -61,7 +61,9 @@ class McpTool:
 
     @property
     def wall_seconds(self) -> float:
-        """The connection ends a call itself; this is for when it must first start the server."""
+        """Return the longest time for a call that must first start the server; the connection ends a call
+        earlier.
+        """
         return self.connection.call_seconds + _GRACE_SECONDS
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
@@ -76,7 +78,7 @@ class McpTool:
         return ask_about_mcp(server.name, self.offered_as, trusted=server.trust_read_only, reads=self.read_only)
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError when the server is of no use."""
+        """Call the tool. Raises ToolError if the server is of no use."""
         values: dict[str, object] = {name: value for name, value in arguments.items() if name in self._properties}
         answer = await self.connection.call(self.offered_as, values)
         kept = [await self.keep_image(kind, image) for kind, image in answer.images] if self.keep_image else []
@@ -121,7 +123,7 @@ def ask_about_mcp(server: str, name: str, *, trusted: bool, reads: bool) -> str 
 
 
 def mcp_tools(connection: McpConnection, offered: Iterable[Offered], taken: Iterable[str]) -> tuple[McpTool, ...]:
-    """The tools of one server under names of their own. `taken` are names that other tools have."""
+    """Return the tools of one server under names of their own. `taken` are names that other tools have."""
     used = set(taken)
     made: list[McpTool] = []
     for one in offered:
@@ -212,7 +214,7 @@ class McpPool:
         return (*deferred(made, names, used), *read)
 
     async def close(self) -> None:
-        """Ends every server."""
+        """End every server."""
         for task in self._running:
             task.cancel()
         if self._running:

@@ -1,4 +1,4 @@
-"""What a task was shown of the user's files.
+"""The user's files that a task was shown.
 
 A file that someone else saved after it was shown, or of which only a part was shown, is not replaced unread: a text
 that was made from an older state would take the user's save away, and a text that was made from the first lines
@@ -48,7 +48,7 @@ class LookedAt:
 
     @property
     def empty(self) -> bool:
-        """True if no file was shown."""
+        """Check whether no file was shown."""
         return not self._seen
 
     def showing(self, real: Path, found: FileStat) -> Callable[[bool], None]:

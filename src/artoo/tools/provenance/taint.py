@@ -1,7 +1,7 @@
-"""Where names came from: what a file, a page, a mail or a tool said first is data, and data gives no orders.
+"""The sources of names: what a file, a page, a mail or a tool said first is data, and data gives no orders.
 
 A bounded index of the hosts and mail addresses in the outputs of a task's tools, each with the first source
-that said it. What the person's own request says is nobody else's.
+that said it. Names in the user's own request have no source.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_WORDS = 200_000
 """Words of files that one task remembers."""
 
 _OUTSIDE = frozenset({"search", "web_search", "web_fetch"})
-"""Tools whose output came from outside: to send it there again tells nobody anything."""
+"""Tools whose output came from outside: to send it there again reveals nothing."""
 
 _WORD = re.compile(r"[^\W_]{2,64}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2,}")
@@ -62,7 +62,7 @@ class Foreign:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Words that stood in a text that was read, and not in the request. `name` is them, in the order of the act."""
+    """Words of a text that was read, and not of the request. `name`: the words in the order of the operation."""
 
     name: str
     source: str
@@ -80,7 +80,7 @@ class Origins:
 
     @property
     def language(self) -> str:
-        """The one of the result too."""
+        """Return the language in which to ask, which is the result's too."""
         return language_of(self.request)
 
     def observe(self, call: ToolCall) -> None:
@@ -99,7 +99,7 @@ class Origins:
         self._keep_names(text, source)
 
     def foreign(self, texts: Iterable[str]) -> tuple[Foreign, ...]:
-        """Hosts and mail addresses in an act's input that came from data, not from the request."""
+        """Return the hosts and mail addresses in an operation's input that came from data, not from the request."""
         found: dict[str, Foreign] = {}
         for text in texts:
             for kind, name in _reached(text):
@@ -149,7 +149,7 @@ class Origins:
         return tuple(Carried(" ".join(words), source) for source, words in found.items())
 
     def quoted(self, texts: Iterable[str]) -> tuple[Carried, ...]:
-        """Return what of an act's values stood so in a text that was read, and not in the request.
+        """Return the values of an operation that a text contained which was read, and not the request.
 
         A question shows it; it is no reason to ask. Blocking: up to half a second.
         """
@@ -157,7 +157,7 @@ class Origins:
 
     @property
     def full(self) -> bool:
-        """True if not all words of the files that were read are remembered."""
+        """Check whether not all words of the files that were read are remembered."""
         return len(self._words) >= MOST_WORDS
 
 
@@ -201,14 +201,14 @@ def _source(call: ToolCall) -> str:
 
 
 def _reached(text: str) -> Iterator[tuple[str, str]]:
-    """Who would be reached: mail addresses and hosts, in small letters."""
+    """Yield what a text would reach: mail addresses and hosts, in small letters."""
     yield from (("recipient", address) for address in _addresses(text))
     for match in _HOST.finditer(text) if "." in text or "://" in text else ():
         yield "network", (match["url"] or match["address"] or match["name"]).strip("[]").rstrip(".").casefold()
 
 
 def _addresses(text: str) -> Iterator[str]:
-    """Mail addresses, found from their sign: so many letters before it and so many behind, and no more."""
+    """Yield mail addresses, searched from their sign with bounded lengths on both sides."""
     at = text.find("@")
     while at >= 0:
         before = _MAILBOX.match(text[max(0, at - 64) : at][::-1])

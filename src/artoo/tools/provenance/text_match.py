@@ -1,4 +1,4 @@
-"""Which values of an act stood in a text that was read, and who said them first.
+"""Find the values of an operation that a text contained which was read before, and the source of each.
 
 A value is compared as a whole, by its words: runs of letters and digits, whatever stands between them. A number
 with eight letters and digits or more (an account, a telephone) is found however it is grouped. Scripts that set no
@@ -19,7 +19,7 @@ MOST_TEXT = 1_000_000
 """Characters that one task remembers; later texts are not kept."""
 
 MOST_PARTS = 500
-"""Values of one act that are looked up."""
+"""Values of one operation that are looked up."""
 
 MOST_VALUE = 100_000
 """Characters of one value that are looked up."""
@@ -43,7 +43,7 @@ class _Text:
         return cls(f" {' '.join(words)} ", "".join(words))
 
     def holds(self, value: _Text) -> bool:
-        """True if it has the words of a value in a row, or its letters where groups and blanks mean nothing."""
+        """Check whether it has the words of a value in a row, or its letters if groups and blanks mean nothing."""
         if value.spaced in self.spaced:
             return True
         grouped = len(value.close) >= _REGROUPED and any(one.isdigit() for one in value.close)
@@ -69,7 +69,7 @@ class Passages:
             self._kept += len(text)
 
     def carried(self, values: Iterable[str], request: str) -> tuple[tuple[str, str], ...]:
-        """Return the values that stood in a text and not in the request, each with its source. Blocking."""
+        """Return the values that a text contained and the request did not, each with its source. Blocking."""
         for text in self._sources:
             if text not in self._read:
                 self._read[text] = _Text.of(text)

@@ -1,4 +1,4 @@
-"""What earlier processes of a resumed task left."""
+"""The past of a resumed task: what its earlier processes left."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Past:
     """The past of one task, by act where it says so.
 
     `started`: calls that went out and have no record, each as far as it went. `consented`: every answered question,
-    oldest first. `calls`: the records, in order. `redacted`: the mark that stands in the log where a secret was.
+    oldest first. `calls`: the records, in order. `redacted`: the mark in the log where a secret was.
     `used`: what its commands have sent over the network. `changed`: pairs of a subtask and a printable path that it
     changed. `died`: processes that ended with the crash, by subtask, each as `ID (command)`.
     """
@@ -38,5 +38,5 @@ class Past:
         return None if started is None or started.effects is CallEffects.NONE else started
 
     def may_use_once(self, act: str) -> bool:
-        """True if a yes that was given once to this act has not been used: it has not taken effect yet."""
+        """Check whether an approval that was given once to this `act` has not been used."""
         return bool(act) and act not in self.ended and self.cut_off(act) is None

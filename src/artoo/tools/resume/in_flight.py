@@ -1,4 +1,4 @@
-"""The call that is under way: its act, and how whoever carries it out says that it takes effect now.
+"""The current call: its act, and how the code that carries it out announces that it takes effect now.
 
 A context variable, not a parameter: between the registry, which is given a call's number, and the gate, which knows
 the moment from which it takes effect, lies the tool itself, and neither a tool nor a user's function has any use
@@ -24,7 +24,7 @@ be there: then nothing may take effect."""
 
 
 async def nothing_to_keep() -> None:
-    """There is no log."""
+    """Wait for nothing, because there is no log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ have rung: the list is emptied when the call ends, so that no such copy keeps a 
 
 @contextmanager
 def under_way(call: UnderWay | None) -> Generator[None]:
-    """Makes `call` the one under way in this asyncio task; None: a call that nobody keeps a record of."""
+    """Makes `call` the one under way in this asyncio task; None: a call without a record."""
     held = [] if call is None else [call]
     token = _current.set(held)
     try:
@@ -56,12 +56,12 @@ def under_way(call: UnderWay | None) -> Generator[None]:
 
 
 def current_call() -> UnderWay | None:
-    """The call under way, None when there is none."""
+    """Return the current call, None if there is none."""
     return next(iter(_current.get(())), None)
 
 
 def current_act() -> str:
-    """The act of the call under way; empty when there is none."""
+    """Return the id of the current call; empty if there is none."""
     call = current_call()
     return "" if call is None else call.ticket.act
 
@@ -104,5 +104,5 @@ async def kept_so_far() -> None:
 
 
 def digest_of_call(*parts: str) -> str:
-    """sha256 (hex) of a call: what is run, with all of its input."""
+    """Return the sha256 (hex) of a call: what is run, with all of its input."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What follows for each call of a resumed task that a crash may have cut off.
+"""Decide about each call of a resumed task that a crash may have interrupted.
 
 started, only reads ──────► it is run again
 started, in the workspace ► reported: what it left there stays, and the model decides
@@ -33,9 +33,9 @@ class Resumed:
         self._unknown = {one.digest: one for one in started if one.effects is CallEffects.OUTSIDE}
 
     async def instead(self, call: UnderWay, arguments: Arguments) -> Outcome | None:
-        """How the call ends without being run; None when it may go out.
+        """Return how the call ends without being run; None if it may go out.
 
-        The same call under another act asks too while nobody has said what became of the first.
+        The same call under another act asks too until the user has said what became of the first.
         """
         act = call.ticket.act
         cut_off = self.past.cut_off(act)
@@ -55,7 +55,7 @@ class Resumed:
         return None
 
     def _carry_over(self, before: str, act: str) -> None:
-        """Who agrees to do it again need not agree to do it."""
+        """Carry earlier approvals over, because a user who agrees to do it again need not agree to do it."""
         for request, answer in self.past.consented:
             if request.act == before:
                 self.gate.grant_once(act, answer)

@@ -1,4 +1,4 @@
-"""What a task changed, as text: unified diffs, and a line for all that has none.
+"""The changes of a task as text: unified diffs, and a line for each change without one.
 
 What it did to git's own records comes first, a line a repository: a commit changes nothing else.
 """
@@ -26,8 +26,10 @@ _GONE_CHARACTERS = 2_000
 
 
 def difference(changes: Iterable[Change], before: Files, now: Files, roots: Roots, limit: int) -> str:
-    """The changes that somebody may have meant, in path order, in at most `limit` characters. A new directory with
-    very much in it (an environment, packages, a clone) is one line. Blocks.
+    """Return the changes that were probably intended, in path order, in at most `limit` characters. Blocking.
+
+    A new directory with very much in it (an environment, packages, a clone) is one line.
+
     """
     every = tuple(changes)
     meant = frozenset(meant_changes(change for change in every if not is_record(change)))
@@ -56,7 +58,7 @@ def difference(changes: Iterable[Change], before: Files, now: Files, roots: Root
 
 
 def _crowds(changes: Sequence[Change]) -> dict[str, int]:
-    """Outermost new directories in which there is more than anybody wrote one by one, and how much that is."""
+    """Return the outermost new directories with more in them than is written one by one, and how much that is."""
     made = (change for change in changes if change.node is Node.DIRECTORY and change.kind is ChangeKind.CREATED)
     new = frozenset(change.path for change in made)
     lies_in = Counter(outermost(each.path, new) for each in changes)
@@ -66,7 +68,7 @@ def _crowds(changes: Sequence[Change]) -> dict[str, int]:
 def _about(
     change: Change, moved_to: str | None, before: Files, now: Files, roots: Roots, old: Files | None
 ) -> Iterator[str]:
-    """`old`: where the text of a deleted file is read, if it is shown."""
+    """Describe a change. `old`: where the text of a deleted file is read, if it is shown."""
     name = _shown(change.path, roots)
     if change.has(Trait.CHANGED_MEANWHILE):
         yield f"{name}: somebody else changed it too since the task first did; lines with - may be theirs, and stay"
@@ -85,7 +87,7 @@ def _about(
 
 
 def _is_closed(change: Change, roots: Roots) -> bool:
-    """True if what stands there is not shown: a new file directly in the home is the task's own writing."""
+    """Check whether what stands there is not shown: a new file directly in the home is the task's own writing."""
     if change.path_class not in (PathClass.SECRET, PathClass.ARTOO):
         return False
     return change.before is not None or change.path.rpartition("/")[0] != printable(roots.home)
@@ -104,7 +106,7 @@ def _file(change: Change, name: str, before: bytes | None, now: bytes | None) ->
 
 
 def _gone(name: str, text: bytes | None) -> Iterator[str]:
-    """What is gone with a file, as far as it is text: an answer may tell it, and it stands nowhere else."""
+    """Show the text of a deleted file as far as it is text: an answer may use it, and it stands nowhere else."""
     yield f"deleted: {name}"
     lines = unified(text, b"") if text else ()
     room = _GONE_CHARACTERS
@@ -131,7 +133,9 @@ _LONGEST = 120
 
 
 def is_record(change: Change) -> bool:
-    """True for one of git's own records in a `.git`: `ref_moves` reports it, and it is not shown as a file."""
+    """Check whether it is one of git's own records in a `.git`: `ref_moves` reports it, and it is not shown as a
+    file.
+    """
     if change.kind is ChangeKind.DELETED:
         return is_bookkeeping(path_bytes(change.path))
     return change.has(Trait.GIT_BOOKKEEPING)

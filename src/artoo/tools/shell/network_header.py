@@ -1,9 +1,9 @@
-"""What a command says that it wants of the network, in the first line of its script, of bash or Python alike:
+"""The network that a command asks for in the first line of its script, of bash or Python alike:
 
     # artoo hosts: pypi.org files.pythonhosted.org
 
-A comment and not a parameter: a tool that mostly has no network needs no further field in every answer of a model.
-Who needs it is told by the record of the command that had none.
+It is a comment and not a parameter, because a tool that mostly has no network needs no further field in every
+answer of a model. The record of a command that lacked the network says how to ask.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST = 32
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a command wants of the network: hosts with their ports, and variables that hold credentials."""
+    """The network that a command asks for: hosts with their ports, and variables that hold credentials."""
 
     hosts: tuple[Destination, ...] = ()
     credentials: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Wanted:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """The hosts as the sandbox takes them."""
+        """Return the hosts as the sandbox takes them."""
         return tuple(map(str, self.hosts))
 
 
@@ -42,19 +42,19 @@ NOTHING = Wanted()
 
 
 def wanted_by(script: str) -> Wanted:
-    """What the first line of a script asks for. A host without a port means https. Raises ToolError."""
+    """Return what the first line of a script asks for. A host without a port means https. Raises ToolError."""
     found = _LINE.match(script)
     return wanted(found["wanted"].replace(",", " ").split()) if found else NOTHING
 
 
 def with_network(normal: str, script: str) -> str:
-    """A script's normal form, which has no comments, with the one that counts: with a network it is another act."""
+    """Add the network to a script's normal form, which has no comments: with a network it is another operation."""
     found = _LINE.match(script)
     return f"{normal} # artoo hosts: {' '.join(found['wanted'].split())}" if found else normal
 
 
 def wanted(texts: Iterable[str]) -> Wanted:
-    """`HOST[:PORT]` and `$VARIABLE`, read. Raises ToolError that says what is wrong."""
+    """Read `HOST[:PORT]` and `$VARIABLE`. Raises ToolError that says what is wrong."""
     hosts: dict[Destination, None] = {}
     credentials: dict[str, None] = {}
     for text in texts:

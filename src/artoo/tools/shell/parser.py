@@ -52,7 +52,7 @@ class SimpleCommand:
 
     @property
     def program(self) -> str | None:
-        """The base name of the program."""
+        """Return the base name of the program."""
         return None if self.name is None else self.name.rsplit("/", 1)[-1]
 
 
@@ -74,7 +74,7 @@ class ShellCommand:
 
     @property
     def identities(self) -> tuple[str, ...]:
-        """`shell:PROGRAM` for each program; `shell` too if a part of the command is not understood."""
+        """Return `shell:PROGRAM` for each program; `shell` too if a part of the command is not understood."""
         named = tuple(f"{SHELL}:{program}" for program in self.programs)
         return named if named and self.parsed and not self.unknown_program else (SHELL, *named)
 
