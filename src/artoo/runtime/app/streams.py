@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 
 class Streams:
-    """The tasks of one process that are read so. A caller that stops reading ends the task, which can be resumed.
-    A caller that stops reading ends the task, which can be resumed.
-    """
+    """The tasks of one process that are read so. A reader that stops ends its task, which can be resumed."""
 
     def __init__(self, bus: InProcessBus, home: Path) -> None:
         """Set up without any task. `home`: artoo's own directory, for messages that do not fit into memory."""
@@ -46,7 +44,7 @@ class Streams:
 
         detach = self._bus.attach(tap)
         with spool:
-            # Not a task group: a generator that yields inside one would raise its error in the caller that stops reading.
+            # Not a task group, because a generator that yields inside one would raise its error in its reader.
             playing = asyncio.create_task(play(begun))
             self._playing.add(playing)
             playing.add_done_callback(lambda _: (detach(), spool.finish()))
