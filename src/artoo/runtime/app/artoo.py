@@ -121,7 +121,8 @@ class Artoo:
         are unusable.
         """
         if self._loop.open():
-            with suppress(Exception):  # of connections that ended with their loop
+            # Its connections ended with their loop, so closing them fails.
+            with suppress(Exception):
                 await self.__aexit__(None, None, None)
             self._loop.open()
         try:
@@ -390,7 +391,8 @@ class Artoo:
             return RunResult.of(result, self._config)
         finally:
             del self._running[task_id]
-            self._bus.close_task(task_id)  # roles that were cancelled may have spoken a last time
+            # Roles that were cancelled may have published a last message.
+            self._bus.close_task(task_id)
             shop.log.let_go(task_id)
             await begun.workspace.close()
             begun.lock.release()
@@ -411,7 +413,8 @@ class Artoo:
         shop = self._open_shop()
         from artoo.runtime.task.resume import reopen
 
-        await shop.log.flush()  # a task of this very process may be meant
+        # The task may be one of this process, whose log is still being written.
+        await shop.log.flush()
         return await reopen(shop, task_id, behalf, caller)
 
     def _open_shop(self) -> Workshop:

@@ -55,7 +55,8 @@ def is_image(path: Path) -> bool:
     """Check by its content whether a file can be attached. Never raises."""
     try:
         head, _ = read_limited(real_files(), path.resolve(), _HEAD)
-    except (NotPlainFile, OSError, RuntimeError, ValueError):  # also a ring of links, a character zero
+    except (NotPlainFile, OSError, RuntimeError, ValueError):
+        # A ring of links is a RuntimeError, a character zero a ValueError.
         return False
     return media_type_of(head) is not None
 
@@ -160,7 +161,8 @@ def _read(given: Path | bytes, number: int) -> tuple[AttachedImage, bytes]:
     else:
         try:
             data, size = read_limited(real_files(), given.expanduser().resolve(), LARGEST_IMAGE + 1)
-        except (NotPlainFile, RuntimeError, ValueError) as error:  # also an unknown person's home, a ring of links
+        except (NotPlainFile, RuntimeError, ValueError) as error:
+            # An unknown user's home and a ring of links are RuntimeErrors.
             raise ConfigurationError(f"{given} cannot be attached: {error}") from error
         except OSError as error:
             raise ConfigurationError(f"{given} cannot be attached: {error.strerror}") from error

@@ -105,7 +105,8 @@ def _kind(*, whole: bool) -> str:
 
 def check_policy_line(line: str) -> None:
     """Check that a standing permission names a kind of operation and its target. Raises ConfigurationError."""
-    from artoo.tools.approval.policy import parse_policy  # most runs have no line to check
+    # Imported here, because most runs have no line to check.
+    from artoo.tools.approval.policy import parse_policy
 
     parse_policy(line)
 
@@ -114,7 +115,7 @@ def listed(name: str, given: object, *kinds: type) -> tuple[Any, ...]:
     """Return a list as a tuple, because it may allow one iteration only. Raises ConfigurationError unless all of it
     is of these kinds: callers without a type checker get the error here and not later, from the letters of a text.
     """
-    if given == ():  # mostly
+    if given == ():
         return ()
     wanted = " or ".join(kind.__name__ for kind in kinds)
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
@@ -197,7 +198,8 @@ class RunOptions:
         if any(not command.strip() for command in self.checks):
             raise ConfigurationError("a check is empty; name a command that must succeed, as in: pytest -q")
         for command in self.checks:
-            if (said := well_formed(command)) != command:  # written otherwise it would be another command
+            # A command with its bytes replaced would be another command.
+            if (said := well_formed(command)) != command:
                 raise ConfigurationError(
                     f"the check {said!r} holds what is no UTF-8; name such a file by a pattern, as in: ls caf*"
                 )

@@ -269,7 +269,8 @@ class Workshop:
 
         project = _real(options.project or Path.cwd())
         workspace = _real(options.workspace or self.config.workspace_path)
-        if not workspace.is_dir():  # which is the project of a task without one
+        # The output folder is the project of a task without one, so it must exist.
+        if not workspace.is_dir():
             try:
                 workspace.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -338,7 +339,7 @@ def _real(path: Path) -> Path:
     except (RuntimeError, ValueError) as error:
         raise ConfigurationError(f"{well_formed(text)!r} is no place for a task: {error}") from error
     if "\\" in text and not os.path.lexists(found):
-        from artoo.contracts.changes import path_bytes  # hardly ever
+        from artoo.contracts.changes import path_bytes
 
         found = os.fsdecode(path_bytes(well_formed(found)))
     return path if found == text else Path(found)

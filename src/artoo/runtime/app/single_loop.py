@@ -33,7 +33,8 @@ class OneLoop:
         """Check the running loop. Raises ConfigurationError in another one, where waits would never end."""
         try:
             running = asyncio.get_running_loop()
-        except RuntimeError:  # a look from outside of any loop waits for nothing
+        except RuntimeError:
+            # A caller outside of any loop waits for nothing.
             return
         if running is not self._loop:
             raise ConfigurationError(

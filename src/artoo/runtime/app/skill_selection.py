@@ -160,7 +160,8 @@ def equipment(
         try:
             own = await in_thread(own_skills, artoo_home, roots.home)
             project = await in_thread(lambda: project_skills(files(), roots, places))
-        except ToolError as error:  # no thread is free
+        except ToolError as error:
+            # All tool threads are busy or stuck.
             logger.warning("no skill is offered: %s", error)
             return
         for problem in (*own.problems, *project.problems):
@@ -233,7 +234,8 @@ def _laid_out(skill: Skill, copies: Path) -> Skill:
             making.replace(place)
         except OSError:
             shutil.rmtree(making, ignore_errors=True)
-            if not _is_copy(skill, place):  # another process was faster
+            # Another process may have made the same copy first.
+            if not _is_copy(skill, place):
                 raise
         _forget_old(skill.name, copies, place)
     return replace(skill, folder=place)
@@ -250,7 +252,8 @@ def _forget_old(name: str, copies: Path, place: Path) -> None:
     """Remove copies of earlier contents of a skill once no task can use them."""
     of_it = re.compile(re.escape(name) + "-[0-9a-f]{16}")
     for other in copies.iterdir():
-        with suppress(OSError):  # another artoo has removed it just now
+        # Another artoo may have removed it just now.
+        with suppress(OSError):
             old = time.time() - other.stat().st_mtime > _COPY_SECONDS
             if old and other != place and of_it.fullmatch(other.name):
                 shutil.rmtree(other, ignore_errors=True)

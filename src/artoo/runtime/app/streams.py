@@ -69,7 +69,8 @@ class Streams:
 
     async def _end(self, playing: asyncio.Task[FinalResult]) -> None:
         """Cancels and waits. Its error is ignored then, because no one waits for it."""
-        if playing.cancel():  # one that is done, perhaps in a loop that is closed, is not waited for
+        # A task that is done is not waited for, because its loop may be closed.
+        if playing.cancel():
             await asyncio.wait([playing])
         self._playing.discard(playing)
         if not playing.cancelled():

@@ -27,7 +27,7 @@ def named(beginning: str, known: Sequence[str], nothing: str, where: str) -> str
     """
     if beginning in known:
         return beginning
-    found = [task_id for task_id in known if beginning and task_id.startswith(beginning)]  # nothing begins none
+    found = [task_id for task_id in known if beginning and task_id.startswith(beginning)]
     if len(found) == 1:
         return found[0]
     if not found:

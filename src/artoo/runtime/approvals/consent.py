@@ -71,7 +71,8 @@ class Answers:
                     raise
                 logger.info("nobody has answered %s: the dialogue was cancelled", request.title)
                 return nobody
-            except Exception:  # the caller's own code: when it fails, no one has agreed
+            except Exception:
+                # The caller's own code failed, so no one has agreed.
                 logger.exception("the confirmation dialogue failed; the answer is no")
                 return nobody
         elsewhere = isinstance(self.confirm, AskedEverywhere) and self.confirm.was_elsewhere
@@ -89,7 +90,8 @@ class Answers:
                 said = consent_of(await self.confirm(request))
             except TimeoutError:
                 return Consent.NO
-            except Exception:  # the caller's own code: when it fails, nothing was said
+            except Exception:
+                # The caller's own code failed, so nothing was said.
                 logger.exception("the dialogue failed; nothing was answered")
                 return Consent.NO
         return Consent.NO if isinstance(said, Choice) else said

@@ -139,7 +139,8 @@ class TaskSlip:
         descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             data = asked.model_dump_json().encode()
-            while data:  # a disk that fills takes a part, and says why at the next one
+            # A disk that fills up writes a part, and reports the error at the next write.
+            while data:
                 data = data[os.write(descriptor, data) :]
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             hidden.rename(self._folder / f"{self._stem}.question")
@@ -161,7 +162,8 @@ class TaskSlip:
         return _given(self._folder / f"{self._stem}.answer", self._request.digest)
 
     def answer(self, said: Consent | Choice | Words, via: str) -> Given:
-        if self._descriptor is None:  # it was never written, so no one else can have answered
+        # The question was never written, so no one else can have answered.
+        if self._descriptor is None:
             return Given(said, via)
         return _bring(self._folder, self._stem, self._request.digest, said, via)
 

@@ -32,7 +32,8 @@ def pendings(config: Config) -> tuple[Pending, ...]:
         try:
             with directory.locked():
                 found.append(_pending(directory, config))
-        except SandboxError:  # at work in another process, or damaged: `find_pending` says which
+        except SandboxError:
+            # It is at work in another process, or damaged: `find_pending` says which.
             continue
     found += _outdated(config)
     return tuple(sorted(found, key=lambda one: one.since))
@@ -76,7 +77,8 @@ def _candidates(config: Config) -> Iterator[WorkspaceDirectory]:
 
 def _pending(directory: WorkspaceDirectory, config: Config) -> Pending:
     if not directory.exists:
-        directory.remove()  # taking the lock has made it again
+        # Taking the lock has made the directory again.
+        directory.remove()
         raise settled_already(task_of(directory))
     record = read_pending(directory)
     board = asked_on_the_board(config.home, task_of(directory))
@@ -133,7 +135,8 @@ def _outdated(config: Config) -> list[Pending]:
     for one in Workspaces(config.home).outdated():
         try:
             since = one.base.stat().st_mtime
-        except OSError:  # discarded at this moment
+        except OSError:
+            # It was discarded at this moment.
             continue
         told = summary_of(config.home, one.task_id)
         request = "" if told is None else told.request

@@ -144,7 +144,8 @@ class Pending:
         directory = self._directory()
         subject = replace(subject, before_apply=partial(self._before_apply, directory))
         with opened(directory, self._home, subject) as settlement:
-            if settlement is None:  # another process has settled it while this one waited for the lock
+            # Another process settled it while this one waited for the lock.
+            if settlement is None:
                 raise settled_already(self.task_id)
             yield settlement
 
@@ -218,7 +219,8 @@ class Pending:
     def _take_attempt(self) -> None:
         """Make an attempt that no agent goes on with the task's work, because the user takes it."""
         if self.forsaken:
-            from artoo.runtime.changes.submissions import Submissions  # the team is not loaded by other tasks
+            # Imported here, because other tasks do not need the team.
+            from artoo.runtime.changes.submissions import Submissions
 
             Submissions(self._home).adopt_attempt(self.task_id)
 

@@ -165,7 +165,8 @@ def with_what_became(home: Path, history: Sequence[Turn], project: Path) -> tupl
 
 def _looked_up(home: Path, books: SettledBooks, turn: Turn, project: str) -> Turn:
     told = summary_of(home, turn.task_id) if turn.task_id is not None else None
-    if told is None or told.result is None:  # it has not ended, or its log is gone
+    # The task has not ended, or its log is gone.
+    if told is None or told.result is None:
         return turn
     changes = told.result.changes
     after = books.afterwards(told.task_id, changes)

@@ -148,12 +148,14 @@ class Submissions:
             attempt.locked(PATIENCE_SECONDS),
             submitted.locked(PATIENCE_SECONDS),
         ):
-            if not attempt.exists:  # another process has just adopted it
+            # Another process has just adopted it.
+            if not attempt.exists:
                 attempt.remove()
                 return
             record = attempt.record()
             attempt.write_record(record.model_copy(update={"task_id": board_task}))
-            submitted.remove()  # the attempt began as a copy of it
+            # Nothing is lost, because the attempt began as a copy of the submitted work.
+            submitted.remove()
             attempt.base.rename(submitted.base)
 
     def enter(self, board_task: str, text: str) -> None:

@@ -70,13 +70,14 @@ def project_name(path: Path) -> str:
             [git, "-C", str(path), "config", "--local", "--get", "remote.origin.url"],
             capture_output=True,
             encoding="utf-8",
-            errors="replace",  # a path may be bytes that are no text
+            errors="replace",
             timeout=_GIT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return str(path.resolve())
-    top = (path / ".git").exists()  # a directory inside a project is not the project
+    # A directory inside a project is not the project.
+    top = (path / ".git").exists()
     return remote_name(found.stdout.strip()) or str(path.resolve()) if top else str(path.resolve())
 
 
@@ -85,7 +86,8 @@ def remote_name(url: str) -> str:
     if "://" in url:
         try:
             parts = urlsplit(url)
-        except ValueError:  # a bracket that nothing closes
+        except ValueError:
+            # `urlsplit` raises it for a bracket that is not closed.
             return ""
         host, path = (parts.hostname or ""), parts.path
     else:

@@ -89,7 +89,8 @@ class Sharing:
         try:
             last = False
             while not last:
-                last = self._ending.is_set()  # once more after the end was called for
+                # One more pass is made after the end was requested.
+                last = self._ending.is_set()
                 try:
                     connection = connection if connection is not None else self._connected()
                     self._pass(connection)
@@ -168,8 +169,10 @@ class Sharing:
                     sizes[name] = at = stream.put(connection, self._machine, name, at, piece, task)
                     file.seek(at)
         except FileNotFoundError:
-            return  # forgotten meanwhile, because it was old
-        except OSError as error:  # of one file: the others go on
+            # The log was deleted meanwhile, because it was old.
+            return
+        except OSError as error:
+            # An error of one file does not stop the others.
             if name not in self._unreadable:
                 logger.warning("%s cannot be sent to the store: %s; see who may read it", path, error.strerror)
                 self._unreadable.add(name)

@@ -51,7 +51,8 @@ def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
     if tree.get("apply") == ApplyMode.ALL and (apply is None or apply.variable is None):
         problems.append(places.problem(("apply",), f"cannot be all in a file: type --apply all or set {APPLY_ALL}"))
     if not tree and not problems:
-        return Config.model_construct()  # all defaults: nothing to check, and the schema need not be built
+        # All defaults need no check, so that the schema is not built.
+        return Config.model_construct()
     problems += problems_of(tree, places, Config)
     if problems:
         raise ConfigurationError(report(problems))

@@ -25,7 +25,8 @@ async def opened_books(config: Config) -> AsyncGenerator[Books]:
 
     Raises MemoryStoreError when it is unusable, ConfigurationError when the driver of a database is not there.
     """
-    from artoo.memory.opening import open_books  # an engine only where the database is read
+    # A database engine is loaded only where it is read.
+    from artoo.memory.opening import open_books
 
     books = await open_books(config.memory_place)
     try:
@@ -48,7 +49,8 @@ async def advice_about(config: Config, pair: Pair) -> Advice:
 
     Raises MemoryStoreError.
     """
-    from artoo.memory.opening import open_store  # an engine only where something is recalled
+    # A database engine is loaded only where something is recalled.
+    from artoo.memory.opening import open_store
 
     memory = await open_store(config.memory_place, config.memory_spool, SystemClock(), UuidIds())
     try:

@@ -119,7 +119,8 @@ class Memories:
             return
         from artoo.runtime.memory.unlearning import unlearn_discarded
 
-        with suppress(MemoryStoreError):  # the next reader of memory is told what is wrong with it
+        # The next reader of memory gets the error.
+        with suppress(MemoryStoreError):
             await unlearn_discarded(store, self._home, self._clock.now())
 
     def nudge(self) -> None:
@@ -157,7 +158,8 @@ class Memories:
 
     def _dream_beside(self, store: SharedMemory) -> None:
         port = self._bus.port(Role.DREAMER, NO_TASK)
-        self._bus.close_task(NO_TASK)  # it speaks, and hears nothing
+        # The Dreamer publishes and receives nothing.
+        self._bus.close_task(NO_TASK)
         # Not a task group: a Dreamer that fails must not cancel the task that opened memory.
         self._dreaming = asyncio.create_task(self._dream(store, port), name="dreamer")
 

@@ -191,7 +191,8 @@ async def taken_up(
     user = beyond.bus.port(Role.USER, recording.task_id)
 
     async def open_up() -> None:
-        user.close()  # the task's own port listens; this one only speaks
+        # The task's own port receives for the user; this one only publishes.
+        user.close()
         user.publish(announcement)
         await stage.open_up()
 

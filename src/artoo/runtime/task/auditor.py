@@ -54,7 +54,8 @@ class Auditing:
         from artoo.auditor.layout import audit_directory
         from artoo.auditor.trail import Trail, header_record
 
-        if self._auditor is not None:  # a report was wanted before the first message
+        # A report may have loaded the Auditor before the first message.
+        if self._auditor is not None:
             return
         trail = Trail(audit_directory(self._home))
         trail.write([header_record(envelope)], self._clock.now())
@@ -70,7 +71,8 @@ class Auditing:
             await self._audit()
         except StreamClosed:
             return
-        except Exception:  # the Auditor's own boundary: nothing of it may reach a task
+        except Exception:
+            # This is the Auditor's boundary: no error of it may reach a task.
             logger.exception("the Auditor has failed; tasks go on unaudited until artoo is started again")
             self._end()
             await self._ignore()

@@ -102,7 +102,8 @@ class Session:
         self._put(Turn(input=request, summary=said, task_id=task_id, project=where))
 
     def _put(self, turn: Turn) -> None:
-        with suppress(OSError):  # a home that cannot be written: the conversation goes on in memory
+        # In a home that cannot be written, the conversation continues in memory.
+        with suppress(OSError):
             _append(self._path, _lines([turn]))
             self._exchanges = _read(self._path)
             if self._path.stat().st_size > 2 * LARGEST:
@@ -188,7 +189,8 @@ def _place(turns: deque[Turn], turn: Turn) -> None:
 def _read(path: Path) -> deque[Turn]:
     """Read the exchanges of a file. Raises OSError."""
     turns: deque[Turn] = deque(maxlen=MOST_EXCHANGES)
-    for line in path.read_bytes().split(b"\n"):  # a text's own line ends are not the file's
+    # Not splitlines: a text may contain line ends of Unicode.
+    for line in path.read_bytes().split(b"\n"):
         with suppress(MessageUnreadable, ValidationError):
             if line:
                 _place(turns, Turn.model_validate(fields_of(line)))

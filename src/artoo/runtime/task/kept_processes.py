@@ -155,7 +155,8 @@ def start(artoo_home: Path, argv: Sequence[str], text: str, project: Path, task_
             start_new_session=True,
             pass_fds=(lock.fileno(),),
         )
-    child.returncode = 0  # it is not waited for, because it outlives this process
+    # The child outlives this process, so subprocess must not warn that it was not waited for.
+    child.returncode = 0
     started = Started(
         id=process_id, command=text, project=str(project), task_id=task_id, group=child.pid, since=time.time()
     )
@@ -186,5 +187,6 @@ def _found(folder: Path) -> Iterator[LeftProcess]:
         try:
             started = Started.model_validate_json((place / "process.json").read_bytes())
         except (OSError, ValidationError):
-            continue  # a start that a crash cut off, or a file that is not artoo's
+            # A crash interrupted the start, or the file is not artoo's.
+            continue
         yield LeftProcess(place, started)

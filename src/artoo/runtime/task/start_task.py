@@ -84,7 +84,8 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
     text, home = well_formed(text), shop.config.home
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     if not shop.given_model:
-        await asyncio.to_thread(price_list, shop.config, shop.environ)  # reads the catalogue at the first task
+        # The first task reads the catalogue from disk.
+        await asyncio.to_thread(price_list, shop.config, shop.environ)
     budget = shop.budget(options)
     roots = shop.roots(options)
     answers = shop.answers(options, roots, task_id)
@@ -94,7 +95,8 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
     behalf, mode = options.behalf or Behalf(), options.mode(shop.config.apply)
     model = behalf.model(shop.model)
     settings, brain = shop.settings(options, accepted_texts(home)), await model.known(Tier.BRAIN)
-    quick = brain.small and options.effort is None  # a small model's task is never large
+    # A small model's task is never large.
+    quick = brain.small and options.effort is None
     settings = replace(
         settings,
         allowance=replace(settings.allowance, effort="quick") if quick else settings.allowance,

@@ -52,7 +52,8 @@ async def shared_logs(config: Config) -> AsyncGenerator[Sharing | None]:
     if config.store is None:
         yield None
         return
-    from artoo.runtime.cluster.upload_logs import Sharing  # the driver only where there is a store
+    # The database driver is imported only where there is a store.
+    from artoo.runtime.cluster.upload_logs import Sharing
     from artoo.store.connecting import check_installed
 
     check_installed()

@@ -256,7 +256,8 @@ class TaskRun:
 
     def _time_left(self, share: float, most: float) -> float:
         """Return the seconds of the task's time without what is reserved of it."""
-        assert self._solver is not None  # R7 is there before anything can be judged
+        # R7 exists before anything can be judged.
+        assert self._solver is not None
         return self._solver.time_left() - min(most, share * self._solver.budget_ms / 1_000)
 
     def _offered(self) -> tuple[ToolSpec, ...]:

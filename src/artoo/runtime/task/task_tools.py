@@ -177,7 +177,7 @@ def _skills(outfit: Outfit, places: Places, gate: Gate, registry: Registry) -> C
     if not any_skills(outfit.artoo_home, workspace.roots.project):
         return None
     from artoo.runtime.app.skill_selection import (
-        equipment,  # YAML, and models of its own: most projects have no skills
+        equipment,
     )
 
     return equipment(outfit.artoo_home, workspace.roots, lambda: workspace.files, places, gate, registry)

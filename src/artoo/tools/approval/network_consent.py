@@ -145,7 +145,8 @@ class Hearing:
         if not asked.hosts and not self.refused:
             said = outcome.error_output + outcome.output
             failed = outcome.status is not CallStatus.OK and any(words in said for words in _DIAGNOSES)
-            if not failed and NO_NETWORK not in said:  # only the proxy says this, also if a failure is hidden
+            # Only the proxy prints this, also if the command hides the failure.
+            if not failed and NO_NETWORK not in said:
                 return outcome
             return _because(
                 outcome,

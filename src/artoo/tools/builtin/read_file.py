@@ -141,7 +141,8 @@ def path_target(arguments: Arguments, roots: Roots, files: Files) -> str:
 def _read(files: Files, path: Path, first: int, most: int, kept: int) -> Outcome:
     """Return up to `most` lines from line `first` on, in at most `kept` characters, and how to read on."""
     with open_plain(files, path) as (file, size):
-        start = _text(file.read(_PIECE), whole=size <= _PIECE)  # the beginning says how all of it is encoded
+        # The beginning says how the whole file is encoded.
+        start = _text(file.read(_PIECE), whole=size <= _PIECE)
         file.seek(len(start.mark))
         with TextIOWrapper(file, start.encoding, "replace", newline="\n") as stream:
             lines = islice(_lines(stream), first - 1, None)

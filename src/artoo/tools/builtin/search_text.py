@@ -165,7 +165,8 @@ def _matches(search: _Search, entry: Entry, name: str, files: Files) -> Iterator
     if entry.kind is not Kind.FILE or not search.takes(entry):
         return
     text, why = _text(files, entry)
-    if why and not is_gits(f"/{entry.path}"):  # in a repository git's own are many, and no user asks for them
+    # A repository has many files of git's own, and no user asks for them.
+    if why and not is_gits(f"/{entry.path}"):
         search.unsearched[why].append(name)
     if text is not None:
         yield from search.lines(text, name)

@@ -151,7 +151,8 @@ class ProjectLook:
         about = (*(self.roots.project / path for path in named), *_meant(changes))
         found = guides(files, self.roots, self.places, about, self.guide_characters)
         seen = describe(snapshot, request, self.room)
-        whole = seen.whole if self.whole_files else ()  # a small model is held to look, whatever it was shown
+        # A small model has to look itself, whatever it was shown.
+        whole = seen.whole if self.whole_files else ()
         return replace(seen, guide="\n\n".join(map(str, found)), whole=whole), found
 
     def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
@@ -174,7 +175,8 @@ class ProjectLook:
         fits = size <= min(_WHOLE_BYTES, self.room) and len(visible) <= _MOST_WHOLE
         if not (self.whole_files and snapshot.complete and fits):
             return ()
-        return tuple(each.path for each in visible if each.name not in GUIDE_FILES)  # which prompts have anyhow
+        # Guides are left out, because prompts have them anyway.
+        return tuple(each.path for each in visible if each.name not in GUIDE_FILES)
 
     def _snapshot(self, files: Files) -> Snapshot:
         walk = Walk(self.roots.project, self.limits, files, hidden="last", honour_ignore=True)
@@ -266,7 +268,8 @@ def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: File
         if change.path in moved:
             lines["moved"].append(f"{name} -> {shown(_path_of(moved[change.path]), roots)}")
         elif change.path in meant and change.path not in arrived:
-            kind = ChangeKind.CREATED if change.before is None else change.kind  # a link has a kind of its own
+            # A new link has a kind of its own.
+            kind = ChangeKind.CREATED if change.before is None else change.kind
             lines[kind.value if kind.value in lines else "changed"].append(name)
     if others:
         lines["changed by somebody else too, which is not seen here"] = others

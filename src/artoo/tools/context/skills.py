@@ -156,7 +156,8 @@ def _parts(text: str) -> tuple[str, str]:
 
 def _named(head: str, path: Path) -> tuple[str, str]:
     try:
-        fields, _ = parse(f"\n{head}", path)  # lines are counted in the file
+        # The blank line makes the parser count lines as in the file.
+        fields, _ = parse(f"\n{head}", path)
     except RecursionError as error:
         raise ConfigurationError(f"the front matter of {SKILL_FILE} is nested too deeply") from error
     name, description = fields.get("name"), fields.get("description")

@@ -135,7 +135,8 @@ class CallChanges:
             try:
                 self._before[subtask] = await self.workspace.fork(f"{subtask} before")
             except SandboxError:
-                return  # too large to be copied: there is no second way then
+                # It is too large to be copied, so there is no second way.
+                return
 
     async def discard_snapshots(self) -> None:
         """Delete the kept states."""

@@ -97,7 +97,8 @@ class UserTool:
         else:
             result = await in_thread(self.function, **values)
         value = await _by_itself(result)
-        if inspect.isgenerator(value) or inspect.isasyncgen(value):  # it may have no end
+        # A generator may have no end.
+        if inspect.isgenerator(value) or inspect.isasyncgen(value):
             raise ToolError(f"{self.name} returned a generator; let it return a list, as in: return list(…)")
         return Outcome(output=text_of(value))
 
@@ -185,7 +186,8 @@ def _user_tool(function: Function) -> UserTool:
     made = getattr(function, _ATTRIBUTE, None)
     if not isinstance(made, UserTool):
         made = _made(function, None, None, Effects(reads=True, writes=False, asks=False), USER_SECONDS)
-    elif inspect.ismethod(function):  # it was marked in its class, and has been bound since
+    elif inspect.ismethod(function):
+        # The method was marked in its class, and has been bound since.
         return _made(function, made.name, made.spec.description, made.effects, made.wall_seconds)
     if made.parameters and made.parameters[0].name == "self":
         raise ConfigurationError(f"tool {made.name}: it is a method; give it bound: the object's own {made.name}")
@@ -214,7 +216,8 @@ async def _by_itself(result: object) -> object:
     async def held() -> tuple[object, SystemExit | None]:
         try:
             return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result, None
-        except SystemExit as error:  # out of a task it would end the loop
+        except SystemExit as error:
+            # Raised out of a task, it would end the loop.
             return None, error
 
     value, exited = await asyncio.create_task(held())

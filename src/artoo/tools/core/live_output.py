@@ -60,7 +60,8 @@ class _Tail:
     def add(self, written: bytes) -> None:
         """Keep the end of the output; the first piece is told after a moment, for what comes with it."""
         if self._closed:
-            return  # its command goes on after the call
+            # The command goes on after the call, which does not listen any more.
+            return
         self._window += written[-_WINDOW_BYTES:]
         if len(self._window) > _WINDOW_BYTES or len(written) > _WINDOW_BYTES:
             self._cut = True
@@ -81,7 +82,8 @@ class _Tail:
         """Return the last lines as a terminal would show them: text that a carriage return overwrote is gone."""
         whole = self._redacted(bytes(self._window).decode("utf-8", "replace"))
         rows = without_terminal_codes(whole).split("\n")
-        if self._cut:  # the beginning of the first is not known, and with it whether it is a secret
+        # The beginning of the first row is not known, so it may be a part of a secret.
+        if self._cut:
             rows[:1] = [] if len(rows) > 1 else [rows[0][-LONGEST_LINE:]]
         shown = (row.rstrip("\r").rpartition("\r")[2].rstrip() for row in rows)
         return tuple(row[:LONGEST_LINE] for row in shown if row)[-LINES_TOLD:]

@@ -56,7 +56,8 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 
     try:
         threading.Thread(target=work, daemon=True, name="artoo-tool").start()
-    except RuntimeError as error:  # the system gives no more
+    except RuntimeError as error:
+        # The system allows no more threads.
         _slots.release()
         raise ToolError(f"no thread could be started for the tool ({error}); close other programs") from error
     return await future

@@ -100,7 +100,8 @@ class WorkspaceCommands:
         call = await attributed.begin(current_subtask())
         try:
             watched = nullcontext(unheard) if command.background else printing_of(self.printing, current_act())
-            with watched as listener.heard:  # from before the start: a command may print before `start` returns
+            # The listener is set before the start, because a command may print before `start` returns.
+            with watched as listener.heard:
                 process = await self.workspace.start(wanted)
                 tracked = Tracked(process, command, call.subtask, hearing)
                 try:

@@ -56,7 +56,8 @@ def entry_at(files: Files, path: Path) -> FileStat | None:
     """Return what an absolute path names, without following a last link; None when nothing is there."""
     try:
         return files.stat(entry_path(files, path))
-    except OSError:  # a circle of links
+    except OSError:
+        # The links form a circle.
         return None
 
 

@@ -140,7 +140,8 @@ class Walk:
         path = f"{folder}/{name}" if folder else name
         place = root / path
         found = self.files.stat(place)
-        if found is None:  # removed since the directory was read
+        # It was removed after the directory was read.
+        if found is None:
             return None
         kind = Kind.of(found.mode)
         target = _target(self.files, place) if kind is Kind.LINK else None

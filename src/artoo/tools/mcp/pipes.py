@@ -58,7 +58,8 @@ async def piped(
             try:
                 await asyncio.wait(running)
                 await _asked_to_end(process)
-            finally:  # who closes may be cancelled while it waits
+            finally:
+                # The closing task may be cancelled while it waits.
                 _end_all(process)
                 for stream in (to_us, incoming, outgoing, from_us):
                     stream.close()
@@ -115,10 +116,12 @@ async def _reading(
             while line := await process.stdout.readline():
                 try:
                     message = read_message(line)
-                except ValueError:  # a log line on the wrong stream
+                except ValueError:
+                    # Some servers log on the wrong stream.
                     continue
                 await to_us.send(SessionMessage(message))
-    except ValueError:  # what `readline` raises for a line over the limit
+    except ValueError:
+        # `readline` raises it for a line over the limit.
         why = f"it sent more than {LONGEST_LINE} bytes in one message"
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
         return
@@ -137,7 +140,8 @@ def read_message(line: bytes) -> JSONRPCMessage:
 
 async def _writing(process: asyncio.subprocess.Process, from_us: MemoryObjectReceiveStream[SessionMessage]) -> None:
     assert process.stdin is not None
-    with suppress(ConnectionError):  # its end is noticed where it is read
+    # The reader notices its end.
+    with suppress(ConnectionError):
         async for sent in from_us:
             process.stdin.write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await process.stdin.drain()

@@ -61,7 +61,8 @@ class LookedAt:
         def note(whole: bool) -> None:
             before = self._seen.get(real)
             if before is not None and before.whole and not whole:
-                return  # a few lines do not tell what else was saved
+                # A few lines do not show what else was saved.
+                return
             self._seen[real] = _Seen(state, whole)
             self._seen.move_to_end(real)
             if len(self._seen) > _MOST:

@@ -91,7 +91,8 @@ async def goes_out(effects: CallEffects) -> None:
     if outside:
         await call.durable()
     elif effects is not CallEffects.NONE:
-        with suppress(NotLogged):  # on a full disk the task goes on in its workspace; settlement refuses to apply
+        # On a full disk the task goes on in its workspace, and settlement refuses to apply.
+        with suppress(NotLogged):
             await call.durable()
 
 
