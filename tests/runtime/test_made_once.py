@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from artoo.runtime.app.write_once import made_once
+from artoo.disk.whole import made_once
 
 
 def test_who_comes_while_another_makes_it_reads_a_whole_file(tmp_path: Path) -> None:

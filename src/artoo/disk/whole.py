@@ -13,7 +13,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -56,6 +56,19 @@ def write_new(path: Path, content: Content, *, mode: int = _OWNERS, sync: bool =
     """Create the file; of several concurrent calls the first succeeds. Blocks. Raises FileExistsError, OSError."""
     with _beside(path, content, mode, sync=sync) as fresh:
         os.link(fresh, path)
+
+
+def made_once(path: Path, make: Callable[[], bytes]) -> bytes:
+    """Return the content of a file that is made by `make` the first time, for its owner only. Blocking.
+
+    Two processes may come first at once, and one may be killed: the file is there whole or not at all, and the
+    other process reads it. The directory is made too. Raises OSError.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        with suppress(FileExistsError):
+            write_new(path, make())
+    return path.read_bytes()
 
 
 def sync_directory(path: Path) -> None:

@@ -21,8 +21,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.disk.whole import made_once
 from artoo.protocols.json_lines import read_json
-from artoo.runtime.app.write_once import made_once
 
 HOST = "127.0.0.1"
 LARGEST_BODY = 4 << 20

@@ -25,8 +25,8 @@ from jwt.algorithms import ECAlgorithm
 
 from artoo.agents.identity.identity import Identity
 from artoo.contracts.errors import ConfigurationError
+from artoo.disk.whole import made_once
 from artoo.protocols.a2a.asked import MODES
-from artoo.runtime.app.write_once import made_once
 from artoo.runtime.config.foreign_agents import Peer
 from artoo.runtime.task.task_header import own_version
 

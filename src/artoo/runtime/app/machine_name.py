@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.app.write_once import made_once
+from artoo.disk.whole import made_once
 
 FILE = "machine"
 

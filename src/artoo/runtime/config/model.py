@@ -157,7 +157,8 @@ class Control(Section):
         The time budget is the task's own (`Workshop.allowance`).
         """
         numbers = self.model_dump(exclude={"time_budget_ms", "without", "by_type"})
-        return Hyperparameters(**{**numbers, "delta": 0.0 if strict else self.delta})
+        general = Hyperparameters(**numbers)
+        return replace(general, delta=0.0) if strict else general
 
 
 class ModelPrice(Section):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.base import Contract
@@ -164,31 +164,26 @@ class ConductedPort:
         return settled and self._conductor.is_logged(envelope)
 
 
-@dataclass(frozen=True, slots=True)
-class Beyond:
-    """The live services with which the task continues. `hands` are made for the gate's port of this task."""
-
-    bus: InProcessBus
-    model: Model
-    hands: Callable[[Port], Awaitable[Hands]]
-    clock: Clock
-    ids: Ids
-    memory: TaskMemory | None
-
-
 async def taken_up(
-    recording: Recording, announcement: TaskResumed, beyond: Beyond
+    recording: Recording,
+    announcement: TaskResumed,
+    make_hands: Callable[[Port], Awaitable[Hands]],
+    *,
+    bus: InProcessBus,
+    model: Model,
+    clock: Clock,
+    ids: Ids,
+    memory: TaskMemory | None,
 ) -> tuple[ReplayContext, Conductor]:
-    """Return the context for the task's roles, and the conductor that leads them through the log. `announcement` is
-    said when the log is told.
+    """Return the context for the task's roles, and the conductor that leads them through the log.
+
+    `announcement` is published after the log was repeated. `make_hands` is given the gate's port of this task. The
+    other arguments are the services with which the task continues.
     """
-    clock = ReplayClock(beyond.clock, recording.stream[0].at)
-    conductor = Conductor(recording, clock, beyond.bus.repeat)
-    gate = ConductedPort(beyond.bus.port(Role.GATE, recording.task_id), None, conductor)
-    stage = ReplayContext(
-        conductor, beyond.bus, beyond.model, await beyond.hands(gate), beyond.ids, _memory(recording, beyond.memory)
-    )
-    user = beyond.bus.port(Role.USER, recording.task_id)
+    conductor = Conductor(recording, ReplayClock(clock, recording.stream[0].at), bus.repeat)
+    gate = ConductedPort(bus.port(Role.GATE, recording.task_id), None, conductor)
+    stage = ReplayContext(conductor, bus, model, await make_hands(gate), ids, _memory(recording, memory))
+    user = bus.port(Role.USER, recording.task_id)
 
     async def open_up() -> None:
         # The task's own port receives for the user; this one only publishes.

@@ -35,7 +35,7 @@ from artoo.runtime.app.services import Workshop
 from artoo.runtime.changes.startup_recovery import settle_earlier
 from artoo.runtime.replay.difference import Difference, leaves
 from artoo.runtime.replay.recording import Recording, read_recording
-from artoo.runtime.replay.stage import Beyond, taken_up
+from artoo.runtime.replay.stage import taken_up
 from artoo.runtime.replay.standing import RESUMABLE, standing, to_drop
 from artoo.runtime.task.agent_context import Behalf
 from artoo.runtime.task.resumable_tasks import only_agents_stopped, stopped_tasks
@@ -145,16 +145,16 @@ async def _taken_up(
             if each.ended is not None:
                 await each.ended(result)
 
-    beyond = Beyond(
+    stage, conductor = await taken_up(
+        recording,
+        resumption.announcement.model_copy(update={"asked_by": caller and caller.asked_by}),
+        hands,
         bus=shop.bus,
         model=album.shown_to(BudgetedModel(behalf.model(shop.model), budget)),
-        hands=hands,
         clock=shop.clock,
         ids=shop.ids,
         memory=memory,
     )
-    announcement = resumption.announcement.model_copy(update={"asked_by": caller and caller.asked_by})
-    stage, conductor = await taken_up(recording, announcement, beyond)
     settings = settings_of(recording.opened, recording.request.project)
     standing = replace(settings.standing, check=behalf.standing.check)
     settings = replace(settings, standing=standing)
