@@ -11,13 +11,11 @@ from collections.abc import Sequence
 
 import pytest
 from aiohttp import web
-from ddgs.engines.duckduckgo import Duckduckgo
 from tool_doubles import StillClock, said
 
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.plan import MustNot
-from artoo.tools.builtin.duckduckgo import MOST_UNPACKED, search
 from artoo.tools.builtin.web_search import MOST_RESULTS, Engine, Google, Hit, Search, duckduckgo
 from artoo.tools.core.registry import Registry
 
@@ -61,31 +59,6 @@ async def test_a_search_that_takes_too_much_memory_ends_as_an_error(monkeypatch:
         subprocess.run, (sys.executable, "-P", "-c", greedy), capture_output=True, check=False
     )
     assert b"MemoryError" in done.stderr
-
-
-async def test_a_packed_page_is_bounded_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDuckGo's client stops reading at its bound; a page that fits is read as ever."""
-    page = "<div class='body'><h2>T</h2><a href='https://x.example'>S</a></div>"
-
-    async def answer(request: web.Request) -> web.Response:
-        bomb = (await request.post())["q"] == "packed"
-        body = gzip.compress(bytes(256 << 20) if bomb else page.encode())
-        return web.Response(body=body, headers={"Content-Encoding": "gzip"}, content_type="text/html")
-
-    application = web.Application()
-    application.router.add_post("/", answer)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    monkeypatch.setattr(Duckduckgo, "search_url", f"http://127.0.0.1:{runner.addresses[0][1]}/")
-    try:
-        found = await asyncio.to_thread(search, "fits")
-        assert [one[:2] for one in found.found] == [("T", "https://x.example")]
-        refused = await asyncio.to_thread(search, "packed")
-        assert f"more than {MOST_UNPACKED} bytes" in refused.problem
-    finally:
-        await runner.cleanup()
 
 
 async def test_google_when_its_key_is_set() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FOLDER = "elsewhere"
 """Below the home: copies of other machines' task logs, made when they are asked for. May be removed at any time."""
 SHOWN = 5
-ENDS = 256 * 1024
+ENDS = 1 << 20
 """Bytes of each end of a log that are looked at for a list."""
 RUNNING_SECONDS = 60.0
 """A task without an end of which nothing was heard for so long is not listed as running."""
@@ -84,27 +84,19 @@ def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> Ta
     place.mkdir(parents=True, exist_ok=True)
     first, last = parts[0], parts[-1]
     head = stream.part(connection, first.machine, first.file, 0, ENDS)
-    tail, touches = _end_of(connection, last, len(head) if first is last else 0)
+    start = max(last.size - ENDS, len(head) if first is last else 0)
+    tail = stream.part(connection, last.machine, last.file, start, last.size) if start < last.size else b""
+    if first is not last or start > len(head):
+        # Both ends are cut in the middle of a line.
+        head, tail = head[: head.rfind(b"\n") + 1], tail.partition(b"\n")[2] if start else tail
     log = part_path(place, 0)
-    log.write_bytes((head if touches and first is last else head[: head.rfind(b"\n") + 1]) + tail)
+    log.write_bytes(head + tail)
     summary = summary_in(place)
     log.unlink()
     if summary is None:
         return None
     running = summary.result is None and last.age < RUNNING_SECONDS
     return replace(summary, bytes=sum(each.size for each in files), running=running)
-
-
-def _end_of(connection: Connection, last: Extent, floor: int) -> tuple[bytes, bool]:
-    """Read the last lines of a log, at least one, and whether they are all that is behind `floor`."""
-    window = ENDS
-    while (start := last.size - window) > floor:
-        tail = stream.part(connection, last.machine, last.file, start, last.size)
-        whole = tail.partition(b"\n")[2]
-        if whole:
-            return whole, False
-        window *= 2
-    return stream.part(connection, last.machine, last.file, floor, last.size) if last.size > floor else b"", True
 
 
 def verify_shared(home: Path, address: StoreAddress, found: Verification) -> list[str]:

@@ -1,8 +1,7 @@
 """Ask DuckDuckGo by the `ddgs` library, in a process of its own that the kernel keeps small.
 
-The library unpacks whatever an answer holds: its client is put off with answers of a bounded length, counted
-unpacked. What parses pages may take more memory than they have bytes, so a bound stands around the whole too. The
-process also ends with the question, where a thread would go on.
+The library unpacks a page however long it is, so the memory of the process is bounded. The process also ends with
+the question, where a thread would go on.
 
 Run as `python -m artoo.tools.builtin.duckduckgo`, it reads a query and prints a `Reply` as JSON.
 """
@@ -13,22 +12,16 @@ import asyncio
 import logging
 import resource
 import sys
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
 from artoo.contracts.errors import ToolError
 from artoo.sandbox.reading.programs import own_environment, own_python
 
-if TYPE_CHECKING:
-    import primp
-
 MOST_RESULTS = 8
 REQUEST_SECONDS = 10
 MOST_MEMORY = 768 << 20
 """Bytes of data that the process may have; a search takes some 60 MB."""
-MOST_UNPACKED = 4 << 20
-"""Bytes of one page; one with results has some 40 kB."""
 _LONGEST = 2_000
 OFFLINE = "the web cannot be searched, {what} was not reached ({why}); is this computer online?"
 
@@ -71,30 +64,11 @@ def keep_small() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
 
 
-class Page:
-    """An answer as the library's engines read it: status, bytes and text."""
-
-    def __init__(self, answer: primp.Response) -> None:
-        """Read the answer. Raises ValueError if it is longer than `MOST_UNPACKED`, which is as much as is
-        unpacked.
-        """
-        body = bytearray()
-        for piece in answer.iter_bytes():
-            body += piece
-            if len(body) > MOST_UNPACKED:
-                answer.close()
-                raise ValueError(f"the answer has more than {MOST_UNPACKED} bytes")
-        self.status_code, self.content = answer.status_code, bytes(body)
-        self.text = self.content.decode("utf-8", "replace")
-
-
 def search(query: str) -> Reply:
     """Ask, in this process."""
-    import ddgs.http_client
     from ddgs.ddgs import DDGS
     from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
-    ddgs.http_client.Response = Page  # pyright: ignore[reportAttributeAccessIssue]  # its own unpacks without end
     logging.getLogger("ddgs").setLevel(logging.ERROR)
     try:
         found = DDGS(timeout=REQUEST_SECONDS).text(query, max_results=MOST_RESULTS, backend="duckduckgo")

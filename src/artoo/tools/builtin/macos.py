@@ -24,8 +24,6 @@ from artoo.workspace.files.rooted import real_files
 
 SCRIPT_SECONDS = 120.0
 _GRACE_SECONDS = 15.0
-_KEPT_BYTES = 64 * 1024
-_PIECE = 1 << 16
 _MDFIND = ToolSpec(
     name="mdfind",
     description="find the user's files by what they hold, with Spotlight",
@@ -76,39 +74,19 @@ class Real:
             )
         except OSError as error:
             raise SandboxError(f"{argv[0]} cannot be started: {error.strerror}") from error
-        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-        reading = asyncio.gather(_head(process.stdout), _head(process.stderr), _fed(process.stdin, stdin or b""))
         try:
             async with asyncio.timeout(self.seconds):
-                stdout, stderr, _ = await reading
-                code = await process.wait()
+                stdout, stderr = await process.communicate(stdin)
         except TimeoutError:
             reason = f"it did not end within {self.seconds:g} s and was stopped"
             return Outcome(status=CallStatus.TIMEOUT, reason=reason)
         finally:
-            reading.cancel()
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
-        status = CallStatus.OK if code == 0 else CallStatus.ERROR
-        return printed_outcome((stdout, stderr), status=status, exit_code=code)
-
-
-async def _head(stream: asyncio.StreamReader) -> Captured:
-    """Read a stream to its end, and keep its beginning."""
-    head, total = bytearray(), 0
-    while piece := await stream.read(_PIECE):
-        total += len(piece)
-        head += piece[: _KEPT_BYTES - len(head)]
-    return Captured(head=bytes(head), total_bytes=total)
-
-
-async def _fed(stream: asyncio.StreamWriter, data: bytes) -> None:
-    with suppress(ConnectionError):
-        stream.write(data)
-        await stream.drain()
-        stream.close()
-        await stream.wait_closed()
+        printed = Captured(head=stdout, total_bytes=len(stdout)), Captured(head=stderr, total_bytes=len(stderr))
+        status = CallStatus.OK if process.returncode == 0 else CallStatus.ERROR
+        return printed_outcome(printed, status=status, exit_code=process.returncode)
 
 
 @dataclass(frozen=True, slots=True)
