@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from artoo.tools.shell.parser import parse_command
@@ -65,6 +67,9 @@ def test_words_are_unquoted_as_the_shell_would() -> None:
     words = parse_command('cat \'a b\' "c $HOME/d" e\\ f ~/g "$UNKNOWN" j"k"l -n', {"HOME": "/h"}).only
     assert words is not None
     assert words.arguments == ("a b", "c /h/d", "e f", "/h/g", None, "jkl", "-n")
+    written = """printf '%s|' "\\$x" "\\`" "a\\\nb" '\\$x' "\\a\\\\\\$" \\` a"b'\\$c"'d\\`e' \\'"\\$\""""
+    words, said = parse_command(written).only, subprocess.check_output(("bash", "-c", written), text=True)
+    assert words is not None and [*words.arguments[1:], ""] == said.split("|")
 
 
 @pytest.mark.parametrize(

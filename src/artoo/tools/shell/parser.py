@@ -7,6 +7,7 @@ A command that does not parse is still a command: it keeps the identity `shell` 
 
 from __future__ import annotations
 
+import re
 import shlex
 import threading
 from collections.abc import Iterator, Mapping
@@ -39,6 +40,7 @@ _NEUTRAL = frozenset(
 
 _SEQUENCES = frozenset({"program", "compound_statement", "subshell"})
 _LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement", "if_statement"})
+_PIECES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
 _HERE = "\ue000"
 """Replaces the value of a variable while quotes are removed: the value itself is not split or unquoted."""
 
@@ -167,12 +169,19 @@ def _literal(node: Node, variables: Variables) -> Word:
     if home is not None and (written == "~" or written.startswith("~/")):
         written, values = f"{_HERE}{written[1:]}", [home, *values]
     try:
-        parts = " ".join(shlex.split(written)).split(_HERE)
+        parts = " ".join(shlex.split(_PIECES.sub(_for_shlex, written))).split(_HERE)
     except ValueError:
         return None
     if len(parts) != len(values) + 1:
         return None
     return "".join(part + value for part, value in zip(parts, (*values, ""), strict=True))
+
+
+def _for_shlex(found: re.Match[str]) -> str:
+    """Remove escapes that only bash knows: of line ends, and in double quotes of `$` and backticks."""
+    if found[0].startswith('"'):
+        return re.sub(r"\\([$`\n])|\\.", lambda one: (one[1] or one[0]).strip("\n"), found[0], flags=re.DOTALL)
+    return found[0].removeprefix("\\\n")
 
 
 def _programs(root: Node, variables: Variables, depth: int) -> Iterator[Word]:
