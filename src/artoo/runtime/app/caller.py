@@ -18,7 +18,6 @@ class Caller:
 
     `confirm` asks the user at the other end; None: no one can be asked there, and changes that need approval are
     pending. `servers`: MCP servers that the user has configured there, in addition to artoo's own.
-
     """
 
     asked_by: AskedBy

@@ -115,8 +115,6 @@ def listed(name: str, given: object, *kinds: type) -> tuple[Any, ...]:
     """Return a list as a tuple, because it may allow one iteration only. Raises ConfigurationError unless all of it
     is of these kinds: callers without a type checker get the error here and not later, from the letters of a text.
     """
-    if given == ():
-        return ()
     wanted = " or ".join(kind.__name__ for kind in kinds)
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise ConfigurationError(f"{name}={given!r} must be a list of {wanted}: {name}=[{given!r}]")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from artoo.contracts.solution import Cost
-    from artoo.control.hyperparameters import Hyperparameters
     from artoo.llm.budget import Budget, MeteredModel
     from artoo.ports.confirm import Confirm
     from artoo.ports.printing import OnOutput
@@ -83,7 +82,6 @@ class Workshop:
     on_output: OnOutput | None
     redacted: Callable[[str], str]
     middleware: tuple[Middleware, ...] = ()
-    _hyperparameters: dict[bool, Hyperparameters] = field(default_factory=dict[bool, "Hyperparameters"])
     _mcp: McpPool | None = None
     _workspaces: OpenWorkspace | None = None
     _memories: Memories | None = None
@@ -277,7 +275,7 @@ class Workshop:
                 raise ConfigurationError(f"the workspace {workspace} cannot be made: {error.strerror}") from error
         if not project.is_dir():
             raise ConfigurationError(f"the project directory {project} does not exist")
-        home = _real_home(os.path.expanduser("~"))  # noqa: PTH111  # before every task: half of Path.home
+        home = _real(Path("~"))
         opened = self._policies(options, project, home).opened()
         opened = replace(opened, paths=(*opened.paths, *opened_for_skills(self.config.home, home)))
         return Roots(home, workspace, project, opened=opened)
@@ -290,13 +288,9 @@ class Workshop:
         from artoo.runtime.task.task_run import TaskSettings
 
         allowed = allowance(self.config, options)
-        hyperparameters = self._hyperparameters.get(options.strict)
-        if hyperparameters is None:
-            hyperparameters = self.config.control.hyperparameters(strict=options.strict)
-            self._hyperparameters[options.strict] = hyperparameters
+        hyperparameters = self.config.control.hyperparameters(strict=options.strict)
         first = max(1, round(allowed.first.seconds * 1_000))
-        if first != hyperparameters.time_budget_ms:
-            hyperparameters = replace(hyperparameters, time_budget_ms=first)
+        hyperparameters = replace(hyperparameters, time_budget_ms=first)
         settings = TaskSettings(
             hyperparameters=hyperparameters,
             tuned=self.config.control.tuned(hyperparameters, strict=options.strict),
@@ -321,25 +315,18 @@ class Workshop:
             await self._memories.dream_briefly()
 
 
-@lru_cache(maxsize=4)
-def _real_home(home: str) -> Path:
-    """Resolve the user's home once, because it does not move while artoo runs."""
-    return _real(Path(home))
-
-
 def _real(path: Path) -> Path:
-    """Resolve a path faster than Path.resolve. A name that artoo has printed leads to its place.
+    """Resolve a path. A name that artoo has printed leads to its place.
 
     Raises ConfigurationError for a text that cannot be a place: an unknown user's home, or a character zero.
-
     """
     text = str(path)
     try:
-        found = os.path.realpath(path.expanduser() if text.startswith("~") else text)
+        found = os.path.realpath(path.expanduser())
     except (RuntimeError, ValueError) as error:
         raise ConfigurationError(f"{well_formed(text)!r} is no place for a task: {error}") from error
     if "\\" in text and not os.path.lexists(found):
         from artoo.contracts.changes import path_bytes
 
         found = os.fsdecode(path_bytes(well_formed(found)))
-    return path if found == text else Path(found)
+    return Path(found)

@@ -13,7 +13,6 @@ def what_was_asked(home: Path, task_id: str) -> str:
     Blocking.
 
         A task of the board has no log under its own id, because each attempt has one. A command by itself has none.
-
     """
     return request_of(home, task_id) or asked_on_the_board(home, task_id) or _settled(home, task_id)
 

@@ -155,7 +155,6 @@ def with_what_became(home: Path, history: Sequence[Turn], project: Path) -> tupl
     discarded or restored, as named in the project. Blocking.
 
         All this may change between two requests, so it is looked up each time.
-
     """
     if not any(turn.task_id for turn in history):
         return tuple(history)

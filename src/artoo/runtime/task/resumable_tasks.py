@@ -16,7 +16,6 @@ def stopped_tasks(home: Path, latest: int | None = None) -> Iterator[TaskSummary
     """Yield the stopped tasks among the `latest` (None: all), latest first. Blocking.
 
     Running tasks are left out, and those of agents, which resume their work themselves.
-
     """
     return (one for one in _stopped(home, latest) if not of_an_agent(one.directory))
 

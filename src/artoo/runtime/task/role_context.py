@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -26,7 +25,7 @@ from artoo.ports.recall import Recall
 from artoo.ports.remember import Remember
 from artoo.ports.stopwatch import Stopwatch
 from artoo.ports.surroundings import SurroundingsSource, TurnSource
-from artoo.ports.tools import Tools, ToolSpec
+from artoo.ports.tools import Tools
 from artoo.runtime.task.observed_sources import Eyes, LiveEyes, plain
 from artoo.tools.approval.prompts import AskOnStream
 from artoo.tools.core.processes import Processes
@@ -133,16 +132,10 @@ class TaskContext:
 
 
 async def equip(hands: Hands, user: Port) -> None:
-    """Prepares the tools and says on the stream which there are."""
+    """Prepare the tools, and publish which there are."""
     if hands.prepare is not None:
         await hands.prepare()
-    user.publish(_seen(hands.tools.specs))
-
-
-@lru_cache(maxsize=64)
-def _seen(specs: tuple[ToolSpec, ...]) -> Observed:
-    """Build the message with the tools once, because most tasks of a process begin with the same one."""
-    return Observed(source=Source.TOOLS, answer=plain(specs))
+    user.publish(Observed(source=Source.TOOLS, answer=plain(hands.tools.specs)))
 
 
 T = TypeVar("T", bound=BaseModel)

@@ -141,7 +141,6 @@ def _whole_heads(heads: Mapping[str, Head], characters: int) -> str:
     the last.
 
         Long lines are cut only if the heads do not fit as they are, or there is more of the file anyway.
-
     """
     told = list[str]()
     for most in (characters, _LINE_CHARACTERS):

@@ -252,7 +252,6 @@ def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: File
     kind.
 
         Then come the git refs that moved, and a git operation that is under way.
-
     """
     meant = frozenset(meant_changes(changes))
     moved = moved_files((change for change in changes if change.path in meant), before, now)

@@ -29,7 +29,6 @@ def difference(changes: Iterable[Change], before: Files, now: Files, roots: Root
     """Return the changes that were probably intended, in path order, in at most `limit` characters. Blocking.
 
     A new directory with very much in it (an environment, packages, a clone) is one line.
-
     """
     every = tuple(changes)
     meant = frozenset(meant_changes(change for change in every if not is_record(change)))
