@@ -13,10 +13,8 @@ T = TypeVar("T")
 
 
 def plain(group: BaseExceptionGroup[BaseException], meant: BaseException | None = None) -> BaseException:
-    """Return the one error that a group contains: `meant` if it is in there, else the first.
-
-    What else was raised is told in its notes (PEP 678), so that nothing is lost.
-    """
+    """Return the one error that a group contains: `meant` if it is in there, else the first."""
+    # The notes (PEP 678) name the other errors, so that nothing is lost.
     errors = list(_leaves(group))
     one = next((error for error in errors if error is meant), errors[0])
     for other in errors:

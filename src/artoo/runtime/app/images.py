@@ -106,10 +106,8 @@ class Album:
         return cls(tuple(images), found)
 
     def keep(self, home: Path, task_id: str) -> None:
-        """Write them next to the log, for the owner alone. Blocking.
-
-        Where the home cannot be written there is no log either that could be resumed.
-        """
+        """Write them next to the log, for the owner alone. Blocking."""
+        # Without a writable home there is no log either that could be resumed.
         folder = images_directory(home, task_id)
         try:
             if self.data:

@@ -40,12 +40,10 @@ def own_servers(config: Config, others: Iterable[McpServer] = ()) -> tuple[McpSe
 
 
 async def agreed_servers(project: Path, own: tuple[McpServer, ...], gate: Gate) -> tuple[McpServer, ...]:
-    """Return `own`, and the servers of the project's file if the user agrees to start them. A relative `cwd` begins
-    in the project, and without one the project's own start there.
-
-    A project's file is data of other authors: one that cannot be read is logged and left alone, and whom to trust
-    is not for it to say.
+    """Return `own`, and the servers of the project's file if the user agrees to start them. A relative `cwd`
+    begins in the project, and without one the project's own start there.
     """
+    # The project's file is data of other authors, so a bad one is logged, and it cannot mark a server as trusted.
     own = tuple(_in_project(server, project) if server.cwd is not None else server for server in own)
     try:
         found = await in_thread(read_servers, project / PROJECT_FILE)

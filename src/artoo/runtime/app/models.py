@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 def open_models(
     config: Config, environ: Mapping[str, str], clock: Clock, *, report: Report | None = None
 ) -> TieredModel:
-    """Return the models of this configuration. Nothing is contacted, fetched or loaded before the first question.
+    """Return the models of this configuration.
 
     Raises ConfigurationError for settings that cannot work.
     """
+    # Nothing is contacted, fetched or loaded before the first question.
     chosen = {tier: endpoint(config, name, environ) for tier, name in _TIERS.items()}
     by_endpoint = {_endpoint_of(settings): settings for settings in chosen.values()}
 

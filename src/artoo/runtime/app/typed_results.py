@@ -44,7 +44,8 @@ class Form(Generic[T]):
             ) from error
 
     def of(self, result: RunResult) -> Returned[T]:
-        """Return the value of a result. What a validator of the type's own refuses is no value."""
+        """Return the value of a result."""
+        # A validator of the type itself may refuse the value; then there is none.
         if result.value is None:
             return Returned(None, result)
         try:

@@ -79,10 +79,8 @@ class Answers:
         return answer_of(request, said, PERSON).model_copy(update={"through": "" if elsewhere else self.through})
 
     async def words(self, request: ConfirmationRequest) -> Words | Consent:
-        """Ask the user something that wants words. NO: no one can be asked, or no one answered.
-
-        Words are never permitted beforehand, so policies do not answer here.
-        """
+        """Ask the user something that wants words. NO: no one can be asked, or no one answered."""
+        # Words are never permitted beforehand, so policies do not answer here.
         if self.confirm is None:
             return Consent.NO
         async with self._turn:
@@ -97,9 +95,9 @@ class Answers:
         return Consent.NO if isinstance(said, Choice) else said
 
     def _permitting(self, request: ConfirmationRequest) -> tuple[str, ...]:
-        """Return the lines that together permit a request. Of a difference they permit all or nothing, and never an
-        unfinished one or one with conflicts: a part is chosen by a person.
-        """
+        """Return the lines that together permit a request."""
+        # Lines permit a whole change set or nothing, and never an unfinished one or one with conflicts, because
+        # only a user chooses a part.
         review = request.review
         if review is None:
             return self.policies.covering(request.acts)

@@ -46,7 +46,8 @@ class AskedEverywhere:
         self.was_elsewhere = False
 
     async def __call__(self, request: ConfirmationRequest) -> Consent | Choice | Words:
-        """Return the first answer. A task that is asked to stop has agreed to nothing."""
+        """Return the first answer."""
+        # A task that is asked to stop has agreed to nothing.
         self.was_elsewhere = False
         with self._desk.laid(request) as slip:
             here = asyncio.ensure_future(self._confirm(request))

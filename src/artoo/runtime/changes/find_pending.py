@@ -130,7 +130,8 @@ def _without_record(
 
 
 def _outdated(config: Config) -> list[Pending]:
-    """Describe the workspaces of other versions of artoo. They never expire: only the user discards them."""
+    """Describe the workspaces of other versions of artoo."""
+    # They never expire, because this version cannot read them: only the user discards them.
     found: list[Pending] = []
     for one in Workspaces(config.home).outdated():
         try:

@@ -69,10 +69,8 @@ class Pending:
 
     @property
     def resumable(self) -> bool:
-        """Check whether a task was cut off and can go on, so that it is resumed or discarded, not applied.
-
-        A command by itself (`artoo sandbox`) has no log to go on from; its changes are settled as any others.
-        """
+        """Check whether a task was cut off and can go on, so that it is resumed or discarded, not applied."""
+        # A command by itself (`artoo sandbox`) has no log to go on from, so its changes are settled as any others.
         return self.cut_off and bool(self.request) and not self.on_board
 
     @property

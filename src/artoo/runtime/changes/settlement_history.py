@@ -106,10 +106,9 @@ class SettledBooks:
         return cls(acts, waiting)
 
     def afterwards(self, task_id: str, ended: Settled | None) -> Afterwards:
-        """Return the history of one task. `ended`: what its result says; None: it has not come to its end.
-
-        Work on a task of the board is settled under that task's id; what of it was dropped before, under its own.
-        """
+        """Return the history of one task. `ended`: what its result says; None: it has not come to its end."""
+        # Work on a task of the board is settled under the board task's id; work that was discarded before, under
+        # its own.
         settled = ended or Settled()
         own = self.acts.get(task_id, ())
         name = task_id if own else settled.kept_under or task_id
@@ -151,11 +150,10 @@ MOST_PATHS = 200
 
 
 def with_what_became(home: Path, history: Sequence[Turn], project: Path) -> tuple[Turn, ...]:
-    """Return the turns, each with the present state of its changes: paths that are pending, and what was applied,
-    discarded or restored, as named in the project. Blocking.
-
-        All this may change between two requests, so it is looked up each time.
+    """Return the turns, each with the present state of its changes: paths that are pending, and what was
+    applied, discarded or restored, as named in the project. Blocking.
     """
+    # The state may change between two requests, so it is looked up each time.
     if not any(turn.task_id for turn in history):
         return tuple(history)
     books = SettledBooks.of(home)

@@ -34,7 +34,8 @@ def keep_of(config: Config) -> Keep:
 
 
 async def settle_earlier(config: Config) -> None:
-    """Recovers and prunes. What cannot be settled now is logged and tried again at the next start."""
+    """Recovers and prunes."""
+    # An error is logged, and the next start tries again.
     try:
         _tell(await asyncio.to_thread(recover_earlier, config))
         await asyncio.to_thread(prune, config.home, keep_of(config))
@@ -64,10 +65,11 @@ def _note_undone(home: Path, task_id: str) -> None:
 
 
 async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str]], None] | None = None) -> None:
-    """Delete old task logs as the configuration says. What cannot be removed now is tried again at the next start.
+    """Delete old task logs as the configuration says.
 
     `forgotten_logs` hears which: the Auditor would miss them otherwise.
     """
+    # An error is logged, and the next start tries again.
     keep = KeepLogs(days=config.log.keep_days, total_bytes=config.log.keep_megabytes << 20)
     try:
         await asyncio.to_thread(remove_left_spools, config.home)

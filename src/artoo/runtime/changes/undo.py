@@ -33,10 +33,8 @@ def undoable_task(known: Sequence[UndoableTask], beginning: str) -> str:
 
 
 def undone_already(config: Config, known: Sequence[UndoableTask], beginning: str) -> SettledRecord | None:
-    """Return the record of the one task that begins so, if it was undone completely and not applied since.
-
-    An undo that a crash interrupted may have been ended by this very start.
-    """
+    """Return the record of the one task that begins so, if it was undone completely and not applied since."""
+    # An undo that a crash interrupted may have been ended by this very start.
     if not beginning or any(one.task_id.startswith(beginning) for one in known):
         return None
     try:
@@ -85,7 +83,8 @@ def put_back(config: Config, task_id: str, *, by: str) -> UndoReport:
 
 
 def _note(config: Config, report: UndoReport, by: str) -> None:
-    """Record it with what was applied and discarded. Without room for that it has happened all the same."""
+    """Record it with what was applied and discarded."""
+    # Without room for the line the undo has happened all the same.
     line = SettledRecord(
         at=time.time(),
         task_id=report.task_id,

@@ -183,7 +183,8 @@ def _all_files(connection: Connection, machine: str) -> list[str]:
 
 
 def _copied(connection: Connection, machine: str, files: Sequence[str], place: Path) -> None:
-    """Writes the files of a machine below `place`, whole. Names that lead out of it are refused."""
+    """Writes the files of a machine below `place`, whole."""
+    # The store is shared, so a name that leads out of the folder is refused.
     if machine in ("", ".", "..") or "/" in machine or "\0" in machine:
         raise ConfigurationError(f"The store names a machine {machine!r}: that is no name of one.")
     for file in files:

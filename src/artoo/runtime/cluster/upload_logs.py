@@ -65,9 +65,7 @@ class Sharing:
         self._thread = threading.Thread(target=self._run, name="artoo-sharing", daemon=True)
 
     def start(self) -> None:
-        """Start the thread. Data that earlier processes of this home could not send goes first. What earlier
-        processes of this home could not send goes first.
-        """
+        """Start the thread. Data that earlier processes of this home could not send goes first."""
         self._thread.start()
 
     def witness_through(self, auditing: Auditing) -> None:
@@ -131,7 +129,8 @@ class Sharing:
         self._away = error is not None
 
     def _pass(self, connection: Connection) -> None:
-        """Send everything that has grown. How far the audit goes is looked at first: see the module."""
+        """Send everything that has grown."""
+        # The sizes of the audit are read first: see the module's order.
         audit = audit_directory(self._home)
         sizes = {path: path.stat().st_size for path in sorted(audit.glob("*.jsonl"))}
         anchors = sizes.pop(audit / ANCHORS, 0)
@@ -180,9 +179,9 @@ class Sharing:
     def _forget(self, connection: Connection, audit: Mapping[Path, int]) -> None:
         """Delete from the store what artoo has deleted here (`log.keep_days`, `log.keep_megabytes`).
 
-        `audit`: the chains as far as they are in the store; they say what that is. What a user has deleted by
-        hand they do not say, and it stays there.
+        `audit`: the chains as far as they are in the store; they say what that is.
         """
+        # The audit does not know a log that a user deleted by hand, so the store keeps it.
         if self._sizes is None or time.monotonic() < self._next_look:
             return
         sent = {task for name in self._sizes if (task := _task_of(name)) is not None}

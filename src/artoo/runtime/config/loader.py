@@ -60,7 +60,8 @@ def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
 
 
 def _parsed(text: str, path: Path) -> tuple[Tree, Places]:
-    """Parse the file's values, and where each is. PyYAML costs 35 ms, so it is imported when there is a file."""
+    """Parse the file's values, and where each is."""
+    # PyYAML takes 35 ms to import, so it is imported only if there is a file.
     from artoo.settings.yaml_file import parse
 
     return parse(text, path)

@@ -131,10 +131,8 @@ class Memories:
             self._nudged = True
 
     async def dream_briefly(self) -> DreamReport | None:
-        """Dream before a one-shot command ends, if a pass is due: the steps without a model, for 200 ms at most.
-
-        Only over this home's own store: who shares one has a machine that serves, and dreams.
-        """
+        """Dream before a one-shot command ends, if a pass is due: the steps without a model, for 200 ms at most."""
+        # A shared store has a machine that serves and dreams.
         store = self._store
         if store is None or isinstance(self._place, StoreAddress):
             return None

@@ -265,10 +265,8 @@ class RecordedToolbox:
         return (*self._cut, *(self._real.interrupted if self._real is not None else ()))
 
     async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
-        """Return the record of the log; for a call that the log does not have to its end, make the real one.
-
-        A call that was under way is the real toolbox's to look at: it is never made again unseen.
-        """
+        """Return the record of the log; for a call that the log does not have to its end, make the real one."""
+        # The real toolbox decides about a call that was under way: it is never repeated unseen.
         recorded = self.conductor.recording.calls.get(ticket.act) if ticket is not None else None
         if recorded is not None and ticket is not None:
             for started in recorded.started:

@@ -84,11 +84,8 @@ async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, g
 
 
 def _too_much(conductor: Conductor) -> Difference | None:
-    """Find something that a role says and the log does not have.
-
-    After a Halt roles are cut off in the middle of what they say, and where is a matter of time: then only a
-    decision is too much.
-    """
+    """Find something that a role says and the log does not have."""
+    # After a Halt roles are interrupted at any point of what they say, so only a decision is too much.
     stream = conductor.recording.stream
     halted = any(isinstance(each.payload, Halt) for each in stream)
     more = [each.envelope for each in conductor.held if not halted or isinstance(each.envelope.payload, Decided)]

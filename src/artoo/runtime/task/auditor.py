@@ -47,10 +47,8 @@ class Auditing:
         self._over = False
 
     def begin(self, envelope: Envelope) -> None:
-        """Puts the first message on record, before it is heard by anybody; the others follow behind the stream.
-
-        Opens the chain with the writer alone (7 to 9 ms, once a process), which counts what the disk refuses.
-        """
+        """Puts the first message on record, before it is heard by anybody; the others follow behind the stream."""
+        # The writer alone is loaded for it, which takes 7 to 9 ms once a process.
         from artoo.auditor.layout import audit_directory
         from artoo.auditor.trail import Trail, header_record
 
@@ -62,10 +60,8 @@ class Auditing:
         self._trail = trail
 
     async def run(self) -> None:
-        """Waits for the first message, then audits until the spool is finished and empty.
-
-        What fails here is logged; tasks go on without their Auditor, and its chain says that it did not end.
-        """
+        """Waits for the first message, then audits until the spool is finished and empty."""
+        # An error is logged and tasks go on without their Auditor; its chain says that it did not end.
         try:
             await self._spool.wait()
             await self._audit()
@@ -116,10 +112,8 @@ class Auditing:
             await (await self._loaded()).store()
 
     def note_log(self, task: str, file: str, size: int, digest: str) -> None:
-        """Record that a task log has grown (tasklog.file.Grown). Thread-safe. From any thread.
-
-        What a young process has logged goes on record at once: it may have no later.
-        """
+        """Record that a task log has grown (tasklog.file.Grown). Thread-safe. From any thread."""
+        # A process that was just started may die before the Auditor is loaded, so its log goes on record at once.
         with self._noting:
             if self._auditor is not None:
                 self._auditor.note_log(task, file, size, digest)

@@ -45,8 +45,9 @@ def account_file(home: Path) -> Path:
 def spent_on(home: Path, day: date) -> Cost:
     """Return the cost of memory's own calls on a day; nothing if the account is of another day, or unreadable.
 
-    Blocks. An account that is damaged costs at most one day's budget more.
+    Blocks.
     """
+    # A damaged account costs at most one day's budget more.
     try:
         account = Account.model_validate_json(read_text(account_file(home)) or "null")
     except (OSError, UnicodeDecodeError, ValidationError):

@@ -229,7 +229,8 @@ def latest_sessions(home: Path, most: int) -> list[Session]:
 
 
 def _by_age(folder: Path) -> list[Path]:
-    """Return the files, oldest first. What another process forgets meanwhile is left out."""
+    """Return the files, oldest first."""
+    # Another process may delete a file meanwhile.
     found: list[tuple[int, str, Path]] = []
     for path in folder.glob(f"[!.]*{_ENDING}") if folder.is_dir() else ():
         with suppress(FileNotFoundError):

@@ -109,10 +109,8 @@ class LeftRunning:
     async def started(
         self, kept: Sequence[Tracked], settled: Settled, ending: Ending, questions: Questions | None
     ) -> dict[str, str]:
-        """Start the commands that the user agrees to; return `ID: command` by the id that each had in the task.
-
-        Nothing is started unless the task's changes are applied, or it made none.
-        """
+        """Start the commands that the user agrees to; return `ID: command` by the id that each had in the task."""
+        # Nothing is started on changes that were not applied.
         if questions is None or settled.state not in ("applied", "none") or ending.directive == "abandon":
             return {}
         begun: dict[str, str] = {}

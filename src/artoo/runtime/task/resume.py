@@ -170,10 +170,8 @@ async def _taken_up(
 
 
 async def _has_settled(shop: Workshop, task_id: str) -> bool:
-    """Check whether the process died between the apply and the result, so that the workspace is gone.
-
-    The log may not have recorded it; the undo record has.
-    """
+    """Check whether the process died between the apply and the result, so that the workspace is gone."""
+    # The log may not have recorded it, but the undo record has.
     return bool(await asyncio.to_thread(outcomes, shop.config.home, task_id, "end"))
 
 
@@ -189,10 +187,9 @@ async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> boo
 def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
     """Return the log of a task (the beginning of its id is enough), or of the latest that can go on.
 
-    A running task is not looked for, nor an agent's: the agent takes that up again itself.
-
     Raises ConfigurationError. Blocking.
     """
+    # A running task is not searched for, nor an agent's, which resumes it itself.
     if task_id is not None:
         return find_log(home, task_id)
     dismissed = {one.task_id for one in settled_records(home) if one.what == "discarded"}
@@ -336,7 +333,8 @@ class _Heard:
             self.running[call.process] = subtask, f"{call.process} ({call.target})"
 
     def _start(self, started: ToolStarted) -> None:
-        """Record a started call. One that was started twice has gone as far as the further of them."""
+        """Record a started call."""
+        # A call that was started twice has gone as far as the further of them.
         known = self.started.get(started.act)
         if known is None or known.effects is not CallEffects.OUTSIDE:
             self.started[started.act] = started

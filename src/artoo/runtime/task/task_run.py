@@ -148,7 +148,8 @@ class TaskRun:
         return await self._play(leader.run)
 
     async def _play(self, begin: Callable[[], Coroutine[None, None, None]]) -> FinalResult:
-        """Run all roles until R7 has spoken. All ports are open before `begin` says the first message."""
+        """Run all roles until R7 has spoken."""
+        # All ports are open before `begin` publishes the first message.
         self._ports = {role: self._stage.port(role) for role in _ROLES}
         async with asyncio.TaskGroup() as group:
             running: list[asyncio.Task[None]] = []

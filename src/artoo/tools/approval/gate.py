@@ -68,10 +68,11 @@ class Gate:
     def restore(self, past: Past) -> None:
         """Takes up what was answered and what was read before this process, oldest first.
 
-        A person's "for this task" and no hold; an approval that was given once holds for that very operation if
-        it has not taken effect. Policies answer again, and where no user could be asked, one may be asked now. An
-        approval to do something again was for that one time.
+        A person's "for this task" and no hold; an approval that was given once holds for that very operation if it
+        has not taken effect.
         """
+        # An approval to do something again was for that one time.
+        # Policies answer again, and where no user could be asked, one may be asked now.
         for call in past.calls:
             self.origins.observe(call)
         for request, answer in past.consented:

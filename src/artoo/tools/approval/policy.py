@@ -50,9 +50,8 @@ class Policy:
     argument: str
 
     def covers(self, act: AskedAct, project: Path, home: Path) -> bool:
-        """Check whether this line permits the operation. A sensitive path must be named in full, without
-        wildcards.
-        """
+        """Check whether this line permits the operation."""
+        # A sensitive path must be named in full, without wildcards.
         if act.verb != self.kind:
             return False
         if self.kind == "tool":
@@ -69,9 +68,8 @@ class Policy:
         return self.pattern(project, home).matches(path.lstrip("/"))
 
     def pattern(self, project: Path, home: Path) -> PathPattern:
-        """Return the pattern over absolute paths, anchored. The places themselves are literal, whatever they
-        hold.
-        """
+        """Return the pattern over absolute paths, anchored."""
+        # Wildcard signs in the name of the project or home are literal.
         text = self.argument
         if text.startswith("/"):
             return path_pattern(f".{text}")
@@ -108,10 +106,10 @@ _TOP = ("home", "root", "Users", "var", "srv", "opt", "mnt", "media")
 
 
 def covered_whole(policy: Policy) -> str | None:
-    """Return the place that a pattern over files covers almost whole: the project, a home, or all homes; else None.
-
-    Tried, not read off its letters: the pattern is matched against names of every kind below each such place.
+    """Return the place that a pattern over files covers almost whole: the project, a home, or all homes; else
+    None.
     """
+    # The pattern is tried on names of every kind below each such place, because its letters alone do not tell.
     home, project = Path("/home/somebody"), Path("/home/somebody/files/project")
     own = Path(os.path.realpath(Path.home()))
     places = {

@@ -75,7 +75,8 @@ def _placed(pattern: str, folder: str, roots: Roots) -> tuple[Path, str]:
 
 
 def outcome_of_search(query: FileQuery, found: Found, roots: Roots, asked: str) -> Outcome:
-    """Return a search as a tool's outcome. "Nothing found" is an answer, unless the search had to stop early."""
+    """Return a search as a tool's outcome."""
+    # That nothing was found is an answer, unless the search had to stop early.
     lines = [f"{found.count} {'file matches' if found.count == 1 else 'files match'} {asked}"]
     lines += [shown(Path(path), roots) for path in found.paths]
     if found.count > len(found.paths):

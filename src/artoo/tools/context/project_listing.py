@@ -93,11 +93,10 @@ def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
 
 
 def place_in(token: str, text: str) -> int | None:
-    """Return the position of `token` in `text` as a token of its own: no letter, digit or sign of a name is next to
-    it.
-
-    Letters of scripts that are written without spaces are no part of an ASCII name, so they may be next to one.
+    """Return the position of `token` in `text` as a token of its own: no letter, digit or sign of a name is
+    next to it.
     """
+    # Scripts without spaces may continue directly after an ASCII name.
     if len(token) < 2 or token not in text:
         return None
     found = re.search(rf"(?<![\w./-])(?:\./)?{re.escape(token)}(?![\w-]|/[\w.]|\.[A-Za-z0-9])", text, re.ASCII)
@@ -172,8 +171,9 @@ def _one_line(line: str, most: int = _LINE_CHARACTERS) -> str:
 def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
     """List paths: those that the request names first, then shallow ones; hidden ones only when named.
 
-    When everything fits, directories need no lines of their own. No numbers of files: they get taken for answers.
+    When everything fits, directories need no lines of their own.
     """
+    # The number of files is not given, because a small model takes it for the answer.
     visible = [entry for entry in snapshot.entries if entry.path in named or not _hidden(entry.path)]
     if not visible:
         hidden = sorted({entry.path.partition("/")[0] for entry in snapshot.entries})

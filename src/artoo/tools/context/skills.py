@@ -115,7 +115,8 @@ def _places(files: Files, folder: Path) -> list[Path]:
 
 
 def _members(files: Files, folder: Path) -> Iterator[SkillFile]:
-    """Yield every file, sorted by path. Links are not followed: what they lead to is no part of it."""
+    """Yield every file, sorted by path."""
+    # Links are not followed, because their target is no part of the skill.
     left, count = LARGEST, 0
     for seen, (path, mode) in enumerate(_walk(files, folder, 0)):
         if seen == MOST_PATHS:

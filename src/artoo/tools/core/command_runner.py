@@ -65,19 +65,14 @@ class Command:
 
 
 def bash(script: str) -> tuple[str, ...]:
-    """Return the arguments that run `script` with bash, exactly as it was written and with no shell option set.
-
-    The two options only keep the user's start-up files out.
-    """
+    """Return the arguments that run `script` with bash, exactly as it was written and with no shell option set."""
+    # The two options only keep the user's start-up files out.
     return ("bash", "--noprofile", "--norc", "-c", script)
 
 
 def python(script: str, interpreter: str = this_python()) -> tuple[str, ...]:
-    """Return the arguments that run a Python script apart from the user's environment, and without byte code.
-
-    The project's modules can be imported where no other has the name: first in the path, a `json.py` there would
-    break any script.
-    """
+    """Return the arguments that run a Python script apart from the user's environment, and without byte code."""
+    # The project comes last in the path: first, a `json.py` there would break any script.
     return (interpreter, "-I", "-B", "-X", "utf8", "-c", _SHOWING_LINES, script)
 
 

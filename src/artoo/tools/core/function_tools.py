@@ -255,7 +255,8 @@ def _made(
 
 
 def _schemas(readers: Mapping[str, TypeAdapter[object]]) -> dict[str, dict[str, JsonValue]]:
-    """Return the JSON schema of each parameter. A type without one may be anything: its reader says what fits."""
+    """Return the JSON schema of each parameter."""
+    # A type without a schema may be anything: its reader says what fits.
     made: dict[str, dict[str, JsonValue]] = {}
     for name, reader in readers.items():
         try:

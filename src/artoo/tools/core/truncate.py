@@ -30,10 +30,10 @@ def room_for_output(window: int) -> int:
 
 
 def head_tail(text: str, kept: int = OUTPUT_KEPT, read_on: str = "") -> str:
-    """Return `text`, or its beginning and end around a mark, in at most `kept` characters (at least 2 * MARK_ROOM).
-
-    Cuts fall between words where there are any: half a number in the kept part would be a false figure.
+    """Return `text`, or its beginning and end around a mark, in at most `kept` characters (at least 2 *
+    MARK_ROOM).
     """
+    # Cuts are made between words if possible, because half a number would be a false figure.
     if len(text) <= kept:
         return text
     room = _room(kept, read_on)
@@ -44,9 +44,9 @@ def head_tail(text: str, kept: int = OUTPUT_KEPT, read_on: str = "") -> str:
 def clip(captured: Captured, kept: int = OUTPUT_KEPT, read_on: str = "") -> tuple[str, bool]:
     """Return a captured stream as text of at most `kept` characters, and whether anything is missing from it.
 
-    `read_on` says in the mark how to get at what is left out. Lines that are not text are described, not shown:
-    bytes read as letters would pass for evidence. Where they are most of it, the whole is described.
+    `read_on` says in the mark how to get at what is left out. Where they are most of it, the whole is described.
     """
+    # Bytes that are read as letters would pass for evidence, so lines that are no text are described.
     parts = (captured.head, captured.tail) if captured.truncated else (captured.head + captured.tail,)
     told = [_told(part) for part in parts]
     hidden = sum(size for _, size in told)

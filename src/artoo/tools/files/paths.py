@@ -147,10 +147,8 @@ _CLOSED: Mapping[PathClass, str] = {
 
 
 def withheld(real: Path, places: Places) -> str | None:
-    """Return what is said of a real path in place of its content; None if that may be shown.
-
-    A hidden file in a directory that is open, such as `~/.bashrc`, is the task's own writing if the user has none.
-    """
+    """Return what is said of a real path in place of its content; None if that may be shown."""
+    # A hidden file in an open directory, such as `~/.bashrc`, is the task's own writing if the user has none.
     if not places.is_hidden(os.fsencode(real)):
         return None
     if not places.is_hidden(os.fsencode(real.parent)) and not os.path.lexists(real):

@@ -77,7 +77,8 @@ class Text:
         return ", ".join(filter(None, (self._encoding(), self._line_ends())))
 
     def with_ends(self, text: str) -> str:
-        """Give `text` the line ends of the file. Where it has CRLF itself, that is meant."""
+        """Give `text` the line ends of the file."""
+        # A text that has CRLF itself is meant so.
         return text.replace("\n", "\r\n") if self.crlf and "\r\n" not in text else text
 
     def bytes_of(self, text: str) -> bytes:

@@ -251,7 +251,8 @@ def _quieten() -> None:
 
 
 async def _listed(client: Client) -> tuple[Tool, ...]:
-    """List all tools, page by page, up to a bound. A page without a new one is the last: some servers go round."""
+    """List all tools, page by page, up to a bound."""
+    # A page without a new tool is the last, because some servers repeat their pages.
     found: dict[str, Tool] = {}
     cursor: str | None = None
     while len(found) < MOST_COUNTED:

@@ -161,11 +161,9 @@ def _end_all(process: asyncio.subprocess.Process) -> None:
 
 
 async def _drained(process: asyncio.subprocess.Process) -> None:
-    """Waits a moment for the end.
-
-    Not by `asyncio.timeout`: before Python 3.11.3 one that ends inside another one that has ended already raises
-    CancelledError, and what comes after it is not done.
-    """
+    """Waits a moment for the end."""
+    # Not `asyncio.timeout`: before Python 3.11.3, one that ends inside another that has ended raises
+    # CancelledError, and the code after it does not run.
     ending = asyncio.create_task(_ended(process))
     try:
         await asyncio.wait({ending}, timeout=_GRACE_SECONDS)

@@ -104,9 +104,9 @@ class _Reading(_Ending):
 def repaired_listing(result: Mapping[str, object]) -> dict[str, object]:
     """Return a `tools/list` result in which every tool that has a name is valid.
 
-    A tool that is not valid keeps its name, its description and its input schema. Output schemas go: the SDK
-    refuses a result that does not fit its schema, although the call was made.
+    A tool that is not valid keeps its name, its description and its input schema.
     """
+    # Output schemas are removed, because the SDK refuses a result that does not fit, although the call was made.
     listed = result.get("tools")
     tools = cast("list[object]", listed) if isinstance(listed, list) else []
     return {**result, "tools": [_tool(cast("dict[str, object]", one)) for one in tools if _has_name(one)]}

@@ -110,9 +110,9 @@ class McpTool:
 def ask_about_mcp(server: str, name: str, *, trusted: bool, reads: bool) -> str | None:
     """Return why a call of an MCP tool needs approval: unless it says that it only reads, and the user trusts that.
 
-    `trusted`: the user's configuration says so of this server (`trustReadOnly`). What a tool is called and what it
-    is given prove nothing either way.
+    `trusted`: the user's configuration says so of this server (`trustReadOnly`).
     """
+    # The name and the input of a tool prove nothing either way.
     if trusted and reads:
         return None
     if reads:

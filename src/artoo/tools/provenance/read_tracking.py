@@ -52,10 +52,10 @@ class LookedAt:
         return not self._seen
 
     def showing(self, real: Path, found: FileStat) -> Callable[[bool], None]:
-        """Return what notes that the file at a resolved path was shown, given whether all wanted of it was shown.
-
-        Call it before the content is read: a save in between is then noticed once too often and not once too few.
+        """Return what notes that the file at a resolved path was shown, given whether all wanted of it was
+        shown.
         """
+        # A save between this call and the read is then noticed once too often and not once too few.
         state = _state_of(found)
 
         def note(whole: bool) -> None:

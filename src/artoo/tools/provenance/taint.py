@@ -123,10 +123,10 @@ class Origins:
     def carried(self, texts: Iterable[str]) -> tuple[Carried, ...]:
         """Return what an operation would carry out of files: words of them that the request has not.
 
-        A single plain word is in too many texts to have come from one, so it counts only with a second word of a
-        file, be it of another one or in an earlier act. Spaces and signs between letters and digits hide no word.
-        Blocking: up to half a second.
+        Spaces and signs between letters and digits hide no word. Blocking: up to half a second.
         """
+        # A single plain word is in too many texts to have come from one, so it counts only with a second word of a
+        # file, also of another file or an earlier call.
         if not self._words:
             return ()
         request = self.request

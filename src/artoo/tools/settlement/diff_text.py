@@ -145,11 +145,10 @@ def ref_moves(
 ) -> Iterator[tuple[str, str]]:
     """Yield each repository whose own records changed, by the printable path of its files, and what changed.
 
-    `brief`: only refs that moved, and an operation that is under way; nothing of a new repository. Blocking. Read
-    from git's own files as the workspace shows them and as they were: git itself is not asked, because that would
-    take a copy of the repository. Refs in a reftable cannot be read so.
-    What starts programs (hooks, settings) is a change like any other and not reported here.
+    `brief`: only refs that moved, and an operation that is under way; nothing of a new repository. Blocking. What
+    starts programs (hooks, settings) is a change like any other and not reported here.
     """
+    # Git itself is not asked, because that would take a copy of the repository. Refs in a reftable cannot be read.
     inside: dict[str, list[Change]] = {}
     for change in changes:
         repository, found, _ = change.path.partition(_MARK)
@@ -223,9 +222,9 @@ _MOST_COMPARED = 500
 def moved_files(changes: Iterable[Change], before: Files, now: Files) -> dict[str, str]:
     """Return where each deleted file is now: the path of a new file with its content, each named once. Blocking.
 
-    A sensitive path is shown as deleted and created. An empty file is moved only to one of its own name, because it
-    equals every empty file.
+    A sensitive path is shown as deleted and created.
     """
+    # An empty file equals every empty file, so it is moved only to one of its own name.
     gone: list[Change] = []
     made: dict[int, list[Change]] = defaultdict(list)
     for change in (one for one in changes if not one.sensitive):

@@ -155,10 +155,8 @@ class Settler:
         )
 
     async def _reports(self, task_id: str, *, live: bool) -> tuple[Settled, ...]:
-        """Return what the task itself has applied before: at its turns, or at the end of an earlier process.
-
-        A process that died after its apply has logged nothing of it.
-        """
+        """Return what the task itself has applied before: at its turns, or at the end of an earlier process."""
+        # A process that died after its apply has logged nothing of it.
         return await asyncio.to_thread(outcomes, self.artoo_home, task_id, "live" if live else "end")
 
     @staticmethod

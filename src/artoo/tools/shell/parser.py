@@ -91,7 +91,8 @@ _parsers = _Parsers()
 
 
 def _parser() -> Parser:
-    """Return this thread's parser. It is made when first needed, because the grammar takes time to load."""
+    """Return this thread's parser."""
+    # The grammar takes some milliseconds to load, so the parser is made when first needed.
     if _parsers.parser is None:
         import tree_sitter_bash
         from tree_sitter import Language, Parser
