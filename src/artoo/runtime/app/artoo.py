@@ -283,7 +283,7 @@ class Artoo:
         history: Sequence[Turn] = (),
         options: RunOptions | None = None,
     ) -> RunResult | Returned[T]:
-        """Runs one request to its end. What cannot be done ends in a FinalResult too, not in an exception.
+        """Run one request to its end. What cannot be done ends in a FinalResult too, not in an exception.
 
         Pending changes can be reviewed, applied and discarded through `changes` of the result.
         `checks` are commands that must succeed in the end, `images` what the models are shown, besides those of the
@@ -350,7 +350,7 @@ class Artoo:
         await self._open_shop().dream_briefly()
 
     def interrupt(self, task_id: str | None = None) -> None:
-        """Asks a running task (None: every one) to end now; each ends with an honest FinalResult."""
+        """Ask a running task (None: every one) to end now; each ends with an honest FinalResult."""
         for task in tuple(self._running.values()):
             if task_id in (None, task.task_id):
                 task.interrupt()

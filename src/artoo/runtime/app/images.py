@@ -70,7 +70,7 @@ class Album:
 
     @classmethod
     def of(cls, given: Sequence[Path | bytes]) -> Album:
-        """Reads files and takes bytes. Raises ConfigurationError, which names what cannot be attached. Blocking."""
+        """Read files and takes bytes. Raises ConfigurationError, which names what cannot be attached. Blocking."""
         if len(given) > MOST_IMAGES:
             raise ConfigurationError(f"{len(given)} images are attached; at most {MOST_IMAGES} go with one request")
         read = [_read(one, number) for number, one in enumerate(given, 1)]

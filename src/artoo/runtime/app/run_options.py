@@ -69,7 +69,7 @@ class Budgets:
 
     @classmethod
     def parse(cls, lines: Sequence[str]) -> Budgets:
-        """Reads `seconds=60,calls=10` lines; a later one wins. Raises ConfigurationError naming the part."""
+        """Read `seconds=60,calls=10` lines; a later one wins. Raises ConfigurationError naming the part."""
         values: dict[str, Any] = {}
         for part in filter(None, (part.strip() for line in lines for part in line.split(","))):
             name, equals, value = (piece.strip() for piece in part.partition("="))

@@ -88,7 +88,7 @@ class Agreed:
         return None if said is None else said.answer == "yes"
 
     def note(self, skills: Iterable[Approvable], *, yes: bool) -> None:
-        """Keeps an answer. Raises ConfigurationError when the disk refuses it."""
+        """Keep an answer. Raises ConfigurationError when the disk refuses it."""
         known = dict(self._read().skills)
         for one in skills:
             known.pop(one.digest, None)

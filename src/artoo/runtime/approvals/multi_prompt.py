@@ -28,7 +28,7 @@ class Hears(Protocol):
     """A `confirm` that wants to know that the answer came from another window."""
 
     def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
-        """Says so, where it was asked."""
+        """Say so, where it was asked."""
         ...
 
 

@@ -180,7 +180,7 @@ def open_questions(home: Path, task_id: str | None = None) -> tuple[OpenQuestion
 def answer_question(
     home: Path, task_id: str, key: str, digest: str, said: Consent | Choice | Words, via: str
 ) -> Given:
-    """Answers exactly the question that was shown (`digest`). The first answer counts; this returns that one.
+    """Answer exactly the question that was shown (`digest`). The first answer counts; this returns that one.
 
     Raises NotAsked when it is not pending any more and its answer is not known, or when it is another one.
     """
@@ -204,7 +204,7 @@ def answer_question(
 
 
 def ask_to_stop(home: Path, task_id: str) -> bool:
-    """Asks a running task to end now, wherever it runs; False when it does not run. Raises OSError."""
+    """Ask a running task to end now, wherever it runs; False when it does not run. Raises OSError."""
     if not is_running(task_directory(home, task_id)):
         return False
     folder = _folder(home)
@@ -278,7 +278,7 @@ def _given(path: Path, digest: str) -> Given | None:
 
 
 def _bring(folder: Path, stem: str, digest: str, said: Consent | Choice | Words, via: str) -> Given:
-    """Makes the answer, unless there is one."""
+    """Make the answer, unless there is one."""
     paths = said.paths if isinstance(said, Choice) else ()
     consent = said if isinstance(said, Consent) else None
     words = said.text if isinstance(said, Words) else None

@@ -63,7 +63,7 @@ class Changes(Settled):
         return await (await self._pending()).apply(chosen or None, rest=rest)
 
     async def discard(self) -> Settled:
-        """Drops it: every byte stays as it was; what went out does not come back. Raises as `diff`."""
+        """Drop it: every byte stays as it was; what went out does not come back. Raises as `diff`."""
         return await (await self._pending()).discard()
 
     async def _pending(self) -> Pending:

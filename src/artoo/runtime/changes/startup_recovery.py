@@ -34,7 +34,7 @@ def keep_of(config: Config) -> Keep:
 
 
 async def settle_earlier(config: Config) -> None:
-    """Recovers and prunes."""
+    """Recover and prunes."""
     # An error is logged, and the next start tries again.
     try:
         _tell(await asyncio.to_thread(recover_earlier, config))

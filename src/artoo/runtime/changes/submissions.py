@@ -81,7 +81,7 @@ class Submission:
     place: Path
 
     def keep(self, work: SubmittedWork) -> None:
-        """Writes the dossier, durable."""
+        """Write the dossier, durable."""
         self._write("dossier.json", work)
 
     def work(self) -> SubmittedWork | None:
@@ -89,7 +89,7 @@ class Submission:
         return self._read("dossier.json", SubmittedWork)
 
     def note(self, intent: Intent) -> None:
-        """Writes the approval down, durable."""
+        """Write the approval down, durable."""
         self._write("approval.json", intent)
 
     def noted(self) -> Intent | None:

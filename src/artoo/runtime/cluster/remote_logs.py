@@ -100,7 +100,7 @@ def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> Ta
 
 
 def verify_shared(home: Path, address: StoreAddress, found: Verification) -> list[str]:
-    """Holds what was found here against the store, and proves the other machines' audits from what they have sent.
+    """Hold what was found here against the store, and proves the other machines' audits from what they have sent.
 
     Problems are added to `found`; what was looked at is returned in words. A store that cannot be asked is a
     problem: nothing was proved of what it holds.
@@ -183,7 +183,7 @@ def _all_files(connection: Connection, machine: str) -> list[str]:
 
 
 def _copied(connection: Connection, machine: str, files: Sequence[str], place: Path) -> None:
-    """Writes the files of a machine below `place`, whole."""
+    """Write the files of a machine below `place`, whole."""
     # The store is shared, so a name that leads out of the folder is refused.
     if machine in ("", ".", "..") or "/" in machine or "\0" in machine:
         raise ConfigurationError(f"The store names a machine {machine!r}: that is no name of one.")

@@ -78,7 +78,7 @@ class Sharing:
             self._grown.add(task)
 
     def close(self) -> None:
-        """Sends what is there, for five seconds at most; the rest is sent by the next start."""
+        """Send what is there, for five seconds at most; the rest is sent by the next start."""
         self._ending.set()
         self._thread.join(CLOSING_SECONDS)
 
@@ -195,7 +195,7 @@ class Sharing:
                 del self._sizes[name]
 
     def _witness(self, connection: Connection) -> None:
-        """Puts where the others' audits stand into this machine's own chain."""
+        """Put where the others' audits stand into this machine's own chain."""
         if self._auditing is None:
             return
         for anchor in stream.latest_of_others(connection, self._machine):

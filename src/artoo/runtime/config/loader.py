@@ -24,7 +24,7 @@ APPLY_ALL = "ARTOO_APPLY=all"
 
 
 def load_config(environ: Mapping[str, str] | None = None) -> Config:
-    """Reads `config.yaml` of the home (absent: all defaults), then the environment over it.
+    """Read `config.yaml` of the home (absent: all defaults), then the environment over it.
 
     Raises ConfigurationError that names every problem at once, each with file, line and column or its variable.
     """
@@ -34,7 +34,7 @@ def load_config(environ: Mapping[str, str] | None = None) -> Config:
 
 
 def read_config(path: Path, environ: Mapping[str, str]) -> Config:
-    """Reads one file (it may be absent) and `environ`. Raises ConfigurationError."""
+    """Read one file (it may be absent) and `environ`. Raises ConfigurationError."""
     return checked(decoded(bytes_of(path) or b"", path), path, environ)
 
 

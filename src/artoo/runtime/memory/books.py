@@ -60,7 +60,7 @@ async def advice_about(config: Config, pair: Pair) -> Advice:
 
 
 async def settle_proposal(books: Books, home: Path, proposal_id: str, *, accept: bool) -> Path | None:
-    """Records the answer; returns the file of a proposal that is accepted.
+    """Record the answer; returns the file of a proposal that is accepted.
 
     Raises MemoryStoreError when it is unknown or answered already, and what `accept_text` raises.
     """

@@ -116,7 +116,7 @@ class Conductor:
         return said
 
     async def until_live(self, speaker: Speaker, what: str) -> None:
-        """Waits because the log does not have `what`. Raises NoAnswer where the log says that the role failed."""
+        """Wait because the log does not have `what`. Raises NoAnswer where the log says that the role failed."""
         if self.live:
             return
         waiter = Waiter(what, asyncio.get_running_loop().create_future(), limits_here())
@@ -142,7 +142,7 @@ class Conductor:
     # --- the lead -----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Tells the whole log, then goes live. Raises Difference."""
+        """Tell the whole log, then goes live. Raises Difference."""
         for number, envelope in enumerate(self.recording.stream):
             if envelope.sender in PLAYED:
                 await self._expect(number, envelope)
@@ -156,7 +156,7 @@ class Conductor:
             self._go_live()
 
     async def _expect(self, number: int, envelope: Envelope) -> None:
-        """Returns when the role has said it. Raises Difference when it does not."""
+        """Return when the role has said it. Raises Difference when it does not."""
         while envelope.id not in self._said:
             self._changed.clear()
             self._help(envelope)

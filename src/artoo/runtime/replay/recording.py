@@ -88,7 +88,7 @@ class Recording:
 
 
 def read_recording(log: Iterable[Envelope | Gap], dropped: Sequence[str] = ()) -> Recording:
-    """Takes a log apart. `dropped` are messages that do not stand besides those that the log itself names.
+    """Take a log apart. `dropped` are messages that do not stand besides those that the log itself names.
 
     Raises ConfigurationError for a log that has gaps, or that does not hold what its roles saw.
     """

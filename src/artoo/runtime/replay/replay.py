@@ -59,7 +59,7 @@ class _Offline:
 
 
 async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, grace: float = GRACE) -> Replayed:
-    """Runs the task again. `patience`, `grace`: seconds until a message counts as missing.
+    """Run the task again. `patience`, `grace`: seconds until a message counts as missing.
 
     Raises ConfigurationError for a log that cannot be replayed, MessageUnreadable for a damaged one.
     """

@@ -88,7 +88,7 @@ class ReplayContext(TaskContext):
             await equip(self._beyond, user)
 
     async def open_up(self) -> None:
-        """Prepares the real tools behind those of the log, before anybody goes on."""
+        """Prepare the real tools behind those of the log, before anybody goes on."""
         if self._specs is not None and self._beyond.prepare is not None:
             await self._beyond.prepare()
         if self.memory is not None:

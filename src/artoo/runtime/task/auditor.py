@@ -47,7 +47,7 @@ class Auditing:
         self._over = False
 
     def begin(self, envelope: Envelope) -> None:
-        """Puts the first message on record, before it is heard by anybody; the others follow behind the stream."""
+        """Put the first message on record, before it is heard by anybody; the others follow behind the stream."""
         # The writer alone is loaded for it, which takes 7 to 9 ms once a process.
         from artoo.auditor.layout import audit_directory
         from artoo.auditor.trail import Trail, header_record
@@ -60,7 +60,7 @@ class Auditing:
         self._trail = trail
 
     async def run(self) -> None:
-        """Waits for the first message, then audits until the spool is finished and empty."""
+        """Wait for the first message, then audits until the spool is finished and empty."""
         # An error is logged and tasks go on without their Auditor; its chain says that it did not end.
         try:
             await self._spool.wait()
@@ -100,7 +100,7 @@ class Auditing:
         return await (await self._loaded()).report()
 
     async def flush(self) -> None:
-        """Returns when everything that was said before this call is on record; at once when `run` has ended: one
+        """Return when everything that was said before this call is on record; at once when `run` has ended: one
         that was cancelled before it began to audit leaves nothing to wait for.
         """
         if self._spool.accepted and not self._over:

@@ -178,7 +178,7 @@ def tell_resumed(home: Path, result: FinalResult) -> None:
 
 
 def _place(turns: deque[Turn], turn: Turn) -> None:
-    """Puts it in the place of its task's turn, or last."""
+    """Put it in the place of its task's turn, or last."""
     for place, known in enumerate(turns):
         if known is turn or (turn.task_id and known.task_id == turn.task_id):
             turns[place] = turn

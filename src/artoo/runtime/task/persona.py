@@ -30,7 +30,7 @@ def thinking_folder(home: Path) -> Path:
 
 
 def accept_text(home: Path, proposal: TLayerProposal) -> Path:
-    """Makes a proposal part of the T layer. Raises ConfigurationError when the layer is damaged or full."""
+    """Make a proposal part of the T layer. Raises ConfigurationError when the layer is damaged or full."""
     folder = thinking_folder(home)
     known = _verified(folder)
     if sum(map(len, known.values())) + len(proposal.text) > MOST_CHARACTERS:

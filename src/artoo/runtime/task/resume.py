@@ -90,7 +90,7 @@ class Resumption:
 async def reopen(
     shop: Workshop, task_id: str | None, behalf: Behalf | None = None, caller: Caller | None = None
 ) -> Begun:
-    """Takes up a task that was begun before; None: the latest that can go on. `behalf`: the agent whose task it is,
+    """Take up a task that was begun before; None: the latest that can go on. `behalf`: the agent whose task it is,
     `caller` the program that asks for it.
 
     Raises ConfigurationError when it cannot go on, TaskRunning when it runs.
@@ -203,7 +203,7 @@ def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
 
 
 def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) -> Resumption:
-    """Checks a whole log. `agent`: whose task it is. Raises ConfigurationError, which says why it cannot go on."""
+    """Check a whole log. `agent`: whose task it is. Raises ConfigurationError, which says why it cannot go on."""
     messages = [item for item in log if isinstance(item, Envelope)]
     stream = standing(messages)
     _refuse_if_done(stream)
@@ -226,7 +226,7 @@ def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) 
 
 
 async def resumed(following: Coroutine[None, None, T], resumption: Resumption) -> T:
-    """Runs it to its end. Raises ConfigurationError when this artoo does not come to where the log was."""
+    """Run it to its end. Raises ConfigurationError when this artoo does not come to where the log was."""
     found: list[Difference] = []
     try:
         return await following

@@ -92,7 +92,7 @@ class Leader(Protocol):
     """A leader that repeats the earlier messages of a task to its roles, and then lets them go on."""
 
     async def run(self) -> None:
-        """Returns when the roles are on their own; raises what makes that impossible."""
+        """Return when the roles are on their own; raises what makes that impossible."""
         ...
 
 
@@ -127,7 +127,7 @@ class TaskRun:
         self._solver: Solver | None = None
 
     async def run(self, opened: TaskOpened, request: UserRequest, claim: Callable[[], None]) -> FinalResult:
-        """Publishes how it runs and the request, and returns the FinalResult; afterwards nothing runs any more.
+        """Publish how it runs and the request, and returns the FinalResult; afterwards nothing runs any more.
 
         `claim` makes the task this process's own, before anything of it is in a log that another one could resume.
         What the roles raise is raised in an ExceptionGroup.

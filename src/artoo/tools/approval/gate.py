@@ -66,7 +66,7 @@ class Gate:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def restore(self, past: Past) -> None:
-        """Takes up what was answered and what was read before this process, oldest first.
+        """Take up what was answered and what was read before this process, oldest first.
 
         A person's "for this task" and no hold; an approval that was given once holds for that very operation if it
         has not taken effect.

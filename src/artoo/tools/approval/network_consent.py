@@ -36,7 +36,7 @@ _DIAGNOSES = (
 
 
 async def network_refusal(gate: Gate, program: str, text: str, asked: Wanted) -> Outcome | None:
-    """Asks whether a command may reach what it wants; None when it may, else how its call ends."""
+    """Ask whether a command may reach what it wants; None when it may, else how its call ends."""
     request = _question(gate, program, text, asked)
     refusal = await gate.refusal(request)
     if refusal is None:
@@ -100,7 +100,7 @@ class Network:
         )
 
     def restore(self, used: Iterable[NetworkUsed]) -> None:
-        """Takes up what earlier processes of the task have sent."""
+        """Take up what earlier processes of the task have sent."""
         for one in used:
             self._add(one)
 

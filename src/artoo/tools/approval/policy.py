@@ -79,7 +79,7 @@ class Policy:
 
 
 def parse_policy(line: str) -> Policy:
-    """Reads one line. Raises ConfigurationError that says what is wrong with it."""
+    """Read one line. Raises ConfigurationError that says what is wrong with it."""
     kind, _, argument = line.strip().partition(" ")
     argument = argument.strip()
     kind = "edits" if kind == "overwrite" else kind

@@ -39,7 +39,7 @@ class AskOnStream:
         self._ended = False
 
     async def run(self) -> None:
-        """Reads the gate's inbox until the port closes."""
+        """Read the gate's inbox until the port closes."""
         async with asyncio.TaskGroup() as group:
             async for envelope in self._port:
                 match envelope.payload:

@@ -85,7 +85,7 @@ def search(query: str) -> Reply:
 
 
 def main() -> None:
-    """Answers the one query on standard input."""
+    """Answer the one query on standard input."""
     keep_small()
     sys.stdout.write(search(sys.stdin.buffer.read().decode()).model_dump_json())
 

@@ -87,7 +87,7 @@ class UserTool:
         return argument(arguments, self.parameters[0].name) if self.parameters else ""
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Calls the function: an async one in this loop, another in a thread. Its exceptions pass through."""
+        """Call the function: an async one in this loop, another in a thread. Its exceptions pass through."""
         values = {
             one.name: self._value(one, arguments[one.name]) for one in self.parameters if one.name in arguments
         }
@@ -141,7 +141,7 @@ def tool(
     asks: bool | None = None,
     seconds: float = USER_SECONDS,
 ) -> F | Callable[[F], F]:
-    """Makes a function usable as a tool; it stays the function that it was.
+    """Make a function usable as a tool; it stays the function that it was.
 
     The name and the first paragraph of the documentation (all of `description`) are what a model sees; parameters
     come from the signature. `writes`: it changes something, so a person is asked before each call unless

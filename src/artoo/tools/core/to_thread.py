@@ -24,7 +24,7 @@ _slots = threading.BoundedSemaphore(MAX_THREADS)
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Runs `function` in a daemon thread and returns its value or raises its exception; one that is no Exception
+    """Run `function` in a daemon thread and returns its value or raises its exception; one that is no Exception
     (`sys.exit`) as a RuntimeError that names it.
 
     When the waiting task is cancelled the thread goes on, unheard. Raises ToolError when too many are stuck.

@@ -29,7 +29,7 @@ class PathPattern:
 
 
 def path_pattern(text: str) -> PathPattern:
-    """Reads a pattern; `{a,b}` are alternatives.
+    """Read a pattern; `{a,b}` are alternatives.
 
     One without a slash matches names at any depth, and `src/*.py` any depth below `src`, as people (and models)
     mean it who ask for the files of a directory; `./*.py` and `./src/*.py` match at that place only.
@@ -80,7 +80,7 @@ def _fits(pattern: _Names, names: Sequence[str]) -> bool:
 
 
 def _past_stars(pattern: _Names, states: set[int]) -> set[int]:
-    """Adds the states that `**` reaches by standing for nothing."""
+    """Add the states that `**` reaches by standing for nothing."""
     reached = set(states)
     for state in sorted(states):
         while state < len(pattern) and pattern[state] is None:

@@ -83,7 +83,7 @@ class McpConnection:
         self._problem = "it was not started"
 
     async def run(self) -> None:
-        """Starts the server whenever a call wants it, at most twice. Ends only by being cancelled."""
+        """Start the server whenever a call wants it, at most twice. Ends only by being cancelled."""
         while True:
             await self._wanted.wait()
             self._wanted.clear()

@@ -34,7 +34,7 @@ async def piped(
 ) -> AsyncGenerator[
     tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 ]:
-    """Starts the server and speaks with it; `ended` is told when it closes its output, and why.
+    """Start the server and speaks with it; `ended` is told when it closes its output, and why.
 
     Raises ToolError when it cannot be started.
     """
@@ -148,7 +148,7 @@ async def _writing(process: asyncio.subprocess.Process, from_us: MemoryObjectRec
 
 
 async def _asked_to_end(process: asyncio.subprocess.Process) -> None:
-    """Closes the server's input, by which it knows that it is not needed, and waits a moment."""
+    """Close the server's input, by which it knows that it is not needed, and waits a moment."""
     assert process.stdin is not None
     process.stdin.close()
     await _drained(process)
@@ -161,7 +161,7 @@ def _end_all(process: asyncio.subprocess.Process) -> None:
 
 
 async def _drained(process: asyncio.subprocess.Process) -> None:
-    """Waits a moment for the end."""
+    """Wait a moment for the end."""
     # Not `asyncio.timeout`: before Python 3.11.3, one that ends inside another that has ended raises
     # CancelledError, and the code after it does not run.
     ending = asyncio.create_task(_ended(process))

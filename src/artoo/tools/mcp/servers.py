@@ -36,7 +36,7 @@ class Shelter:
     apart: tuple[str, ...] = ()
 
     def prepare(self) -> Path:
-        """Makes the directory, and returns it. Raises OSError."""
+        """Make the directory, and returns it. Raises OSError."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.directory
 

@@ -84,7 +84,7 @@ class Origins:
         return language_of(self.request)
 
     def observe(self, call: ToolCall) -> None:
-        """Remembers the names in a call's output, each with the first source that said it."""
+        """Remember the names in a call's output, each with the first source that said it."""
         source = _source(call)
         self._passages.keep(call.input, None)
         self._passages.keep(f"{call.output}\n{call.error_output}", source)
@@ -93,7 +93,7 @@ class Origins:
         self._keep_names(f"{call.output}\n{call.error_output}", source)
 
     def observe_text(self, source: str, text: str) -> None:
-        """Remembers the names and words of a text that models are shown without having called a tool."""
+        """Remember the names and words of a text that models are shown without having called a tool."""
         self._passages.keep(text, source)
         self._keep_words(text, source)
         self._keep_names(text, source)

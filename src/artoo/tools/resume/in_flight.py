@@ -45,7 +45,7 @@ have rung: the list is emptied when the call ends, so that no such copy keeps a 
 
 @contextmanager
 def under_way(call: UnderWay | None) -> Generator[None]:
-    """Makes `call` the one under way in this asyncio task; None: a call without a record."""
+    """Make `call` the one under way in this asyncio task; None: a call without a record."""
     held = [] if call is None else [call]
     token = _current.set(held)
     try:
@@ -97,7 +97,7 @@ async def goes_out(effects: CallEffects) -> None:
 
 
 async def kept_so_far() -> None:
-    """Waits until the log has all that was said: before staged changes are applied, and after an answer.
+    """Wait until the log has all that was said: before staged changes are applied, and after an answer.
     Raises NotLogged."""
     call = current_call()
     if call is not None:
