@@ -56,7 +56,7 @@ MOMENTS: tuple[Moment, ...] = ("before_tool", "after_tool", "before_apply", "tas
 
 
 class Notify(Section):
-    """How the user is told that a task needs them or has ended. Everything is off by default.
+    """The ways in which the user learns that a task needs them or has ended. Everything is off by default.
 
     `bell` and `osc9` write to the terminal in which the task runs; `command` is given JSON on its standard input;
     `webhook` is sent the same JSON. `events`: which are told; `after_seconds`: ends of shorter tasks are not.

@@ -1,4 +1,4 @@
-"""Commands of the user that artoo starts beside a task, with JSON on standard input."""
+"""Commands of the user that artoo starts during a task, with JSON on standard input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MESSAGE = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a command ended. `code` None: it did not end in time, or could not be started; `message` says which."""
+    """The end of a command. `code` None: it did not end in time, or could not be started; `message` says which."""
 
     code: int | None
     message: str = ""

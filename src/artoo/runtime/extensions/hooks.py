@@ -50,7 +50,7 @@ class TaskHooks:
         return own or hooks_of_project(self.project)
 
     async def equip(self, gate: Gate) -> None:
-        """Add the project's hooks, after asking about them if nobody has decided about exactly these."""
+        """Add the project's hooks, after asking the user about them, unless exactly these were decided on before."""
         from artoo.runtime.app.skill_selection import Agreed
 
         try:
@@ -72,7 +72,7 @@ class TaskHooks:
             self.agreed, self.theirs = file, theirs
 
     def adopt(self) -> None:
-        """Add the project's hooks if they were approved before; nobody is asked. Blocking."""
+        """Add the project's hooks if they were approved before, without asking. Blocking."""
         from artoo.runtime.app.skill_selection import Agreed
 
         try:

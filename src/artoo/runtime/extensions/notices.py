@@ -31,7 +31,7 @@ _KINDS = frozenset(
     )
 )
 _GRACE = 0.5
-"""Seconds for which a question must be open: one that a policy answers at once needs nobody."""
+"""Seconds for which a question must be open: a question that a policy answers at once needs no user."""
 _SECONDS = 15.0
 """How long a command or a webhook may take."""
 _TEXT = 200
@@ -85,12 +85,12 @@ class Notices:
         self._open[envelope.id] = group.create_task(when_open())
 
     def leave(self) -> None:
-        """Give up telling of questions that are still open: nobody can answer them any more."""
+        """Give up telling of questions that are still open: they cannot be answered any more."""
         for each in self._open.values():
             each.cancel()
 
     def _said(self, event: str, task_id: str, text: str, directive: str = "") -> dict[str, str]:
-        """Return what is told of one event, without secrets."""
+        """Return the text about one event, without secrets."""
         _, request = self._begun.get(task_id, (0.0, None))
         asked = "" if request is None else request.text
         return {

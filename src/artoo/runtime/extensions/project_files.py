@@ -39,7 +39,7 @@ class ProjectFile:
 
 
 def hooks_file(project: Path) -> ProjectFile | None:
-    """Read the project's hooks with the scripts beside them; None if it has none. Blocking.
+    """Read the project's hooks with the scripts next to them; None if it has none. Blocking.
 
     Raises ConfigurationError for what cannot be read.
     """

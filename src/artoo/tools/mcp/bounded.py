@@ -44,7 +44,7 @@ def bounded_client(
     auth: httpx2.Auth | None = None,
     note: Callable[[int], None] | None = None,
 ) -> httpx2.AsyncClient:
-    """A client as the SDK makes it, of which no answer is larger than `LARGEST_ANSWER`.
+    """Return a client as the SDK makes it, of which no answer is larger than `LARGEST_ANSWER`.
 
     `auth` authenticates requests; `note` is given the status of each answer.
     """

@@ -92,7 +92,7 @@ class McpConnection:
             await self._life()
 
     async def tools(self, most: int | None = MOST_TOOLS) -> tuple[Tool, ...]:
-        """What the server offers, at most so many (None: all). Raises ToolError when it is not there."""
+        """Return the tools of the server, at most so many (None: all). Raises ToolError when it is not there."""
         await self._ready()
         if most is not None and len(self._tools) > most:
             more = " or more" * (self.tools_there == MOST_COUNTED)
@@ -131,7 +131,7 @@ class McpConnection:
         return "\n\n".join(_shown(message.content) for message in found.messages)
 
     async def call(self, name: str, arguments: Mapping[str, object]) -> McpAnswer:
-        """One call. Raises ToolError when the server dies, hangs or breaks the protocol; it is ended then."""
+        """Make one call. Raises ToolError when the server dies, hangs or breaks the protocol; it is ended then."""
         return _answer(await self._bounded(lambda client: client.call_tool(name, dict(arguments))))
 
     async def _bounded(self, ask: Callable[[Client], Awaitable[T]]) -> T:

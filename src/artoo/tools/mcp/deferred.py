@@ -89,7 +89,7 @@ class CallTool(Announcing):
 
     @property
     def wall_seconds(self) -> float:
-        """The longest that one of them may take."""
+        """Return the longest time for one of them."""
         return max(tool.wall_seconds for tool in self.tools)
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ class CallTool(Announcing):
         return argument(arguments, "tool") if found is None else found.target(self._given(arguments))
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError for a tool that there is not, and for arguments that it does not take."""
+        """Call a tool. Raises ToolError for a tool that does not exist, and for arguments that it does not take."""
         found = self._named(arguments)
         if found is None:
             raise ToolError(f"there is no tool {argument(arguments, 'tool')!r}; look for it with {self.finder}")

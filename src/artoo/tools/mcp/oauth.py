@@ -78,7 +78,7 @@ def provider(
     show: Callable[[str], Awaitable[None]] | None = None,
     wait: Callable[[], Awaitable[AuthorizationCodeResult]] | None = None,
 ) -> OAuthClientProvider | None:
-    """Return what authenticates requests to a server; None where nobody has logged in and nobody can.
+    """Return the authentication of requests to a server; None if the user has not logged in and cannot.
 
     `show` is given the address for the browser, and `wait` returns what comes back from it.
     """

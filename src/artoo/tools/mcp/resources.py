@@ -38,7 +38,9 @@ class ReadResource:
 
     @property
     def wall_seconds(self) -> float:
-        """The connection ends a call itself; this is for when it must first start the server."""
+        """Return the longest time for a call that must first start the server; the connection ends a call
+        earlier.
+        """
         return max(one.call_seconds for one in self.connections.values()) + _GRACE_SECONDS
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
@@ -54,7 +56,7 @@ class ReadResource:
         return ask_about_mcp(argument(arguments, "server"), "resources", trusted=trusted, reads=True)
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Raises ToolError for a server that is not there, and when it is of no use."""
+        """Read from the server. Raises ToolError for a server that is not there, or of no use."""
         wanted, uri = argument(arguments, "server"), argument(arguments, "uri")
         found = self.connections.get(wanted)
         if found is None:

@@ -109,7 +109,7 @@ class McpEntry(Section):
     disabled: bool = False
     tools: tuple[Text, ...] = ()
     excludeTools: tuple[Text, ...] = ()  # noqa: N815 (as below)
-    trustReadOnly: bool = False  # noqa: N815 (the key of the file, beside those of the usual JSON)
+    trustReadOnly: bool = False  # noqa: N815 (the key of the file, next to those of the usual JSON)
 
     @model_validator(mode="before")
     @classmethod

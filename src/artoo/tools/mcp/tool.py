@@ -182,7 +182,7 @@ class McpPool:
         most_tokens: int | None = None,
         keep_image: KeepImage | None = None,
     ) -> tuple[Tool, ...]:
-        """The tools of these servers behind the gate. A server that is not there offers none, and is logged.
+        """Return the tools of these servers behind the gate. A server that is not there offers none, and is logged.
 
         If their descriptions take more than `most_tokens`, two tools that find and call them are offered instead.
         """
