@@ -50,7 +50,7 @@ class TaskHooks:
         return own or hooks_of_project(self.project)
 
     async def equip(self, gate: Gate) -> None:
-        """Add the project's hooks, after asking the user about them, unless exactly these were decided on before."""
+        """Add the project's hooks, after asking about them unless exactly these were decided on before."""
         from artoo.runtime.app.skill_selection import Agreed
 
         try:
