@@ -419,7 +419,8 @@ class Guarded:
         if request.headers.get("authorization") != "Bearer sesame":
             where = f'Bearer resource_metadata="{self.url}/.well-known/oauth-protected-resource/mcp"'
             return web.Response(status=401, headers={"WWW-Authenticate": where})
-        asked, result = await request.json(), dict[str, object]()
+        asked = await request.json()
+        result: dict[str, object] = {}
         match asked.get("method"):
             case "initialize":
                 version = asked["params"]["protocolVersion"]
