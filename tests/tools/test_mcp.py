@@ -138,7 +138,8 @@ async def test_what_is_not_there_offers_nothing(caplog: pytest.LogCaptureFixture
     """Servers that cannot start, or end at once, are logged; the others' tools are offered all the same."""
     missing = McpServer("missing", command=("/nonexistent/server",))
     async with toolbox(Person(), missing, server("broken", name="broken"), server()) as box:
-        assert {spec.name.partition("_")[0] for spec in box.specs} == {"notes"}
+        offered = {spec.name.partition("_")[0] for spec in box.specs}
+        assert "notes" in offered and offered.isdisjoint({"missing", "broken"})
     assert "the MCP server missing: " in caplog.text
     assert "the MCP server broken: " in caplog.text
 

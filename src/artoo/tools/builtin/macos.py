@@ -76,7 +76,7 @@ class Real:
             raise SandboxError(f"{argv[0]} cannot be started: {error.strerror}") from error
         try:
             async with asyncio.timeout(self.seconds):
-                stdout, stderr = await process.communicate(stdin)
+                stdout, stderr = await process.communicate(stdin or b"")
         except TimeoutError:
             reason = f"it did not end within {self.seconds:g} s and was stopped"
             return Outcome(status=CallStatus.TIMEOUT, reason=reason)
