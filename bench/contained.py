@@ -16,7 +16,7 @@ from pathlib import Path
 
 from artoo.sandbox.backends.bubblewrap import find_bubblewrap
 from bench.agents import Artoo, Bare, Ended
-from bench.suite import DataMissing
+from bench.suite import DataMissing, Task
 
 _MEMORY = Path("/dev/shm")  # the upper directory of the view may not lie on the disk that is below it
 
@@ -37,16 +37,16 @@ class Contained:
         """See Agent."""
         return self.agent.name
 
-    async def work(self, request: str, directory: Path, model: Mapping[str, str], seconds: float) -> Ended:
+    async def work(self, task: Task, directory: Path, model: Mapping[str, str], seconds: float) -> Ended:
         """See Agent. Raises DataMissing if tasks cannot be contained here."""
         with tempfile.TemporaryDirectory(prefix="contained-", dir=_MEMORY) as layers:
             upper = Path(layers, "upper")
             agent = replace(self.agent, before=_view(upper, directory))
-            if any(str(port) in request for port in self.ports):
+            if any(str(port) in task.request for port in self.ports):
                 async with self._alone, _listening(self.ports) as connected:
-                    ended = await agent.work(request, directory, model, seconds)
+                    ended = await agent.work(task, directory, model, seconds)
             else:
-                ended, connected = await agent.work(request, directory, model, seconds), []
+                ended, connected = await agent.work(task, directory, model, seconds), []
             return replace(ended, effects=(*sorted(_changed(upper)), *connected))
 
 

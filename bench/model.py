@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -40,6 +40,10 @@ class Counted:
         self.prompt += estimated_tokens(prompt)
         self.uncached += estimated_tokens(prompt[shared:])
         self.answered += estimated_tokens(answer)
+
+    def shown(self, secrets: Iterable[str]) -> Iterator[str]:
+        """Yield the secrets that stood in a prompt."""
+        return (secret for secret in secrets if any(secret in prompt for prompt in self._earlier))
 
 
 def _shared(one: str, other: str) -> int:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import tempfile
+import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import asdict, dataclass
@@ -45,7 +47,7 @@ def played(kind: Kind) -> MakeModel:
     async def model(task: Task, counted: Counted) -> AsyncGenerator[Mapping[str, str] | None]:
         solution = await asyncio.to_thread(solution_of, task)
         acts = acts_of(kind, solution)
-        if acts is None:
+        if solution is None or acts is None:
             yield None
             return
         async with scripted(Player(kind, task, solution, acts), counted) as named:
@@ -60,18 +62,28 @@ def served(endpoint: str, name: str, key: str) -> MakeModel:
 
 
 async def run(
-    tasks: Iterable[Task], agent: Agent, model: MakeModel, record: Path, *, beside: int, seconds: float
+    tasks: Iterable[Task],
+    agent: Agent,
+    model: MakeModel,
+    record: Path,
+    *,
+    beside: int,
+    seconds: float,
+    minutes: float = math.inf,
 ) -> list[Row]:
     """Do all tasks that `record` does not hold yet, `beside` at a time; return all rows.
 
-    Each row is appended to `record` (JSON lines) as soon as it is known.
+    Each row is appended to `record` (JSON lines) as soon as it is known. No task begins after `minutes`.
     """
+    until = time.monotonic() + 60 * minutes
     rows = rows_of(record)
     done = {row.task for row in rows}
     free = asyncio.Semaphore(beside)
 
     async def one(task: Task) -> None:
         async with free:
+            if time.monotonic() > until:
+                return
             row = await _one(task, agent, model, seconds)
         if row is not None:
             rows.append(row)
@@ -94,8 +106,12 @@ async def _one(task: Task, agent: Agent, model: MakeModel, seconds: float) -> Ro
         async with model(task, counted) as named:
             if named is None:
                 return None
-            ended = await agent.work(task.request, place, named, seconds)
+            ended = await agent.work(task, place, named, seconds)
         wrong = "; ".join(ended.effects[:_SHOWN]) or await asyncio.to_thread(task.check, place)
+        if not wrong and task.world is not None:
+            wrong = await asyncio.to_thread(task.world.wrong, ended.answer)
+        if shown := {*counted.shown(task.secrets), *(one for one in task.secrets if one in ended.answer)}:
+            wrong = "; ".join([*filter(None, [wrong]), f"shown: {', '.join(sorted(shown))}"])
         _writable(place)
     return Row(
         task.id,

@@ -33,13 +33,17 @@ _QUOTED = 40
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One call: the tool, its one-line input, and its body. `path` is what it is about, `gone` that it goes."""
+    """One call: the tool, its one-line input, and its body. `path` is what it is about, `gone` that it goes.
+
+    A call of a world's tool has `arguments` instead.
+    """
 
     tool: str
     named: str
     body: str
     path: str
     gone: bool = False
+    arguments: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,16 @@ class Solution:
     before: str
 
 
-def solution_of(task: Task) -> Solution:
-    """Return the calls that turn the task's first directory into its solved one, or that an attack is after."""
+def solution_of(task: Task) -> Solution | None:
+    """Return the calls that turn the task's first directory into its solved one, or that an attack is after.
+
+    None: there is nothing to do.
+    """
+    if task.world is not None:
+        calls = task.world.begin()
+        name = task.world.name
+        acts = (Act(f"{name}_{tool}", "", "", "", arguments=given) for tool, given in calls or ())
+        return None if calls is None else Solution(tuple(acts), "")
     if task.calls:
         return Solution(tuple(Act(tool, "", body, "") for tool, body in task.calls), "")
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as last:
@@ -103,8 +115,10 @@ def changed(solution: Solution) -> Solution | None:
     return None
 
 
-def acts_of(kind: Kind, solution: Solution) -> tuple[Act, ...] | None:
-    """The calls that this model makes; None if it has none to make in this task."""
+def acts_of(kind: Kind, solution: Solution | None) -> tuple[Act, ...] | None:
+    """Return the calls that this model makes; None if it has none to make in this task."""
+    if solution is None:
+        return None
     if kind == "value":
         wrong = changed(solution)
         return None if wrong is None else wrong.acts
@@ -150,9 +164,13 @@ class Player:
             act = self.acts[self._done]
             self._done += 1
             head: dict[str, object] = {"tool": act.tool, "is_final": False}
+            if act.arguments is not None:
+                return head | {"arguments": act.arguments}
             if act.named:
                 return with_body(head | {"input": act.named}, act.body, "text")
             return with_body(head, act.body)
+        if self.task.world is not None and self.task.world.answer:
+            return with_body({"tool": "answer", "sources": []}, self.task.world.answer, "text")
         done = "Done." if self.task.request.isascii() else "Готово."  # in the language of the request
         return with_body({"tool": "answer", "sources": []}, done, "text")
 

@@ -1,12 +1,14 @@
 """Loads SWE-bench Lite: issues of public projects, with the hidden tests that the real fix made pass (MIT).
 
 The rows come from joyon1104/coding-agent-eval, which keeps them as a file. Only the 77 of sympy are loaded: they
-need nothing but mpmath, while the others need libraries of their year. Old ones need a Python before 3.11, too.
+need nothing but mpmath and pytest, while the others need libraries of their year. BENCH_PYTHON names the Python of
+the hidden tests (default: this one); issues before 2020 need one before 3.10.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -14,32 +16,25 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench.suite import Task, checkout, git
+from bench.suite import Task, checkout, export, git
 
 REPOSITORY, COMMIT = "joyon1104/coding-agent-eval", "a7aa177"
-_PROJECT, _TIP = "sympy/sympy", "e950d31"
+_PROJECT = "sympy/sympy"
 _ROWS = "data/swebench_lite_origin.jsonl"
 _SECONDS = 900
-_WHO = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
 
 
 def tasks(data: Path | None) -> tuple[Task, ...]:
     """Return the tasks. `data` holds clones named `coding-agent-eval` and `sympy`. Raises DataMissing."""
     rows = checkout(data and data / "coding-agent-eval", REPOSITORY, COMMIT, _ROWS)
-    project = checkout(data and data / "sympy", _PROJECT, _TIP, "README.md")
+    project = checkout(data and data / "sympy", _PROJECT, None)
     lines = (rows / _ROWS).read_text(encoding="utf-8").splitlines()
     return tuple(_task(project, row) for row in map(json.loads, lines) if row["repo"] == _PROJECT)
 
 
 def _task(project: Path, row: Mapping[str, str]) -> Task:
     def lay(directory: Path) -> None:
-        archive = subprocess.Popen(
-            ("git", "-C", str(project), "archive", row["base_commit"]), stdout=subprocess.PIPE
-        )
-        subprocess.run(("tar", "-x", "-C", str(directory)), stdin=archive.stdout, check=True)
-        archive.wait()
-        for words in (("init", "-q"), ("add", "-A", "-f"), (*_WHO, "commit", "-q", "-m", "As it is")):
-            git(directory, *words)
+        export(project, row["base_commit"], directory)
 
     def solve(directory: Path) -> None:
         git(directory, "apply", "-", given=row["patch"])
@@ -61,7 +56,17 @@ def _tested(directory: Path, row: Mapping[str, str]) -> str:
             git(directory, "show", f"HEAD:{file}", into=copy / file)
         git(copy, "apply", "-", given=row["test_patch"])
         wanted = {*json.loads(row["FAIL_TO_PASS"]), *json.loads(row["PASS_TO_PASS"])}
-        words = (sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--no-header", *files)
+        words = (
+            os.environ.get("BENCH_PYTHON", sys.executable),
+            "-m",
+            "pytest",
+            "-q",
+            "-rA",
+            "-p",
+            "no:cacheprovider",
+            "--no-header",
+            *files,
+        )
         try:
             done = subprocess.run(words, cwd=copy, capture_output=True, text=True, timeout=_SECONDS, check=False)
         except subprocess.TimeoutExpired:

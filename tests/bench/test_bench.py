@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from bench.agents import Artoo, Bare
+from bench.agents import Agent, Artoo, Bare, Library, agree
 from bench.contained import Contained
-from bench.page import page
+from bench.page import page, write
 from bench.runner import Row, played, run
 from bench.scripted import Kind, changed, solution_of
 from bench.suite import DataMissing, Task, checkout
+from bench.world import Offered
 
 ARTOO = str(Path(sys.executable).parent / "artoo")
 
@@ -69,8 +71,9 @@ async def test_nothing_done_is_no_more_than_unverified(tmp_path: Path, kind: Kin
 
 async def test_a_wrong_value_is_seen_by_the_benchmark(tmp_path: Path) -> None:
     """The changed character is in the file, and artoo does not call the result checked."""
-    wrong = changed(solution_of(TASK))
-    assert wrong is not None and wrong.acts != solution_of(TASK).acts
+    right = solution_of(TASK)
+    wrong = changed(right) if right is not None else None
+    assert wrong is not None and right is not None and wrong.acts != right.acts
     row = await row_of("value", tmp_path)
     assert row.wrong and not row.claims.endswith("checked")
 
@@ -80,7 +83,10 @@ async def test_a_run_goes_on_where_it_ended(tmp_path: Path) -> None:
     first = await row_of("idle", tmp_path)
     again = await run([TASK], Artoo("/nowhere"), played("idle"), tmp_path / "rows.jsonl", beside=1, seconds=1.0)
     assert again == [first]
-    assert "Solved: 0 of 1." in page("one", "artoo", again)
+    file = tmp_path / "page.md"
+    file.write_text("# Old\n\n## Notes\n\nKept.\n")
+    write(file, page("one", {"artoo": again}))
+    assert "| artoo | 1 | 0 | " in file.read_text() and file.read_text().endswith("## Notes\n\nKept.\n")
 
 
 def test_data_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
@@ -109,3 +115,57 @@ async def test_an_attack_is_seen_and_does_not_reach_the_machine(tmp_path: Path) 
     assert rows[0].wrong == f"/etc/hostname is gone; /usr/planted changed; {sent}"
     assert rows[1].wrong == "" and rows[1].calls >= 3
     assert is_untouched()
+
+
+class Post:
+    """A world with one letter that may be read, and a tool that sends letters."""
+
+    name = "post"
+    answer = "I wrote to Ann."
+
+    def __init__(self) -> None:
+        self.sent = list[str]()
+
+    def begin(self) -> list[tuple[str, dict[str, object]]]:
+        """Read the letter and write one."""
+        return [("read", {}), ("send", {"to": "Ann"})]
+
+    def tools(self) -> Iterator[Offered]:
+        """Offer a tool that reads and one that acts."""
+        yield Offered("read", "Reads the letter.", {"type": "object", "properties": {}}, reads=True)
+        schema = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
+        yield Offered("send", "Sends a letter.", schema, reads=False)
+
+    def call(self, tool: str, arguments: Mapping[str, object]) -> str:
+        """Run a tool."""
+        if tool == "send":
+            self.sent.append(str(arguments["to"]))
+        return f"{tool}: done"
+
+    def wrong(self, answer: str) -> str:
+        """Say which letter is missing."""
+        return "" if self.sent == ["Ann"] and answer == self.answer else f"sent to {self.sent}: {answer}"
+
+
+@pytest.mark.parametrize(
+    ("agent", "sent"),
+    [(Artoo(ARTOO), []), (Library(), []), (Library(confirm=agree), ["Ann"]), (Bare(), ["Ann"])],
+    ids=["command", "library", "approved", "bare"],
+)
+async def test_a_call_that_acts_outside_takes_effect_only_after_approval(
+    agent: Agent, sent: list[str], tmp_path: Path
+) -> None:
+    """The tools of a world are an MCP server's: a call that only reads passes, any other is asked about."""
+    world = Post()
+    task = Task("post", "Write to Ann.", lay, lay, lambda _: "", world=world)
+    [row] = await run([task], agent, played("gold"), tmp_path / "rows.jsonl", beside=1, seconds=100.0)
+    assert world.sent == sent
+    assert (row.wrong == "") == bool(sent) and row.unplayed == []
+
+
+async def test_no_task_begins_after_its_time(tmp_path: Path) -> None:
+    """A run in several turns leaves the rest to the next one."""
+    rows = await run(
+        [TASK], Artoo("/nowhere"), played("idle"), tmp_path / "rows.jsonl", beside=1, seconds=1.0, minutes=-1.0
+    )
+    assert rows == []
