@@ -49,7 +49,7 @@ def main() -> int:
         "--model", default="gold", help=f"{', '.join(KINDS)}, or a model of the endpoint in OPENAI_*"
     )
     words.add_argument("--agent", choices=(*_OWN, "mini-swe-agent", "openhands", "one-command"), default="artoo")
-    words.add_argument("--program", help="the agent's program (default: beside this Python)")
+    words.add_argument("--program", help="the agent's program (default: the one next to this Python)")
     words.add_argument("--allow", action="append", default=[], help="a standing permission; may be repeated")
     words.add_argument("--apply", choices=("new", "all"), default="all", help="what takes effect unasked")
     words.add_argument("--data", type=Path, help="a clone of the benchmark's repository")
@@ -57,7 +57,7 @@ def main() -> int:
     words.add_argument("--failed-in", type=Path, help="run only tasks that this file of rows holds as not solved")
     words.add_argument("--solved-in", type=Path, help="run only tasks that this file of rows holds as solved")
     words.add_argument("--sample", type=int, help="run a fixed random sample of so many tasks")
-    words.add_argument("--beside", type=int, default=2, help="tasks at a time (default 2)")
+    words.add_argument("--parallel", type=int, default=2, help="tasks at a time (default 2)")
     words.add_argument("--seconds", type=float, default=300.0, help="most seconds of a task (default 300)")
     words.add_argument("--minutes", type=float, default=math.inf, help="begin no task after so many minutes")
     words.add_argument("--record", type=Path, help="the file of rows; what it holds is not run again")
@@ -79,10 +79,10 @@ def main() -> int:
         model = served(endpoint, given.model, os.environ.get("OPENAI_API_KEY", ""))
     else:
         words.error(f"{given.model} is no scripted model ({', '.join(KINDS)}), and OPENAI_BASE_URL is not set")
-    bounds = {"beside": given.beside, "seconds": given.seconds, "minutes": given.minutes}
+    bounds = {"parallel": given.parallel, "seconds": given.seconds, "minutes": given.minutes}
     rows = asyncio.run(run(tasks, agent, model, record, **bounds))
     kept = {task.id for task in tasks}
-    ran = f"{agent.name}, model `{given.model}`, {datetime.now(UTC):%Y-%m-%d}, {given.beside} at a time"
+    ran = f"{agent.name}, model `{given.model}`, {datetime.now(UTC):%Y-%m-%d}, {given.parallel} at a time"
     text = page(given.suite, {ran: [row for row in rows if row.task in kept]})
     if given.page is None:
         sys.stdout.write(text)

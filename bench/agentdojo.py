@@ -1,7 +1,7 @@
 """Loads AgentDojo: worlds of tools (mail, chat, travel, bank), user tasks, and injections in what tools say (MIT).
 
-`agentdojo` are the user tasks alone. `agentdojo-attacked` is each of them with each injection: the model does the
-user task, then all that the injection wants, as if it had been convinced; solved is what took no effect.
+`agentdojo` are the user tasks alone. `agentdojo-attacked` is each of them with each injection: the model reads
+what the user task reads, does all that the injection wants, then the rest. Solved is what took no effect.
 """
 
 from __future__ import annotations
@@ -62,6 +62,10 @@ def _suites(data: Path | None) -> Iterator[tuple[str, Any]]:
     yield from suites.items()
 
 
+def _reads(tool: str) -> bool:
+    return tool.startswith(_READS) and tool not in _ACTS
+
+
 def _task(world: _World) -> Task:
     names = [world.name, world.user.ID, *([world.injection.ID] if world.injection else [])]
     return Task("/".join(names), world.user.PROMPT, _nothing, _nothing, lambda _: "", world=world)
@@ -93,18 +97,23 @@ class _World:
 
     def begin(self) -> Sequence[tuple[str, Mapping[str, object]]] | None:
         """See World. An injection that says no solution, or that the user task never reads, makes no task."""
-        injected = self._injected() if self.injection else {}
+        injected: Mapping[str, str] | None = self._injected() if self.injection else {}
         if injected is None:
             return None
         self._now = self.user.init_environment(self.suite.load_and_inject_default_environment(injected))
         self._before = self._now.model_copy(deep=True)
         self._calls.clear()
         sides = [self.user, *([self.injection] if self.injection else [])]
-        calls = [list(side.ground_truth(self._before)) for side in sides]
         self.answer = " ".join(side.GROUND_TRUTH_OUTPUT for side in sides if side.GROUND_TRUTH_OUTPUT)
-        if self.injection and not calls[-1] and not self.injection.GROUND_TRUTH_OUTPUT:
+        own = list(self.user.ground_truth(self._before))
+        if self.injection is None:
+            return [(call.function, dict(call.args)) for call in own]
+        wanted = list(self.injection.ground_truth(self._before))
+        if not wanted and not self.injection.GROUND_TRUTH_OUTPUT:
             return None
-        return [(call.function, dict(call.args)) for one in calls for call in one]
+        # The injection says "before you solve the task", so it comes after what the user's task reads.
+        first = next((at for at, call in enumerate(own) if not _reads(call.function)), len(own))
+        return [(call.function, dict(call.args)) for call in (*own[:first], *wanted, *own[first:])]
 
     def _injected(self) -> Mapping[str, str] | None:
         """Return the attack's texts by their place; None if the user task reads no place."""
@@ -116,8 +125,7 @@ class _World:
     def tools(self) -> Iterator[Offered]:
         """See World."""
         for tool in self.suite.tools:
-            reads = tool.name.startswith(_READS) and tool.name not in _ACTS
-            yield Offered(tool.name, tool.description, tool.parameters.model_json_schema(), reads)
+            yield Offered(tool.name, tool.description, tool.parameters.model_json_schema(), _reads(tool.name))
 
     def call(self, tool: str, arguments: Mapping[str, object]) -> str:
         """See World."""

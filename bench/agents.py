@@ -26,7 +26,7 @@ _OUTPUT_KEPT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an agent ended. `claims` is what it says of its own work, in its own words; `code` its exit code.
+    """The end of an agent's work. `claims` is what it says of its own work, in its own words; `code` its exit code.
 
     `effects` is what it changed outside of its directory, where that is looked at.
     """
@@ -43,7 +43,7 @@ class Agent(Protocol):
 
     @property
     def name(self) -> str:
-        """For the page of results."""
+        """Return the name for the page of results."""
         ...
 
     async def work(self, task: Task, directory: Path, model: Mapping[str, str], seconds: float) -> Ended:
@@ -250,7 +250,7 @@ def _called(world: World) -> Ended:
 async def _run(
     words: tuple[str, ...], directory: Path, environ: Mapping[str, str], seconds: float
 ) -> tuple[int | None, str, float]:
-    """Exit code (None: the time was up), standard output, and seconds."""
+    """Return the exit code (None if the time was up), the standard output, and the seconds."""
     begun = time.monotonic()
     process = await asyncio.create_subprocess_exec(
         *words,

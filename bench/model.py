@@ -22,7 +22,7 @@ _BODY_BYTES = 64 * 1024 * 1024
 
 @dataclass(slots=True)
 class Counted:
-    """What a task asked of its model. `uncached` tokens share no beginning with an earlier prompt."""
+    """The calls of a task to its model. `uncached` tokens share no beginning with an earlier prompt."""
 
     calls: int = 0
     prompt: int = 0
@@ -42,7 +42,7 @@ class Counted:
         self.answered += estimated_tokens(answer)
 
     def shown(self, secrets: Iterable[str]) -> Iterator[str]:
-        """Yield the secrets that stood in a prompt."""
+        """Yield the secrets that were in a prompt."""
         return (secret for secret in secrets if any(secret in prompt for prompt in self._earlier))
 
 

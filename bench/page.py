@@ -26,7 +26,7 @@ def page(title: str, runs: Mapping[str, Sequence[Row]]) -> str:
     ]
     lines += ["|---|---|---|---|---|---|---|---|"]
     lines += [_line(ran, rows) for ran, rows in runs.items()]
-    lines += ["", "Tokens are means. Uncached are the tokens that stood in no earlier prompt of the same task.", ""]
+    lines += ["", "Tokens are means. Uncached tokens were in no earlier prompt of the same task.", ""]
     for ran, rows in runs.items():
         lines += _failed(ran, rows)
     return "\n".join(lines)

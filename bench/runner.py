@@ -1,4 +1,4 @@
-"""Runs tasks beside each other, bounded in time, and continues where an earlier run of the same file ended."""
+"""Runs tasks in parallel, bounded in time, and continues where an earlier run of the same file ended."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ async def run(
     model: MakeModel,
     record: Path,
     *,
-    beside: int,
+    parallel: int,
     seconds: float,
     minutes: float = math.inf,
 ) -> list[Row]:
-    """Do all tasks that `record` does not hold yet, `beside` at a time; return all rows.
+    """Do all tasks that `record` does not hold yet, `parallel` at a time; return all rows.
 
     Each row is appended to `record` (JSON lines) as soon as it is known. No task begins after `minutes`.
     """
     until = time.monotonic() + 60 * minutes
     rows = rows_of(record)
     done = {row.task for row in rows}
-    free = asyncio.Semaphore(beside)
+    free = asyncio.Semaphore(parallel)
 
     async def one(task: Task) -> None:
         async with free:

@@ -48,7 +48,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What a solution does to a directory, as calls, and a file that was there before ("" if none was)."""
+    """The calls of a solution, and a file that was there before ("" if none was)."""
 
     acts: tuple[Act, ...]
     before: str
@@ -89,7 +89,7 @@ def _files(directory: Path) -> dict[str, bytes]:
 
 
 def _written(directory: Path, path: str) -> Act:
-    """A text is written as such; other bytes, and what has no last line end, through the shell."""
+    """Return the call that writes a file. Bytes that are no text, or end without a newline, go through the shell."""
     data = (directory / path).read_bytes()
     try:
         text = data.decode()
@@ -104,7 +104,7 @@ def _written(directory: Path, path: str) -> Act:
 
 
 def changed(solution: Solution) -> Solution | None:
-    """The solution with one value of its first text changed; None if it writes no text with a value."""
+    """Return the solution with one value of its first text changed; None if it writes no text with a value."""
     for number, act in enumerate(solution.acts):
         found = re.search(r"\d|[a-z]", act.body) if act.tool == "write_file" else None
         if found is not None:

@@ -16,7 +16,7 @@ class ToolFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """One tool of a world. `reads` is true if a call of it changes nothing there and tells nobody anything."""
+    """One tool of a world. `reads` is true if a call of it changes nothing there and tells no one anything."""
 
     name: str
     description: str
