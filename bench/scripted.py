@@ -89,7 +89,7 @@ def _files(directory: Path) -> dict[str, bytes]:
 
 
 def _written(directory: Path, path: str) -> Act:
-    """Return the call that writes a file. Bytes that are no text, or end without a newline, go through the shell."""
+    """Return the call that writes a file; bytes that are no text or end without a newline, use the shell."""
     data = (directory / path).read_bytes()
     try:
         text = data.decode()
