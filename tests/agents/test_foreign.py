@@ -154,7 +154,7 @@ async def test_a_task_has_so_many_messages(tmp_path: Path) -> None:
 
 
 async def test_targets_are_told_what_they_do_not_know(tmp_path: Path) -> None:
-    """A target is due until it was told the latest move, also after it was replaced; a letter is sent once."""
+    """A target is due until it was told the latest move, also after it was replaced."""
     async with office(tmp_path, team=False) as opened:
         foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
         post = ForeignPost(opened.database)
@@ -169,10 +169,6 @@ async def test_targets_are_told_what_they_do_not_know(tmp_path: Path) -> None:
         (due,) = await post.due()
         assert due.told == task.position < due.position
         assert await post.forget(task.task.id, "p") and not await post.forget(task.task.id, "p")
-        assert await post.task_of("mail") == ""
-        for name in ("t1", "t2"):
-            await post.sent("mail", name)
-        assert await post.task_of("mail") == "t2"
 
 
 async def test_one_agents_targets_hold_up_no_others(tmp_path: Path) -> None:
@@ -188,13 +184,3 @@ async def test_one_agents_targets_hold_up_no_others(tmp_path: Path) -> None:
         await post.keep(Target(task.task.id, "p", "", 0))
         due = await post.due()
         assert len(due) == MOST_DUE + 1 and due[-1].board_task == task.task.id
-
-
-async def test_who_can_be_written_to_is_what_the_operator_says(tmp_path: Path) -> None:
-    """Entering names twice changes nothing; entering others replaces them."""
-    async with office(tmp_path, team=False) as opened:
-        foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
-        for names in (("bob", "eve"), ("bob", "eve"), ("zoe",)):
-            await foreign.enter(names)
-            rows = await opened.database.read(lambda reading: reading.all("SELECT name FROM foreign_agents"))
-            assert sorted(str(row["name"]) for row in rows) == sorted(f"a2a:{name}" for name in names)

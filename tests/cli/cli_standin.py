@@ -10,7 +10,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
@@ -454,7 +454,7 @@ class StandIn:
 
     async def stream(
         self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
-    ) -> AsyncIterator[Envelope]:
+    ) -> AsyncGenerator[Envelope]:
         """The story as envelopes."""
         self.requests.append((text, tuple(history), options))
         self._stopped.clear()

@@ -51,14 +51,6 @@ class Terminal:
             if not self._read(deadline):
                 raise AssertionError(f"{text!r} did not appear; there was: {self.shown!r}")
 
-    def wait_for_page(self, start: str = "-- ") -> None:
-        """Reads until the pager's whole line stands there: the rest of one would still come after `forget`."""
-        whole = re.compile(re.escape(start) + r"[^\n]*(?:to the end|go on) --")
-        deadline = time.monotonic() + PATIENCE
-        while whole.search(self.shown) is None:
-            if not self._read(deadline):
-                raise AssertionError(f"no page {start!r} appeared; there was: {self.shown!r}")
-
     def wait_for_prompt(self) -> None:
         """Waits until the prompt reads single keys; before, the terminal itself would act on Ctrl-C and Ctrl-D."""
         deadline = time.monotonic() + PATIENCE

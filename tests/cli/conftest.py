@@ -24,13 +24,19 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def artoo(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., subprocess.CompletedProcess[str]]:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project in a home of its own, where this process stands."""
+    place = tmp_path / "home" / "project"
+    place.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(place.parent))
+    monkeypatch.setenv("ARTOO_HOME", str(place.parent / ".artoo"))
+    monkeypatch.chdir(place)
+    return place
+
+
+@pytest.fixture
+def artoo(project: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run `artoo …` in `project`, without a terminal, and in this process: Python need not start each time."""
-    monkeypatch.setenv("HOME", str(project.parent))
-    monkeypatch.setenv("ARTOO_HOME", str(project.parent / ".artoo"))
-    monkeypatch.chdir(project)
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         capfd.readouterr()

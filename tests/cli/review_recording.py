@@ -55,10 +55,6 @@ def _project(place: Path) -> Path:
 
 def _reviewed(place: Path) -> str:
     with _artoo(place, ["sandbox", "--", COMMAND]) as screen:
-        screen.wait_for("space or n: on")
-        screen.send(" ")
-        screen.wait_for("-- end")
-        screen.send(" ")
         screen.wait_for(ASK)
         screen.send("c\r")
         screen.wait_for("Which?")

@@ -7,7 +7,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner, Result
 
 from artoo import Artoo, Config, RunOptions
@@ -33,13 +32,6 @@ async def _task(home: Path) -> AuditReport:
         async with Artoo(config, environ={}, model=model) as artoo:
             await artoo.run("How many lines has a.txt?", options=RunOptions(project=project))
             return await artoo.audit()
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    home = tmp_path / "home"
-    monkeypatch.setenv("ARTOO_HOME", str(home))
-    return home
 
 
 def audit(*arguments: str) -> Result:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from cli_process import artoo, model_at
 from cli_terminal import terminal
 
 from artoo.testing import Asked, ScriptedServer, with_body
@@ -17,15 +16,10 @@ from artoo.testing.replies import Scripted
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with one file in a home of its own."""
-    place = tmp_path / "home" / "project"
-    place.mkdir(parents=True)
-    (place / "a.txt").write_text("old\n")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home" / ".artoo"))
-    monkeypatch.chdir(place)
-    return place
+def project(project: Path) -> Path:
+    """With one file."""
+    (project / "a.txt").write_text("old\n")
+    return project
 
 
 def changes(asked: Asked) -> Scripted:
@@ -44,24 +38,16 @@ def works_on(asked: Asked) -> Scripted:
     return with_body({"tool": "shell", "is_final": False}, f"echo {asked.number}; sleep 0.3")
 
 
-async def artoo(server: ScriptedServer, *arguments: str) -> tuple[int, str]:
+async def said_by(server: ScriptedServer, *arguments: str) -> tuple[int, str]:
     """Runs `artoo …`. Returns its exit code and what it said."""
-    environ = {"OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "scripted", "OPENAI_API_KEY": "none"}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "artoo", *arguments),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={**os.environ, **environ},
-    )
-    out, _ = await process.communicate()
-    return process.returncode or 0, out.decode()
+    code, out, err = await artoo(*arguments, environ=model_at(server))
+    return code, out + err
 
 
 async def test_a_question_of_a_background_task_is_answered_where_it_is_attached(project: Path) -> None:
     """The task waits with its review; the terminal that attaches shows it, and its answer counts."""
     async with ScriptedServer(changes) as server:
-        code, said = await artoo(server, "run", "--no-memory", "--background", "Change a.txt.")
+        code, said = await said_by(server, "run", "--no-memory", "--background", "Change a.txt.")
         assert code == 0, said
         name = re.findall(r"artoo attach (\S+)", said)[0]
         with terminal("", ["attach", name], project.parent / ".artoo") as screen:
@@ -74,19 +60,19 @@ async def test_a_question_of_a_background_task_is_answered_where_it_is_attached(
 async def test_a_background_task_is_listed_and_stopped(project: Path) -> None:
     """It outlives the command that started it; `artoo stop` ends it, and nothing runs then."""
     async with ScriptedServer(works_on) as server:
-        _, said = await artoo(server, "run", "--no-memory", "--budget", "calls=500", "--background", "Work on.")
+        _, said = await said_by(server, "run", "--no-memory", "--budget", "calls=500", "--background", "Work on.")
         name = re.findall(r"artoo attach (\S+)", said)[0]
-        _, listed = await artoo(server, "ps", "--json")
+        _, listed = await said_by(server, "ps", "--json")
         (task,) = json.loads(listed)
         assert task["request"] == "Work on." and task["state"] == "task"
-        code, stopped = await artoo(server, "stop", name)
+        code, stopped = await said_by(server, "stop", name)
         assert code == 0 and "asked to stop" in stopped
-        code, ended = await artoo(server, "attach", name)
+        code, ended = await said_by(server, "attach", name)
         assert "interrupted" in ended and code == 130
-        assert json.loads((await artoo(server, "ps", "--json"))[1]) == []
+        assert json.loads((await said_by(server, "ps", "--json"))[1]) == []
 
 
 async def test_a_mistake_is_told_by_the_command_that_starts_it(project: Path) -> None:
     async with ScriptedServer({}) as server:
-        code, said = await artoo(server, "run", "--background", "--budget", "calls=none", "Work.")
+        code, said = await said_by(server, "run", "--background", "--budget", "calls=none", "Work.")
     assert code == 2 and "calls" in said

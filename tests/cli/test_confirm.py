@@ -27,11 +27,8 @@ def test_answers(tmp_path: Path, keys: str, said: str) -> None:
 
 
 def test_the_question_is_shown_whole(tmp_path: Path) -> None:
-    """Every one of 121 losses can be read page by page, with the source, and none can command the terminal."""
+    """Every one of 121 losses can be read with the source, and none can command the terminal."""
     with terminal("asks", ["tidy up"], tmp_path) as screen:
-        for page_end in ("-- 22/124", "-- 44/", "-- 66/", "-- 88/", "-- 110/", "-- end"):
-            screen.wait_for(page_end)
-            screen.send(" ")
         screen.wait_for(PROMPT)
         shown = screen.shown
         assert all(f"/project/{number:03d}.tmp" in shown for number in range(120))
@@ -49,11 +46,8 @@ def test_the_question_is_shown_whole(tmp_path: Path) -> None:
 
 
 def test_what_a_long_question_is_about_stands_beside_the_prompt(tmp_path: Path) -> None:
-    """The last rows above it are the act's and not the letter's; the letter is shown once, page by page."""
+    """The last rows above it are the act's and not the letter's; the letter is shown once."""
     with terminal("asks_mail", ["mail it"], tmp_path) as screen:
-        screen.wait_for("space or n: on")
-        assert "line 40 of" not in screen.shown
-        screen.send("q")
         screen.wait_for(PROMPT)
         rows = screen.shown.rpartition("? tool mcp:x:mail\n")[2].split("\n")
         assert rows[:2] == ["  recipient: evil@x", "  text: Hello, … +302"]

@@ -9,7 +9,6 @@ from cli_standin import envelope
 from review_cases import change
 
 from artoo.cli.display.colors import Paint
-from artoo.cli.display.symbols import ASCII, UNICODE
 from artoo.cli.display.task_state import TaskView
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.result_json import as_json, exit_code
@@ -48,7 +47,7 @@ def ended(changes: Settled | None = None, **more: object) -> FinalResult:
 
 def told(result: FinalResult, text: Catalogue = ENGLISH) -> list[str]:
     """The lines for a person, who stands in the project."""
-    return Ending(result, TaskView(text=text), ASCII, "0198", HERE).lines().splitlines()
+    return Ending(result, TaskView(text=text), "0198", HERE).lines().splitlines()
 
 
 def settled(state: str, *changes: ClassifiedChange, **more: object) -> Settled:
@@ -68,14 +67,14 @@ def test_the_answer_stands_first_and_alone() -> None:
     lines = told(ended(settled("applied", DELETION, EDIT, NEW)))
     assert lines[:2] == ["The spelling is corrected.", ""]
     assert lines[2:6] == ["Checked.", "Made: new.txt", "Changed: src/a.py", "Removed: docs/old.md"]
-    assert lines[6] == "  put it back: artoo undo 0198"
-    assert lines[7].startswith("task 0198, 1 round")
+    assert lines[6] == "  undo it: artoo undo 0198"
+    assert lines[7].startswith("task 0198 · 1 round")
 
 
 def test_what_waits_is_named_with_the_one_command_to_type() -> None:
     """Counts by class, apply on its own line, the others after it, and the last day; no file is called made."""
     lines = told(ended(settled("pending", DELETION, EDIT, NEW, expires_at=1_900_000_000.0)))
-    assert "Waits for your yes: 1 deleted, 1 edited, 1 new" in lines
+    assert "Pending your approval: 1 deleted, 1 edited, 1 new" in lines
     assert "  apply it: artoo apply 0198" in lines
     rest = next(line for line in lines if "artoo diff 0198" in line)
     assert "artoo discard 0198" in rest
@@ -88,7 +87,7 @@ def test_a_part_that_was_applied_is_told_apart_from_what_waits() -> None:
     part = settled("partly", DELETION, applied=(EDIT.path,))
     lines = told(ended(part))
     assert "Applied: src/a.py" in lines
-    assert "Waits for your yes: 1 deleted" in lines
+    assert "Pending your approval: 1 deleted" in lines
     assert "  apply it: artoo apply 0198" in lines
 
 
@@ -101,7 +100,7 @@ def test_a_commit_is_told_by_what_it_did_and_not_by_gits_files() -> None:
     lines = told(ended(settled("applied", *inside)))
     assert lines[3] == "git .: branch work (new), 2 new objects (commits and files)"
     assert not any(line.startswith(("Made", "Changed")) for line in lines)
-    assert "  put it back: artoo undo 0198" in lines
+    assert "  undo it: artoo undo 0198" in lines
 
 
 @pytest.mark.parametrize(("text", "words"), [(ENGLISH, ("done", "Done")), (in_language("zh"), ("完成",))])
@@ -142,9 +141,9 @@ def test_where_all_is_in_conflict_nothing_is_offered_that_can_only_refuse() -> N
     result = ended(settled("pending", conflicts=clash, reason=reason))
     lines = told(result)
     assert "in conflict with what is there now: /a.txt (changed)" in lines
-    assert "1 in conflict with what was changed meanwhile" in lines
+    assert "1 in conflict with later changes" in lines
     assert not any("artoo apply" in line for line in lines)
-    assert any("artoo diff 0198; then drop it: artoo discard 0198" in line for line in lines)
+    assert any("artoo diff 0198; then discard it: artoo discard 0198" in line for line in lines)
     assert list(json.loads(as_json(result))["pending"]["commands"]) == ["diff", "discard"]
 
 
@@ -157,10 +156,10 @@ def test_colours_of_a_program_are_not_shown_as_text() -> None:
 def test_an_answer_cannot_command_the_terminal() -> None:
     """On a terminal escape sequences of the answer are written out; into a file they go as they are."""
     result = ended(output="a\x1b]0;x\x07")
-    on_terminal = Ending(result, TaskView(), UNICODE, "t", HERE, Paint(colours=True)).lines()
+    on_terminal = Ending(result, TaskView(), "t", HERE, Paint(colours=True)).lines()
     assert on_terminal.startswith("a\\x1b]0;x\\x07\n")
     assert "\x1b[32mChecked.\x1b[0m" in on_terminal
-    assert Ending(result, TaskView(), UNICODE, "t", HERE, terminal=False).lines().startswith("a\x1b]0;x\x07\n")
+    assert Ending(result, TaskView(), "t", HERE, terminal=False).lines().startswith("a\x1b]0;x\x07\n")
 
 
 @pytest.mark.parametrize(
@@ -209,7 +208,7 @@ def test_json_says_who_decided_and_how_to_settle() -> None:
     )
     assert read["decided"] == [{"criterion": "tests pass", "verdict": "pass", "by": "check"}]
     assert read["pending"] == {
-        "reason": "it is the home; waits for your consent: 1 edited",
+        "reason": "it is the home; pending your approval: 1 edited",
         "expires_at": "2030-03-17T17:46:40+00:00",
         "commands": {
             "diff": f"artoo diff {TASK}",
@@ -246,7 +245,7 @@ def test_an_act_that_was_not_allowed_is_named_as_the_option_that_allows_it() -> 
     asked = ConfirmationRequest(digest="d", title="may it?", acts=acts)
     view.hear(envelope(1, Role.GATE, asked))
     view.hear(envelope(2, Role.GATE, ConfirmationAnswer(digest="d", consent=Consent.NO, by=NOBODY)))
-    lines = Ending(ended(), view, ASCII, "0198", HERE).lines().splitlines()
+    lines = Ending(ended(), view, "0198", HERE).lines().splitlines()
     assert [line for line in lines if "--allow" in line] == [
         "To allow it: --allow 'network example.com:443'",
         "To allow it: --allow 'tool mcp:notes:add'",
@@ -260,8 +259,8 @@ def test_what_waits_of_the_conversation_is_named_with_what_to_type() -> None:
     history = (turn, Turn(input="b", summary="c"))
     request = UserRequest(text="yes", project="/p", workspace="/w", history=history)
     view.hear(envelope(1, Role.USER, request))
-    lines = Ending(ended(), view, ASCII, "0198", HERE).lines().splitlines()
-    assert "Waits for your yes: a.txt, d/b.txt, apply it: artoo apply 0199" in lines
+    lines = Ending(ended(), view, "0198", HERE).lines().splitlines()
+    assert "Pending your approval: a.txt, d/b.txt · apply it: artoo apply 0199" in lines
     assert not any("artoo apply" in line for line in told(ended()))
 
 
@@ -275,7 +274,7 @@ def test_a_move_is_one_thing_that_took_effect() -> None:
     )
     arrived = [change(ChangeClass.SILENT, name) for name in ("e", "e/a.txt")]
     lines = told(ended(settled("applied", directory, gone, *arrived)))
-    assert "Moved: d -> e" in lines
+    assert "Moved: d → e" in lines
     assert not any(line.startswith(("Made", "Changed", "Removed")) for line in lines)
 
 

@@ -14,14 +14,6 @@ TASK = "01a2016b-4d3c-7f00-8000-0123456789ab"
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project in a home of its own."""
-    place = tmp_path / "home" / "project"
-    place.mkdir(parents=True)
-    return place
-
-
-@pytest.fixture
 def view(project: Path) -> Path:
     """What the first version left of a task."""
     place = project.parent / ".artoo" / "views" / TASK

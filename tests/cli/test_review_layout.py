@@ -74,7 +74,7 @@ def test_a_conflict_shows_both_versions_and_is_not_among_what_a_yes_applies() ->
     """The path, the reason and the difference are shown; the choice does not hold it."""
     shown = layout(review(change(ChangeClass.EDIT, "b.txt"), conflicts={"a.txt": "it was changed since"}))
     overview = "\n".join(shown.overview())
-    assert "Changed meanwhile" in overview
+    assert "In conflict, so not applied" in overview
     assert "a.txt: it was changed since" in overview
     assert [one.path for one in shown.applicable] == ["/home/me/project/b.txt"]
     assert shown.whole()[-3:] == ["      - what is there now, + the task's", "      -mine", "      +its"]

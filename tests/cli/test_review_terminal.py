@@ -23,7 +23,7 @@ def decided(screen: Terminal) -> tuple[str, list[str]]:
 @pytest.mark.parametrize(
     ("keys", "said", "state"),
     [
-        ("a\r", "yes: all of it", "applied"),
+        ("a\r", "approved: all of it", "applied"),
         (CTRL_D, "keep it for later", "pending"),
         ("d\ry\r", "discard it", "discarded"),
         ("d\rn\rk\r", "keep it for later", "pending"),
@@ -50,28 +50,21 @@ def test_a_part_is_chosen_and_named_before_it_is_applied(tmp_path: Path) -> None
         screen.wait_for("not among them: 9")
         screen.send("2\r")
         screen.wait_for("Apply these 1?")
-        screen.wait_for("The rest (1) waits for you.")
+        screen.wait_for("The rest (1) stays pending.")
         screen.send("y\r")
-        screen.wait_for("yes: these 1; the rest waits")
+        screen.wait_for("approved: these 1; the rest stays pending")
         assert decided(screen) == ("partly", ["/home/me/project/src/a.py"])
 
 
-def test_long_diffs_are_paged_and_dangers_stand_before_the_question(tmp_path: Path) -> None:
-    """Space goes on, p goes back, q leaves; the deletion and the hook are named again right before the question."""
+def test_dangers_stand_before_the_question_below_long_diffs(tmp_path: Path) -> None:
+    """The whole review is printed; the deletion and the hook are named again right before the question."""
     with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path) as screen:
-        screen.wait_for_page("-- 21/")
-        screen.send(" ")
-        screen.wait_for_page("-- 43/")
-        screen.forget()
-        screen.send("p")
-        screen.wait_for_page("-- 21/")
-        screen.send("q")
         screen.wait_for(ASK)
+        assert screen.shown.count("line 29") == 5
         before_question = screen.shown.split(ASK)[0].splitlines()[-4:]
         assert any("- 1 deleted  /home/me/project/docs/old.md" in line for line in before_question)
         hook = "! 1 runs later by itself  /home/me/project/.git/hooks/pre-commit"
         assert any(hook in line for line in before_question)
-        assert "\x1b[?1049h" not in screen.raw  # no second screen: it stays in the scrollback
         screen.send("a\r")
         assert decided(screen)[0] == "applied"
         assert screen.as_before
@@ -80,11 +73,6 @@ def test_long_diffs_are_paged_and_dangers_stand_before_the_question(tmp_path: Pa
 def test_one_loss_among_hundreds_is_said_wherever_the_person_answers(tmp_path: Path) -> None:
     """One deletion beside 300 other lines: its name stands right above the question, each time that it is put."""
     with terminal("reviews_many", ["run", "--json", "tidy up"], tmp_path) as screen:
-        screen.wait_for_page("-- 22/")
-        screen.forget()
-        screen.send("q")
-        screen.wait_for_page()
-        screen.send("q")
         screen.wait_for(ASK)
         screen.send("what\r")
         screen.wait_for("Answer with one of the letters")
@@ -99,24 +87,8 @@ def test_one_loss_among_hundreds_is_said_wherever_the_person_answers(tmp_path: P
             assert any("! 300 runs later by itself" in line for line in lines), lines
 
 
-@pytest.mark.torture
-def test_every_page_can_be_seen(tmp_path: Path) -> None:
-    """Going on to the end shows the last line of the last diff before the question."""
-    with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path) as screen:
-        for _ in range(30):
-            screen.wait_for_page()
-            screen.forget()
-            screen.send(" ")
-            if "-- end" in screen.shown_all:
-                break
-        screen.wait_for(ASK)
-        assert screen.shown_all.count("line 29") == 5
-        screen.send("k\r")
-        assert decided(screen)[0] == "pending"
-
-
 def test_a_dumb_terminal_gets_all_lines(tmp_path: Path) -> None:
-    """Where nothing can be erased, the whole review is written without a pager and without colours."""
+    """The whole review is written without colours."""
     environ = {"TERM": "dumb"}
     with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path, environ) as screen:
         screen.wait_for(ASK)
@@ -129,8 +101,6 @@ def test_a_dumb_terminal_gets_all_lines(tmp_path: Path) -> None:
 def test_a_narrow_terminal(tmp_path: Path) -> None:
     """The review works on 60 columns."""
     with terminal("reviews_much", ["run", "--json", "tidy up"], tmp_path, columns=60) as screen:
-        screen.wait_for("p: back, ")
-        screen.send("q")
         screen.wait_for("again: ")  # the question's end, wherever its line was broken before
         screen.send("a\r")
         assert decided(screen)[0] == "applied"

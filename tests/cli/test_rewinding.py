@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from cli_process import model_at
 from cli_terminal import terminal
 
 from artoo.runtime.task.conversations import latest_sessions
@@ -14,14 +15,10 @@ from artoo.testing.replies import Scripted
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with one file in a home of its own."""
-    place = tmp_path / "home" / "project"
-    place.mkdir(parents=True)
-    (place / "a.txt").write_text("old\n")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(place)
-    return place
+def project(project: Path) -> Path:
+    """With one file."""
+    (project / "a.txt").write_text("old\n")
+    return project
 
 
 def answers(asked: Asked) -> Scripted:
@@ -42,8 +39,7 @@ async def test_a_conversation_is_rewound_with_its_files(project: Path) -> None:
     """What is pending is discarded, what was applied is undone; both exchanges are gone."""
     home = project.parent / ".artoo"
     async with ScriptedServer(answers) as server:
-        environ = {"OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "scripted", "OPENAI_API_KEY": "none"}
-        with terminal("", ["chat"], home, environ) as screen:
+        with terminal("", ["chat"], home, model_at(server)) as screen:
 
             def until(text: str, prompt: str) -> None:
                 screen.wait_for(text)

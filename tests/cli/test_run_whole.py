@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import sys
 from pathlib import Path
 
 import pytest
+from cli_process import artoo, model_at
 from cli_terminal import terminal
 
 from artoo.testing import with_body
@@ -19,15 +18,10 @@ CHANGE = "sed -i s/old/new/ a.txt && echo made > made.txt && cat a.txt"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project in a home of its own, where this process stands."""
-    place = tmp_path / "home" / "project"
-    place.mkdir(parents=True)
-    (place / "a.txt").write_text("old\n")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home" / ".artoo"))
-    monkeypatch.chdir(place)
-    return place
+def project(project: Path) -> Path:
+    """With one file."""
+    (project / "a.txt").write_text("old\n")
+    return project
 
 
 def script() -> dict[str, Entry]:
@@ -40,30 +34,9 @@ def script() -> dict[str, Entry]:
     }
 
 
-def model_at(server: ScriptedServer) -> dict[str, str]:
-    """The environment in which this server is every model."""
-    return {"OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "scripted", "OPENAI_API_KEY": "none"}
-
-
 def names_in(directory: Path) -> list[str]:
     """What is there."""
     return sorted(path.name for path in directory.iterdir())
-
-
-async def artoo(*arguments: str, environ: dict[str, str] | None = None) -> tuple[int, str, str]:
-    """Runs `artoo …` without a terminal. Returns its exit code and both outputs."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "artoo",
-        *arguments,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, **(environ or {})},
-    )
-    out, err = await process.communicate()
-    return process.returncode or 0, out.decode(), err.decode()
 
 
 async def test_without_a_terminal_an_edit_waits_and_a_new_process_applies_it(project: Path) -> None:
@@ -72,7 +45,7 @@ async def test_without_a_terminal_an_edit_waits_and_a_new_process_applies_it(pro
         code, out, err = await artoo("run", "--no-memory", "mend a.txt", environ=model_at(server))
     assert code == 4, err
     assert out.startswith("new\n\n")
-    assert "Waits for your yes: 1 edited, 1 new\n  apply it: artoo apply 0" in out
+    assert "Pending your approval: 1 edited, 1 new\n  apply it: artoo apply 0" in out
     assert "done" not in out.lower()
     assert (project / "a.txt").read_text() == "old\n"
     assert not (project / "made.txt").exists()

@@ -6,7 +6,7 @@ import asyncio
 import io
 import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import cast
 
 import pytest
@@ -30,7 +30,7 @@ class InterruptedEarly(StandIn):
 
     async def stream(
         self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
-    ) -> AsyncIterator[Envelope]:
+    ) -> AsyncGenerator[Envelope]:
         os.kill(os.getpid(), signal.SIGINT)
         await asyncio.sleep(0.01)
         async for envelope in super().stream(text, history=history, options=options):

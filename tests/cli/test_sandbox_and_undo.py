@@ -20,13 +20,6 @@ from overlay_here import overlay_backend
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    place = tmp_path / "home" / "project"
-    place.mkdir(parents=True)
-    return place
-
-
 @pytest.fixture(autouse=True)
 def backend(project: Path) -> None:
     """The machine's backend, found once."""
@@ -75,11 +68,11 @@ def test_what_came_back_and_what_went_is_told_apart(artoo: Run, project: Path) -
     assert artoo("apply").returncode == 0
     undone = artoo("undo", "--yes")
     assert undone.returncode == 0, undone.stderr
-    back = [f"put back  {number:02}.txt" for number in range(12)]
+    back = [f"restored  {number:02}.txt" for number in range(12)]
     gone = ["removed   new", *(f"removed   new/{number:02}.txt" for number in range(11))]
     asked, *told = undone.stdout.splitlines()
     assert asked == "asked for: artoo sandbox -- 'mkdir new && mv *.txt new/'"
-    assert told == [*back, "put back  2 more", *gone, "removed   3 more"]
+    assert told == [*back, "restored  2 more", *gone, "removed   3 more"]
     assert sorted(path.name for path in project.iterdir()) == [f"{number:02}.txt" for number in range(14)]
 
 
@@ -95,8 +88,8 @@ def test_what_git_brought_over_is_one_line(artoo: Run, project: Path) -> None:
     assert undone.returncode == 0, undone.stderr
     lines = [re.sub(r"\d+", "N", line) for line in undone.stdout.splitlines()[1:]]
     assert lines == [
-        "put back  .git (master: N commit: task)",
-        "put back  other/.git (new repository: N commits)",
+        "restored  .git (master: N commit: task)",
+        "restored  other/.git (new repository: N commits)",
         "removed   n",
         "removed   other",
     ]
@@ -112,7 +105,7 @@ def test_what_a_start_has_put_back_is_not_unknown(artoo: Run, project: Path) -> 
     for _ in range(2):
         ended = artoo("undo", task)
         assert (ended.returncode, ended.stderr) == (0, "")
-        assert " was put back already, " in ended.stdout
+        assert " was undone already, " in ended.stdout
     assert (project / "a.txt").read_text() == "old\n"
     assert artoo("undo", "nobody").returncode == 2
 

@@ -28,7 +28,7 @@ def test_what_a_terminal_was_not_told_is_as_usual(
     master, slave = pty.openpty()
     with os.fdopen(slave, "w") as stream:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", *told, 0, 0))
-        assert tuple(Screen(stream, Paint(colours=False), redraws=False).size()) == size
+        assert tuple(Screen(stream, Paint(colours=False)).size()) == size
     os.close(master)
 
 
@@ -37,7 +37,7 @@ def test_a_further_row_is_marked_in_any_encoding(encoding: str, mark: str, monke
     """A terminal that cannot show the sign gets another one, not a name of the sign."""
     monkeypatch.setenv("COLUMNS", "60")
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    Screen(stream, Paint(colours=False), redraws=False).say("  ~ edited " + "word " * 20 + "\n")
+    Screen(stream, Paint(colours=False)).say("  ~ edited " + "word " * 20 + "\n")
     stream.seek(0)
     assert stream.read().split("\n")[1].startswith(f"  {mark}word")
 

@@ -22,13 +22,11 @@ CHANGE = "sed -i s/old/new/ a.txt; rm gone.txt; mkdir -p sub; echo made > sub/ma
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A project in a home of its own, with two files."""
-    place = tmp_path / "home" / "project"
-    place.mkdir(parents=True)
-    (place / "a.txt").write_text("old\n")
-    (place / "gone.txt").write_text("here\n")
-    return place
+def project(project: Path) -> Path:
+    """With two files."""
+    (project / "a.txt").write_text("old\n")
+    (project / "gone.txt").write_text("here\n")
+    return project
 
 
 @pytest.fixture
@@ -50,7 +48,9 @@ def test_diff_shows_what_waits_and_changes_nothing(artoo: Run, wait: Wait, proje
     assert ended.stdout.startswith("0198f000-1111  tidy up\n  1 deleted, 1 edited, ")
     assert "- deleted  gone.txt (5 B)\n" in ended.stdout
     assert "      -old\n      +new\n" in ended.stdout
-    assert "apply it: artoo apply 0198f000-1111; drop it: artoo discard 0198f000-1111; kept until" in ended.stdout
+    assert (
+        "apply it: artoo apply 0198f000-1111; discard it: artoo discard 0198f000-1111; kept until" in ended.stdout
+    )
     assert (project / "a.txt").read_text() == "old\n"
 
 
@@ -75,8 +75,8 @@ def test_apply_and_undo(artoo: Run, wait: Wait, project: Path) -> None:
     assert not (project / "gone.txt").exists()
     assert (project / "sub" / "made.txt").read_text() == "made\n"
     assert "Made: sub/made.txt" in ended.stdout and "Removed: gone.txt\n" in ended.stdout
-    assert "put it back: artoo undo 0198f000-1111" in ended.stdout
-    assert artoo("diff").stdout == "Nothing waits for you.\n"
+    assert "undo it: artoo undo 0198f000-1111" in ended.stdout
+    assert artoo("diff").stdout == "Nothing is pending.\n"
     assert artoo("undo", "0198").returncode == 0
     assert (project / "a.txt").read_text() == "old\n"
     assert (project / "gone.txt").read_text() == "here\n"
@@ -88,7 +88,7 @@ def test_a_part_is_applied_and_the_rest_waits(artoo: Run, wait: Wait, project: P
     wait()
     part = artoo("apply", "0198", "a.txt")
     assert part.returncode == 0 and part.stdout.startswith("Applied: a.txt\n")
-    assert "Waits for your yes: 1 deleted, 1 new\n" in part.stdout
+    assert "Pending your approval: 1 deleted, 1 new\n" in part.stdout
     assert (project / "a.txt").read_text() == "new\n"
     assert (project / "gone.txt").exists()
     assert json.loads(artoo("apply", FIRST, "sub", "--json").stdout)["state"] == "partly"
@@ -100,7 +100,7 @@ def test_a_part_is_applied_and_the_rest_waits(artoo: Run, wait: Wait, project: P
     assert ended.returncode == 0
     assert (
         ended.stdout
-        == "Discarded what still waited. What was applied before stays; put it back: artoo undo 0198f000-1111\n"
+        == "Discarded the pending changes. What was applied before stays; undo it: artoo undo 0198f000-1111\n"
     )
     assert (project / "gone.txt").read_text() == "here\n"
     assert artoo("diff", "--json").stdout == "null\n"
@@ -113,7 +113,7 @@ def test_a_path_alone_is_one_of_the_latest(artoo: Run, wait: Wait, project: Path
     assert (project / "a.txt").read_text() == "new\n"
     assert (project / "gone.txt").exists()
     wrong = artoo("apply", "nothing.txt")
-    assert (wrong.returncode, "'nothing.txt' is neither a task that waits nor a path" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "'nothing.txt' is neither a pending task nor a path" in wrong.stderr) == (2, True)
 
 
 def test_what_may_be_a_task_or_a_path_is_not_guessed(artoo: Run, wait: Wait, project: Path) -> None:
@@ -138,10 +138,10 @@ def test_what_may_be_a_task_or_a_path_is_not_guessed(artoo: Run, wait: Wait, pro
 def test_the_name_that_is_shown_is_enough(artoo: Run, wait: Wait, project: Path) -> None:
     """Also beside tasks that were applied before: each command that is told can be typed as it stands."""
     wait("echo one > a.txt", task_id=FIRST)
-    assert "put it back: artoo undo 0198f000-1111\n" in artoo("apply", "0198").stdout
+    assert "undo it: artoo undo 0198f000-1111\n" in artoo("apply", "0198").stdout
     wait("rm gone.txt", task_id=SECOND)
     assert "artoo apply 0198f000-2222" in artoo("status").stdout
-    assert "put it back: artoo undo 0198f000-2222\n" in artoo("apply", "gone.txt").stdout
+    assert "undo it: artoo undo 0198f000-2222\n" in artoo("apply", "gone.txt").stdout
     assert artoo("undo", "0198f000-2222").returncode == 0
     assert (project / "gone.txt").exists()
 
@@ -160,7 +160,7 @@ def test_a_conflict_shows_both_versions_and_the_rest_can_be_applied(artoo: Run, 
     wait()
     (project / "a.txt").write_text("mine\n")
     shown = artoo("diff").stdout
-    assert "Changed meanwhile" in shown
+    assert "In conflict, so not applied" in shown
     assert "      -mine\n      +new\n" in shown
     assert "apply it: artoo apply 0198f000-1111 --rest; " in shown
     refused = artoo("apply", "0198")
@@ -169,8 +169,8 @@ def test_a_conflict_shows_both_versions_and_the_rest_can_be_applied(artoo: Run, 
     assert "apply it: artoo apply 0198f000-1111 --rest" in refused.stdout
     assert (project / "gone.txt").exists()
     rest = artoo("apply", "0198", "--rest")
-    assert rest.returncode == 0 and "Waits for your yes" not in rest.stdout
-    assert "1 in conflict with what was changed meanwhile" in rest.stdout
+    assert rest.returncode == 0 and "Pending your approval" not in rest.stdout
+    assert "1 in conflict with later changes" in rest.stdout
     assert (project / "a.txt").read_text() == "mine\n"
     assert not (project / "gone.txt").exists()
     assert artoo("discard", "0198").returncode == 0
@@ -183,16 +183,16 @@ def test_where_only_a_conflict_is_left_nothing_is_offered_that_can_only_refuse(
     """Each command says that what is there stays and what can be done; put back, it is no conflict."""
     wait("rm a.txt; echo made > made.txt")
     (project / "a.txt").write_text("mine\n")
-    hint = "what is there now stays; take what you want of the task's by hand: artoo diff 0198f000-1111"
+    hint = "your version stays; copy what you want from the task's by hand: artoo diff 0198f000-1111"
     assert "artoo apply 0198f000-1111 --rest" in artoo("apply", "0198", "a.txt").stdout
     assert hint in artoo("apply", "0198", "--rest").stdout
     shown = artoo("status").stdout
-    assert "\n      1 in conflict with what was changed meanwhile, since " in shown
+    assert "\n      1 in conflict with later changes, since " in shown
     assert "\n      artoo diff 0198f000-1111, artoo discard 0198f000-1111\n" in shown
     [waiting] = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
     assert (waiting["conflicts"], sorted(waiting["commands"])) == (1, ["diff", "discard"])
-    assert "waits for your consent" not in waiting["reason"]
-    assert waiting["reason"].endswith("; what is there now stays") and "artoo" not in waiting["reason"]
+    assert "pending your approval" not in waiting["reason"]
+    assert waiting["reason"].endswith("; your version stays") and "artoo" not in waiting["reason"]
     looked = artoo("diff").stdout
     assert "      - what is there now; the task deleted it\n      @@ -1 +0,0 @@\n      -mine\n" in looked
     assert hint in looked
@@ -207,7 +207,7 @@ def test_where_only_a_conflict_is_left_nothing_is_offered_that_can_only_refuse(
     assert settling_commands(cut, "0198")["resume"] == "artoo resume 0198"
     (project / "a.txt").unlink()
     looked = artoo("diff").stdout
-    assert "It has changed nothing." in looked and "apply it" not in looked
+    assert "It changed nothing." in looked and "apply it" not in looked
     (project / "a.txt").write_text("old\n")
     assert artoo("apply", "0198").returncode == 0 and not (project / "a.txt").exists()
 
@@ -226,10 +226,10 @@ def test_tasks_are_named_by_the_beginning_of_their_id(artoo: Run, wait: Wait, pr
         refused = artoo(settling)
         assert (refused.returncode, "2 tasks wait; name one" in refused.stderr) == (2, True)
         told = " ".join(artoo(settling, "--help").stdout.split())
-        assert "where nobody can be asked only the one that waits alone is" in told
+        assert "Without a terminal, TASK may be left out only if a single task is pending" in told
     wrong = artoo("apply", "0198f000-1111", "gone.txt")
     assert wrong.returncode == 2
-    assert "'gone.txt' is neither a task that waits nor a path" in wrong.stderr
+    assert "'gone.txt' is neither a pending task nor a path" in wrong.stderr
     assert artoo("apply", "0198f000-2222").returncode == 0
     assert artoo("apply").returncode == 0
     assert (project / "a.txt").read_text() == "one\n"
@@ -237,10 +237,10 @@ def test_tasks_are_named_by_the_beginning_of_their_id(artoo: Run, wait: Wait, pr
 
 def test_status_names_what_waits(artoo: Run, wait: Wait) -> None:
     """Since when, until when, what it would change, and the commands; the same for programs."""
-    assert "no changes wait for your yes" in artoo("status").stdout
+    assert "no pending changes" in artoo("status").stdout
     wait()
     shown = artoo("status").stdout
-    assert "changes that wait for your yes:\n  0198f000-1111  tidy up\n      1 deleted, 1 edited, " in shown
+    assert "pending changes:\n  0198f000-1111  tidy up\n      1 deleted, 1 edited, " in shown
     assert "artoo diff 0198f000-1111, artoo apply 0198f000-1111, artoo discard 0198f000-1111" in shown
     [waiting] = json.loads(artoo("status", "--json").stdout)["changes_waiting"]
     assert (waiting["task_id"], waiting["request"], waiting["counts"]["deletion"]) == (FIRST, "tidy up", 1)
@@ -261,7 +261,7 @@ def test_an_empty_word_names_neither_a_task_nor_everything(
     assert FIRST[:13] in artoo("status").stdout
 
 
-@pytest.mark.parametrize(("act", "words"), [("apply", "put it back: artoo undo"), ("discard", "Discarded")])
+@pytest.mark.parametrize(("act", "words"), [("apply", "undo it: artoo undo"), ("discard", "Discarded")])
 def test_an_act_that_a_ctrl_c_comes_too_late_for_is_told(
     artoo: Run, project: Path, wait: Wait, monkeypatch: pytest.MonkeyPatch, act: str, words: str
 ) -> None:

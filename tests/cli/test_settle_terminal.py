@@ -13,15 +13,11 @@ DANGEROUS = "sed -i s/old/new/ a.txt; rm gone.txt"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project in a home of its own, where this process stands."""
-    place = tmp_path / "home" / "project"
-    place.mkdir(parents=True)
-    (place / "a.txt").write_text("old\n")
-    (place / "gone.txt").write_text("here\n")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(place)
-    return place
+def project(project: Path) -> Path:
+    """With two files."""
+    (project / "a.txt").write_text("old\n")
+    (project / "gone.txt").write_text("here\n")
+    return project
 
 
 @pytest.fixture
@@ -96,11 +92,11 @@ def test_discarding_is_asked_about(project: Path, home: Path, keys: str, code: i
     """What is discarded is gone, so it is asked once more."""
     waits(home, project.parent, project, DANGEROUS)
     with terminal("accepted", ["discard", "0198"], home) as screen:
-        screen.wait_for("Discard all that this task changed?")
+        screen.wait_for("Discard all changes of this task?")
         screen.send(keys)
         assert screen.end() == code
     with terminal("accepted", ["diff"], home) as screen:
-        screen.wait_for("Nothing waits for you." if code == 0 else "- deleted  gone.txt")
+        screen.wait_for("Nothing is pending." if code == 0 else "- deleted  gone.txt")
         assert screen.end() == 0
 
 
@@ -114,7 +110,7 @@ def test_the_conversation_has_these_commands(project: Path, home: Path) -> None:
             ("/apply 0198 a.txt", "Applied: a.txt"),
             ("/discard 0198 --yes", "Discarded"),
             ("/undo --list", ": artoo undo 0198"),
-            ("/undo", "Put this back? [y]es, [N]o: "),
+            ("/undo", "Undo this? [y]es, [N]o: "),
         ):
             screen.wait_for_prompt()
             screen.send(f"{command}\r")
@@ -137,7 +133,7 @@ def test_undo_without_a_task_asks_about_the_latest(
         assert screen.end() == 0
     with terminal("accepted", ["undo"], home) as screen:
         screen.wait_for("a.txt")
-        screen.wait_for("Put this back? [y]es, [N]o: ")
+        screen.wait_for("Undo this? [y]es, [N]o: ")
         screen.send(keys)
         assert screen.end() == code
     assert (project / "a.txt").read_text() == text

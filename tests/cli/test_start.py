@@ -85,7 +85,7 @@ def test_a_slash_command_runs_nothing_of_the_project(tmp_path: Path, monkeypatch
         screen.wait_for("artoo>")
         plant(project, mark)  # what a task of this conversation made
         screen.send("/status\r")
-        screen.wait_for("no changes wait for your yes")
+        screen.wait_for("no pending changes")
         screen.wait_for_prompt()
         screen.send(CTRL_D)
         assert screen.end() == 0

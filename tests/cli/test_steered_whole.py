@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from cli_process import artoo, model_at
 from cli_terminal import CTRL_C, Terminal, terminal
 
 from artoo.tasklog.reader import list_tasks
@@ -16,17 +16,6 @@ from artoo.testing.replies import Scripted
 
 ANSWERED = r"\A(?![\s\S]*unfinished)\s*\S"
 CHECKLIST = [{"text": "read a.txt", "status": "done"}, {"text": "say it", "status": "in_progress"}]
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty project in a home of its own."""
-    place = tmp_path / "home" / "project"
-    place.mkdir(parents=True)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home" / ".artoo"))
-    monkeypatch.chdir(place)
-    return place
 
 
 def planned(intent: str) -> dict[str, object]:
@@ -58,19 +47,14 @@ def works_until(words: str) -> ScriptedServer:
 
 def on_terminal(server: ScriptedServer, project: Path, *arguments: str) -> AbstractContextManager[Terminal]:
     """`artoo run` on a terminal."""
-    environ = {"OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "scripted", "OPENAI_API_KEY": "none"}
     words = ["run", "--no-memory", *arguments, "Which colour?"]
-    return terminal("", words, project.parent / ".artoo", environ)
+    return terminal("", words, project.parent / ".artoo", model_at(server))
 
 
 async def say(*arguments: str) -> tuple[int, str]:
     """Runs `artoo say …` as another terminal would. Returns its exit code and what it said."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "artoo", "say", *arguments,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    out, _ = await process.communicate()
-    return process.returncode or 0, out.decode()
+    code, out, err = await artoo("say", *arguments)
+    return code, out + err
 
 
 async def test_a_message_from_another_terminal_reaches_a_running_task(project: Path) -> None:
@@ -79,7 +63,7 @@ async def test_a_message_from_another_terminal_reaches_a_running_task(project: P
         with on_terminal(server, project) as screen:
             await asyncio.to_thread(screen.wait_for, "say it")  # the checklist
             [running] = list_tasks(project.parent / ".artoo")
-            assert await say(running.task_id[:13], "Name", "it in capitals.") == (0, "It is passed on.\n")
+            assert await say(running.task_id[:13], "Name", "it in capitals.") == (0, "The message is sent.\n")
             await asyncio.to_thread(screen.wait_for, "BLUE")
             assert await asyncio.to_thread(screen.end) == 0
         code, said = await say(running.task_id, "too late")
@@ -147,10 +131,6 @@ async def test_a_plan_is_approved_changed_or_rejected(project: Path, keys: str, 
 
 async def test_a_plan_needs_a_user(project: Path) -> None:
     """Without a terminal, `--plan` is refused before anything runs."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "artoo", "run", "--plan", "Which colour?",
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    out, _ = await process.communicate()
-    assert process.returncode == 2 and b"--plan" in out
+    code, out, err = await artoo("run", "--plan", "Which colour?")
+    assert code == 2 and "--plan" in out + err
     assert list_tasks(project.parent / ".artoo") == []

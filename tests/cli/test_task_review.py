@@ -120,7 +120,7 @@ def test_what_the_team_made_is_named_as_such(place: Path, capsys: pytest.Capture
     assert main(["status"]) == 0
     told = capsys.readouterr().out
     name = task[:13]
-    assert "no changes wait for your yes" in told and "a command that was cut off" not in told
+    assert "no pending changes" in told and "a command that was cut off" not in told
     assert f"  {name}  edit a.txt" in told and f"artoo task review {name} approve" in told
     assert f"artoo apply {name}" not in told and f"artoo discard {name}" not in told
     assert main(["diff", task]) == 0
@@ -145,9 +145,9 @@ def test_applying_by_hand_approves(place: Path, capsys: pytest.CaptureFixture[st
     assert main(["undo", task]) == 0
     capsys.readouterr()
     assert main(["task", "log", task]) == 0
-    assert "files put back: 1 (by person)" in capsys.readouterr().out
+    assert "files restored: 1 (by person)" in capsys.readouterr().out
     assert main(["task", "show", task]) == 0
-    assert "files put back: 1" in capsys.readouterr().out
+    assert "files restored: 1" in capsys.readouterr().out
 
 
 def test_an_approval_keeps_what_was_asked(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,7 +124,7 @@ def test_letters(run: Run) -> None:
     assert "archive: read" in run("mail", "read", noted).output
     assert run("mail", "read").code == run("mail", "read", noted, "--all").code == 2
     unanswered = run("mail", "send", "ada", "and?", "--wait", "0")
-    assert unanswered.code == 1 and "nobody works here: artoo serve" in unanswered.errors
+    assert unanswered.code == 1 and "no process serves the team: artoo serve" in unanswered.errors
 
 
 def test_status(run: Run, home: Path) -> None:

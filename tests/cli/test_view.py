@@ -17,7 +17,7 @@ from artoo.cli.display.live import LiveDisplay
 from artoo.cli.display.plain import PlainDisplay
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.side_channel import Fetch
-from artoo.cli.display.symbols import ASCII, UNICODE, Marks, cost_line, marks_for, round_line
+from artoo.cli.display.symbols import cost_line, round_line
 from artoo.cli.display.task_state import TaskView, activity_of
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.execution import (
@@ -56,11 +56,11 @@ def played(story: str, messages: int | None = None, clock: Clock | None = None) 
     return view
 
 
-def frame(view: TaskView, *, width: int = 80, height: int = 24, marks: Marks = UNICODE) -> list[str]:
+def frame(view: TaskView, *, width: int = 80, height: int = 24) -> list[str]:
     """The lines of one frame of the live display."""
     console = Console(file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None)
     with console.capture() as captured:
-        console.print(LiveDisplay(console, view, marks).draw())
+        console.print(LiveDisplay(console, view).draw())
     return captured.get().rstrip("\n").split("\n")
 
 
@@ -147,7 +147,7 @@ def test_the_download_of_the_model_is_shown() -> None:
     view = TaskView(clock=Clock())
     view.begin("do it")
     stream = io.StringIO()
-    plain = PlainDisplay(stream, view, UNICODE)
+    plain = PlainDisplay(stream, view)
     view.fetch.changed = plain.update
     for done in range(1_001):
         view.fetch(done * 1_000_000, 1_000_000_000, "fetching from the hub")
@@ -162,7 +162,7 @@ def test_the_download_of_the_model_is_shown() -> None:
 def test_plain_lines_say_everything_once() -> None:
     """However often the plain display is updated, each settled fact is one line."""
     view, stream = TaskView(clock=Clock()), io.StringIO()
-    display = PlainDisplay(stream, view, ASCII)
+    display = PlainDisplay(stream, view)
     for number, (role, payload) in enumerate(STORIES["gaps"]("the request")):
         view.hear(envelope(number, role, payload))
         display.update()
@@ -170,23 +170,23 @@ def test_plain_lines_say_everything_once() -> None:
     assert stream.getvalue().splitlines() == [
         "artoo: round 1: 1 subtask",
         "artoo: round 1 [1] Write the table: corrected: the header is missing",
-        "artoo: round 1 [1] Write the table: + its criteria hold",
-        "artoo: round 1: -> good enough, with gaps",
+        "artoo: round 1 [1] Write the table: ✓ its criteria hold",
+        "artoo: round 1: → good enough, with gaps",
     ]
 
 
 def test_a_success_in_which_nothing_failed_has_no_gaps() -> None:
     """A poem that nobody can check has no gap: nothing has confirmed it, and that is what is said."""
     (decided,) = (payload for _, payload in STORIES["gaps"]("the request") if isinstance(payload, Decided))
-    assert round_line(decided, ASCII, ENGLISH, numbers=False) == "-> good enough, with gaps"
+    assert round_line(decided, ENGLISH, numbers=False) == "→ good enough, with gaps"
     well = decided.model_copy(update={"logical_failures": 0})
-    assert round_line(well, ASCII, ENGLISH, numbers=False) == "-> answered, not confirmed"
+    assert round_line(well, ENGLISH, numbers=False) == "→ answered, not confirmed"
 
 
 def test_the_same_command_once_more_is_no_new_line() -> None:
     """A second call that looks like the first says nothing new; it does after something else was said."""
     view, stream = TaskView(clock=Clock()), io.StringIO()
-    display = PlainDisplay(stream, view, ASCII)
+    display = PlainDisplay(stream, view)
     view.state.rounds.append(Round(1, {"s": Subtask("s", 1, "count")}))
     for number, target in enumerate(("a", "a", "b", "a")):
         view.state.begin_call(Call(str(number), "s", "shell", f"wc {target}"))
@@ -201,7 +201,7 @@ def test_a_long_request_does_not_hide_what_became_of_it() -> None:
     failed = SubTaskOutcome(subtask_id="s", parent_task_id="t", status="failed", failure_reason="no file")
     subtask = Subtask("s", 1, "count the words " * 20, stage=Stage.FAILED, outcome=failed)
     view.state.rounds.append(Round(1, {"s": subtask}))
-    PlainDisplay(stream, view, ASCII).update()
+    PlainDisplay(stream, view).update()
     line = stream.getvalue().splitlines()[-1]
     assert line.endswith("no file") and "count the words" in line
 
@@ -209,7 +209,7 @@ def test_a_long_request_does_not_hide_what_became_of_it() -> None:
 def test_what_nothing_judged_is_not_said_to_hold() -> None:
     """A part without criteria of its own is judged with the whole: of itself it is known that it has an answer."""
     view, stream = TaskView(clock=Clock()), io.StringIO()
-    display = PlainDisplay(stream, view, ASCII)
+    display = PlainDisplay(stream, view)
     unjudged = (each for each in STORIES["gaps"]("the request") if not isinstance(each[1], CriterionJudged))
     for number, (role, payload) in enumerate(unjudged):
         view.hear(envelope(number, role, payload))
@@ -268,8 +268,8 @@ def test_numbers_read_naturally() -> None:
     cost = Cost(
         llm_calls=1, prompt_tokens=900, cached_tokens=450, completion_tokens=100, tool_calls=2, elapsed_ms=1_500
     )
-    assert cost_line(cost, ASCII, ENGLISH, rounds=1) == (
-        "1 round, 1 model call, 1,000 tokens (50% cached), 2 tool calls, 1.5 s"
+    assert cost_line(cost, ENGLISH, rounds=1) == (
+        "1 round · 1 model call · 1,000 tokens (50% cached) · 2 tool calls · 1.5 s"
     )
 
 
@@ -279,13 +279,6 @@ def test_language_is_that_of_the_request() -> None:
         view = TaskView(clock=Clock())
         view.begin(request)
         assert (view.text.language == "zh") == (request == "请 count")
-
-
-def test_signs_follow_the_encoding() -> None:
-    """A stream that cannot show the signs gets ASCII ones."""
-    assert marks_for("utf-8") is UNICODE
-    assert marks_for("ascii") is ASCII
-    assert marks_for(None) is ASCII
 
 
 def test_the_command_that_runs_is_shown_with_its_last_lines() -> None:
@@ -304,20 +297,20 @@ def test_the_command_that_runs_is_shown_with_its_last_lines() -> None:
     view.hear_printed(Printed(view.state.task_id, "a", ("1 of 3", "2 of\x1b 3")))
     clock.now = 12.0
     lines = frame(view)
-    assert any("-> shell: sleep 30" in line.replace("→", "->") and "12 s" in line for line in lines)
+    assert any("→ shell: sleep 30" in line and "12 s" in line for line in lines)
     assert [line.strip(" │|") for line in lines if "of 3" in line] == ["1 of 3"]
     assert any("2 of\\x1b 3" in line for line in lines)
     done = ToolCall(tool="shell", identity=("shell",), input="sleep 30")
     view.hear(envelope(8, Role.EXECUTOR, ToolCalled(subtask_id=subtask_id, attempt=1, act="a", call=done)))
     lines = frame(view)
-    assert not any("->" in line or "→ shell" in line or "of 3" in line for line in lines)
+    assert not any("→ shell" in line or "of 3" in line for line in lines)
 
 
 async def test_what_is_said_in_a_pause_stays() -> None:
     """After a question the display begins below it, and does not go up over it."""
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=80, height=24)
-    display = LiveDisplay(console, TaskView(), UNICODE)
+    display = LiveDisplay(console, TaskView())
     with display.shown():
         async with display.paused():
             stream.write("May it?\n")

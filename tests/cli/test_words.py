@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import stat
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cli_process import artoo, model_at
 from cli_terminal import CTRL_C, terminal
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
@@ -28,13 +28,6 @@ from artoo.runtime.task.conversations import MOST_KEPT, TURNS, open_session
 from artoo.settings.yaml_edit import with_value
 from artoo.testing import Script, ScriptedServer, with_body
 from artoo.words.result import result_words
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """artoo's own directory."""
-    monkeypatch.setenv("ARTOO_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -256,29 +249,18 @@ def test_old_conversations_are_forgotten(tmp_path: Path) -> None:
     assert len(list((tmp_path / "sessions").glob("*.jsonl"))) == MOST_KEPT
 
 
-async def test_a_request_goes_on_from_an_earlier_one_with_another_model(home: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("project")
+async def test_a_request_goes_on_from_an_earlier_one_with_another_model() -> None:
     """`--session` and `--continue` give the model what was said; `--model` names it to the server."""
-    project = tmp_path / "project"
-    project.mkdir()
     criterion = {"text": "there is an answer", "check": {"check": "output_matches", "regex": "forty"}}
     plan = {"subtasks": [{"intent": "say", "tool": "shell", "success_criteria": [criterion]}]}
     step = with_body({"tool": "shell", "is_final": True}, "echo forty")
     spec = {"task_id": "once_more", "intent": "say a number once more"}
     script: Script = {"TaskSpec": spec, "Plan": [plan, plan], "ExecutorStep": [step, step]}
     async with ScriptedServer(script) as server:
-        environ = {**os.environ, "OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "plain"}
-
-        async def run(*words: str) -> int:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "artoo", "run", "--no-memory", "--progress", "none", *words),
-                cwd=project,
-                env=environ,
-                stdout=asyncio.subprocess.DEVNULL,
-            )
-            return await process.wait()
-
-        assert await run("--session", "trip", "say a number") == 0
-        assert await run("--continue", "--model", "other", "and once more") == 0
+        for words in (("--session", "trip", "say a number"), ("--continue", "--model", "other", "and once more")):
+            code, _, err = await artoo("run", "--no-memory", *words, environ=model_at(server))
+            assert code == 0, err
         [last] = server.player.of("TaskSpec")
         steps = server.player.of("ExecutorStep")
     assert "say a number" in last.system + last.user

@@ -8,7 +8,7 @@ import pytest
 from scenario import Script, World, judged, plan, python, shell, subtask
 
 from artoo import Budgets, ConfigurationError
-from artoo.cli.display.symbols import ASCII, cost_line
+from artoo.cli.display.symbols import cost_line
 from artoo.cli.results.result_json import as_json, exit_code
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.findings import Unjudged
@@ -105,7 +105,7 @@ async def test_what_a_task_cost_is_in_its_result(world: World) -> None:
     assert money.amount == pytest.approx(sum(call.money or 0 for call in ended.all(ModelCalled)))
     assert money.amount > 0
     assert json.loads(as_json(ended.result))["cost"]["money"]["currency"] == "EUR"
-    assert " EUR" in cost_line(ended.result.cost, ASCII, ENGLISH, rounds=1)
+    assert " EUR" in cost_line(ended.result.cost, ENGLISH, rounds=1)
 
 
 async def test_a_limit_of_money_without_a_price_starts_nothing(world: World) -> None:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from artoo.cli.commands.memory_command import memory as command
 from artoo.cli.commands.memory_command import pair_of
-from artoo.cli.views.memory_view import show_explanation
+from artoo.cli.views.memory_view import explanation_lines
 from artoo.contracts.memory import Megram, MegramState, MemoryAction, Potentials, TLayerProposal
 from artoo.contracts.tags import LOCAL, Pair, macro_pair
 from artoo.memory import tables
@@ -135,15 +135,13 @@ def test_explain(home: Path) -> None:
     assert "no evidence" in ok(home, "explain", "tool:nothing")
 
 
-def test_an_explanation_names_notes_as_other_commands_take_them(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_explanation_names_notes_as_other_commands_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """By their whole ids, however narrow the terminal: two of one millisecond differ in their last characters."""
     monkeypatch.setenv("COLUMNS", "80")
     note = megram(1, FIND, -1.0).model_copy(update={"id": "01a2215b-06df-749d-9dbb-aec2a32fbbe7"})
     live = Potentials(space=FIND.space, entity=FIND.entity, attention=0.9, decision=-0.9, action=MemoryAction.AVOID)
-    show_explanation(Explanation(live, (Share(note, 0.9, -0.9),), (), 0))
-    assert note.id in capsys.readouterr().out
+    lines = explanation_lines(Explanation(live, (Share(note, 0.9, -0.9),), (), 0))
+    assert any(note.id in line for line in lines)
 
 
 def test_export_and_import(home: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 
 
 def malformed(number: int) -> bytes:
-    """Two hundred ways to be no message: broken JSON, no object, missing and wrong members."""
+    """Ways to be no message, by number: broken JSON, no object, missing and wrong members."""
     forms: list[object] = [
         [],
         "text",

@@ -1,4 +1,4 @@
-"""Two hundred messages that are none, by either binding: a clear error each, no crash, and nothing is begun."""
+"""Messages that are none, by either binding and method: a clear error each, no crash, and nothing is begun."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def _messages(number: int) -> Iterator[dict[str, Any]]:
 
 
 def _requests() -> Iterator[tuple[str, bytes]]:
-    """Path and body, more than two hundred."""
-    for number in range(48):
+    """Path and body: each malformed line once, each message sent and streamed, by both bindings."""
+    for number in range(16):
         yield "/rpc", malformed(number)
-    for number in range(3):
+    for number in range(2):
         for params in _messages(number):
             method = ("SendMessage", "SendStreamingMessage")[number % 2]
             wrapped = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
@@ -73,7 +73,7 @@ def _requests() -> Iterator[tuple[str, bytes]]:
     yield "/rpc", b"x" * ((1 << 20) + 1)
 
 
-async def test_two_hundred_that_are_none(tmp_path: Path) -> None:
+async def test_what_is_no_message_begins_nothing(tmp_path: Path) -> None:
     """Each is answered with an error that says something; the board stays empty, and good ones work afterwards."""
     sent = 0
     async with hosted(tmp_path) as place, started(place) as served, served.http() as http, books(place) as office:
@@ -88,7 +88,7 @@ async def test_two_hundred_that_are_none(tmp_path: Path) -> None:
             assert answer.status_code < 500
             assert isinstance(error, str) or error["code"] != -32603, (path, body[:200], answer.text[:300])
             sent += 1
-        assert sent >= 200
+        assert sent > 150
         assert await office.board.list() == ()
         assert not list(place.home.glob("tasks/*"))
         async with client_of(served) as client:

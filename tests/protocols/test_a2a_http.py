@@ -9,8 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from a2a.client import A2AClientError
-from a2a.types import AgentCard, GetExtendedAgentCardRequest
-from a2a.utils.constants import TransportProtocol
+from a2a.types import AgentCard
 from a2a.utils.errors import A2AError
 from a2a.utils.signing import InvalidSignaturesError, create_signature_verifier
 from foreign import PEER, books, card_of, client_of, hosted, message, started
@@ -81,31 +80,6 @@ async def test_each_has_its_own_tasks(tmp_path: Path) -> None:
         async with client_of(served, name="other") as client:
             with pytest.raises((A2AError, A2AClientError)):
                 await anext(client.send_message(message("make five.txt", "m2")))
-
-
-async def test_the_extended_card(tmp_path: Path) -> None:
-    """Who has a token gets a signed card with what the policy lets it do, and whom it may ask; nobody else does."""
-    peers = {"partner": {**PEER, "calls": 7}, "other": {**PEER, "agents": ["ada"]}}
-    async with hosted(tmp_path, peers) as place, started(place) as served:
-        async with served.http() as http:
-            keys = PyJWKSet.from_dict((await http.get(served.url + "/.well-known/jwks.json")).json())
-            verify = create_signature_verifier(lambda kid, _: keys[kid or ""], ["ES256"])
-        for binding in (TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON):
-            async with client_of(served, binding) as client:
-                card = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
-            verify(card)
-            assert (
-                "20 tasks at a time; 500 messages in 24 hours; for each run of a task 7 calls" in card.description
-            )
-            assert [skill.id for skill in card.skills] == ["task", "ada-skill-1"]
-        async with client_of(served, agent="ada", name="other") as client:
-            card = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
-            assert card.name == "ada"
-        async with client_of(served, name="other") as client:
-            with pytest.raises((A2AError, A2AClientError), match="you may ask ada"):
-                await client.get_extended_agent_card(GetExtendedAgentCardRequest())
-        async with httpx.AsyncClient() as http:
-            assert (await http.get(served.url + "/v1/extendedAgentCard", headers=VERSION)).status_code == 401
 
 
 async def test_a_body_that_says_it_is_no_json(tmp_path: Path) -> None:

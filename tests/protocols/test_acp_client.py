@@ -89,7 +89,7 @@ async def test_a_no_keeps_or_drops(place: Place, says: str, state: str, stands: 
     assert the_result(place).changes.state == state
     assert (place.project / "gone.txt").exists()
     assert editor.of(ToolCallProgress)[-1].status == stands
-    assert ("waits for your consent: 1 deleted" in editor.said()) == (state == "pending")
+    assert ("pending your approval: 1 deleted" in editor.said()) == (state == "pending")
     assert ("the changes were discarded" in editor.said()) == (state == "discarded")
 
 

@@ -37,20 +37,17 @@ async def kept(here: Connected, place: Place, editor: Editor, request: str) -> s
 
 
 async def test_commands_are_offered(place: Place) -> None:
-    """A new session and a loaded one name their commands; /help has the same."""
+    """A new session and a loaded one name their commands."""
     editor = Editor()
     async with connected(place, editor) as here:
         session = (await here.agent.new_session(cwd=str(place.project))).session_id
         await editor.until(lambda: bool(editor.of(AvailableCommandsUpdate)))
         names = [one.name for one in editor.of(AvailableCommandsUpdate)[0].available_commands]
-        assert names == ["status", "diff", "apply", "discard", "undo", "resume", "audit", "help"]
+        assert names == ["status", "diff", "apply", "discard", "undo", "resume"]
         await prompted(here, session, "run: echo first")
         editor.updates.clear()
         await here.agent.load_session(cwd=str(place.project), session_id=session)
         assert editor.of(AvailableCommandsUpdate)
-        editor.updates.clear()
-        await prompted(here, session, "/help")
-        assert all(f"/{name}" in editor.said() for name in names)
     assert len(list_tasks(place.home)) == 1, "a command is no task"
 
 
@@ -87,12 +84,12 @@ async def test_apply_without_a_yes(place: Place, says: str) -> None:
         editor.says = says
         await prompted(here, session, "/apply")
         await prompted(here, session, "/status")
-        assert ("Waits for you" in editor.said()) == (says != "discard")
+        assert ("Pending:" in editor.said()) == (says != "discard")
         if says != "discard":
             await prompted(here, session, "/discard")
             assert "/discard " in editor.said(), "which one must be said"
             await prompted(here, session, f"/discard {list_tasks(place.home)[0].task_id}")
-        with pytest.raises(RequestError, match="nothing waits"):
+        with pytest.raises(RequestError, match="nothing is pending"):
             await prompted(here, session, "/apply")
     assert (place.project / "gone.txt").exists()
 
@@ -160,5 +157,5 @@ async def test_what_waits_of_another_session_is_not_meant(place: Place) -> None:
         await kept(here, place, editor, f"run: {EDIT}")
         other = (await here.agent.new_session(cwd=str(place.project))).session_id
         for command in ("/diff", "/apply"):
-            with pytest.raises(RequestError, match="nothing waits for you in this session; 1 from elsewhere"):
+            with pytest.raises(RequestError, match="nothing is pending in this session; 1 from elsewhere"):
                 await prompted(here, other, command)

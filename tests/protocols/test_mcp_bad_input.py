@@ -32,21 +32,6 @@ async def test_what_comes_before_the_handshake_starts_nothing(place: Place) -> N
     assert not list(place.home.glob("tasks/*"))
 
 
-async def test_a_request_that_comes_twice_is_done_once(place: Place) -> None:
-    """The same id again is an error, also two hundred times: one task."""
-    call = {"name": "run", "arguments": {"request": "run: true"}}
-    message = json.dumps({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": call}).encode()
-    async with raw_client(place) as client:
-        await client.say(INITIALIZE)
-        await client.hear()
-        await client.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        for _ in range(200):
-            await client.write(message)
-        answers = [await client.hear() for _ in range(200)]
-    assert sum("result" in answer for answer in answers) == 1
-    assert len(list(place.home.glob("tasks/*"))) == 1
-
-
 async def test_arguments_that_do_not_fit_start_nothing(place: Place) -> None:
     """Wrong types, an unknown tool, an id that is a path, a project that is not there: the tool's own error."""
     calls: list[tuple[str, dict[str, object]]] = [

@@ -141,7 +141,7 @@ async def test_a_result_says_what_became_of_its_changes_since(place: Place) -> N
         ran = await called(client, "run", request=f"run: {EDIT}; {DELETE}")
         task, digest = ran["task_id"], (await called(client, "diff", task_id=ran["task_id"]))["digest"]
         assert await stands(task) == [("pending", "pending")] * 2
-        assert "waits for your consent: 1 deleted, 1 edited" in ran["answer"] and "artoo " not in ran["answer"]
+        assert "pending your approval: 1 deleted, 1 edited" in ran["answer"] and "artoo " not in ran["answer"]
         await called(client, "apply", task_id=task, digest=digest, paths=["a.txt"])
         assert await stands(task) == [("pending", "partly")] * 2
         digest = (await called(client, "diff", task_id=task))["digest"]

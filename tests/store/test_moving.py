@@ -55,7 +55,6 @@ async def fill(database: Database) -> None:
     asked, _ = await foreign.accept("carl", Asked("m1", "", "asked"), Bounds(calls=7))
     await foreign.more("carl", asked.task.id, Asked("m2", "", "and more"), Bounds())
     await post.keep(Target(asked.task.id, "target", "{}", 0))
-    await post.sent("letter", "theirs")
     store = CognitionStore(database, "ada", 90)
     await store.keep(Session("run", "task", "did it"), Noted("saw it", "pattern"))
     await PatrolStore(database, "ada").put("item", ItemState(CLOCK.now(), "seen", "key"))

@@ -252,8 +252,6 @@ async def test_show_tells_the_whole_story(tmp_path: Path) -> None:
     assert rows["P"] == ["1.00", "0.00"]
     assert rows["∇L"] == ["+0.00", "-0.26"]
     assert "\x1b[31m" not in shown
-    plain = CliRunner(charset="ascii").invoke(log, ("show",), env={"ARTOO_HOME": str(tmp_path)})
-    assert "planner Plan, 420 + 31 tokens, 200 cached, " in plain.output
 
 
 async def test_a_story_as_json(tmp_path: Path) -> None:
@@ -316,7 +314,7 @@ async def test_show_and_list_tell_what_became_of_the_changes(tmp_path: Path) -> 
     """The answer is of the task's end; what was applied and put back since stands below it, and in the list."""
     changes = Settled(state="pending", counts=(ClassCount(change_class=ChangeClass.DELETION, count=1),))
     await write(tmp_path, [*task()[:-1], message(final().model_copy(update={"changes": changes}), 9)])
-    assert "Waited for a yes when it ended: 1 deleted" in artoo_log(tmp_path, "show").output
+    assert "Pending approval when it ended: 1 deleted" in artoo_log(tmp_path, "show").output
     assert artoo_log(tmp_path, "list").output.splitlines()[1].split()[3:5] == ["accept", "waited"]
     gone = SettledRecord(
         at=1e9, task_id=TASK, what="applied", by="person", count=8, paths=("/p/a.txt", "/p/.git/x")
@@ -329,9 +327,7 @@ async def test_show_and_list_tell_what_became_of_the_changes(tmp_path: Path) -> 
     note_settled(
         tmp_path, gone.model_copy(update={"what": "undone", "count": 1, "paths": ("/p/a.txt",), "left": 1})
     )
-    assert re.search(
-        r"Put back 2001-09-0\d .*: /p/a.txt; 1 left, changed since", artoo_log(tmp_path, "show").output
-    )
+    assert re.search(r"Undone 2001-09-0\d .*: /p/a.txt; 1 left, changed since", artoo_log(tmp_path, "show").output)
     head, row = artoo_log(tmp_path, "list").output.splitlines()
     assert "changes" in head and row.split()[4:6] == ["put", "back"]
     assert json.loads(artoo_log(tmp_path, "list", "--json").output)[0]["changes"] == "put back"

@@ -342,7 +342,7 @@ async def test_the_operator_is_answered_in_words(place: Path) -> None:
         await team.office.mailbox.send(OPERATOR, "cyd", "remove old.txt")
         (letter,) = await settled(team, lambda: team.office.mailbox.list(OPERATOR, "inbox"))
         assert "removed" in letter.mail.text and "■" not in letter.mail.text
-        assert "waits for your consent" in letter.mail.text and "artoo diff " in letter.mail.text
+        assert "pending your approval" in letter.mail.text and "artoo diff " in letter.mail.text
 
 
 async def test_an_agent_that_asks_back_knows_what_it_asked(place: Path) -> None:

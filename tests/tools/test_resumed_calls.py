@@ -107,7 +107,7 @@ async def test_an_act_outside_is_done_again_after_a_yes() -> None:
     box = sender.box()
     assert (await sender.call(box)).status is CallStatus.OK
     assert [question.title for question in person.asked] == ["do it again: send"]
-    assert "nobody knows whether it took effect" in person.asked[0].details[0]
+    assert "it is unknown whether it took effect" in person.asked[0].details[0]
     assert person.asked[0].details[1] == "hello"
     assert (await sender.call(box, "s/2")).status is CallStatus.OK
     assert [question.title for question in person.asked][1:] == ["tool send"]
@@ -124,7 +124,7 @@ async def test_an_act_outside_is_never_redone_unasked(who: str) -> None:
     later = await sender.call(box, "s/2")
     for one in (call, later):
         assert (one.status, one.withheld_by) == (CallStatus.INTERRUPTED, who)
-        assert "nobody knows whether it took effect" in (one.reason or "")
+        assert "it is unknown whether it took effect" in (one.reason or "")
     assert (sender.sent, sender.announced) == ([], [])
 
 

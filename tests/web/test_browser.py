@@ -213,7 +213,7 @@ async def test_every_page_fits_and_is_accessible(
             for path in (
                 *("/", f"/tasks/{TASK}", f"/tasks/{OTHER}", f"/tasks/{OTHER}/difference", f"/tasks/{TASK}/what-if"),
                 *(f"/tasks/{TASK}/events/3", "/team", f"/team/tasks/{board['failed'].id}", "/memory", PAIR),
-                *("/audit", "/cost", "/nowhere"),
+                *("/audit", "/nowhere"),
             ):
                 await tab.goto(page.address + path)
                 if path in (f"/tasks/{TASK}", f"/tasks/{OTHER}"):

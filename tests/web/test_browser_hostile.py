@@ -46,7 +46,7 @@ async def test_nothing_that_is_said_runs(tmp_path: Path) -> None:
             for path in (
                 *("/", f"/tasks/{TASK}", f"/tasks/{TASK}/difference", f"/tasks/{TASK}/what-if", "/team"),
                 *(f"/team/tasks/{one.id}" for one in board.values()),
-                *("/memory", f"/memory?space={FIND.space}&entity={FIND.entity}", "/audit", "/cost"),
+                *("/memory", f"/memory?space={FIND.space}&entity={FIND.entity}", "/audit"),
                 *(f"/tasks/{TASK}/events/{number}" for number in range(writer.count)),
                 *(f"/tasks/{SCRIPT}", f"/memory?pair={SCRIPT}", f"/tasks/{TASK}?said={SCRIPT}&via={SCRIPT}"),
             ):

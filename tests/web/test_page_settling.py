@@ -40,7 +40,7 @@ async def test_a_part_of_a_difference_is_applied_and_the_rest_discarded(tmp_path
             _, text = await page.get(where)
             assert 'value="all"' not in text and 'value="chosen"' not in text  # only a conflict is left
             status, said = await page.post(f"/tasks/{task}/discard", ("digest", hidden(text, "digest")))
-            assert status == 200 and "Nothing of this task waits" in said
+            assert status == 200 and "Nothing of this task is pending" in said
             status, said = await page.post(f"/tasks/{task}/undo")
             assert status == 200 and edited in said
             assert (project / "a.txt").read_text() == "old\n"

@@ -22,7 +22,7 @@ from artoo.web.rows import one_line, row_of
 async def test_an_empty_home_shows_how_to_begin(tmp_path: Path) -> None:
     """Every page of it says something."""
     async with page_of(tmp_path) as page:
-        for path in ("/", "/team", "/memory", "/audit", "/cost"):
+        for path in ("/", "/team", "/memory", "/audit"):
             status, text = await page.get(path)
             assert status == 200, text
             assert "<main" in text
@@ -42,7 +42,6 @@ async def test_what_is_no_utf_8_has_a_page(tmp_path: Path) -> None:
         for part in ("", "?part", "/difference", "/events/1", "/rows?first=0&count=9"):
             status, text = await page.get(f"/tasks/{TASK}{part}")
             assert status == 200, (part, text)
-        assert (await page.get("/cost"))[0] == 200
         async with page.client.get(f"{page.address}/tasks/{TASK}/stream?after=-1") as events:
             assert b"event: rows\n" in [await events.content.readline() for _ in range(4)]
 

@@ -13,10 +13,10 @@ from artoo.runtime.config.model import Config
 from artoo.store.address import StoreAddress
 from artoo.team.office import open_office
 from artoo.web.books import proof_of
+from artoo.web.others import waiting_for_operator
 from artoo.web.site import Site
 from artoo.web.starting import Starter, nobody_here
 from artoo.web.stream import signatures
-from artoo.web.waiting import waiting_for_operator
 from postgres_server import Server
 
 

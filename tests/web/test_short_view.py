@@ -7,16 +7,16 @@ from itertools import groupby
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artoo.web.short import Entry, ShortView
+from artoo.web.index import Fold, ShortView
 
 
-def plainly(quiet: list[bool]) -> list[Entry]:
+def plainly(quiet: list[bool]) -> list[Fold]:
     """The same, worked out from all lines at once."""
-    found: list[Entry] = []
+    found: list[Fold] = []
     line = 0
     for silent, run in groupby(quiet):
         count = len(list(run))
-        found += [Entry(line, count)] if silent else [Entry(line + n, 0) for n in range(count)]
+        found += [Fold(line, count)] if silent else [Fold(line + n, 0) for n in range(count)]
         line += count
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
 
@@ -12,7 +13,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.request import Turn
 from artoo.runtime.app.run_options import RunOptions
-from artoo.web.starting import MOST_AT_ONCE, Starter
+from artoo.web.starting import MOST_AT_ONCE, Open, Starter
 
 
 class Silent:
@@ -40,7 +41,7 @@ async def test_no_more_tasks_begin_than_may_run(caplog: pytest.LogCaptureFixture
         yield Silent()
         raise OSError("no room left")
 
-    starter = Starter(runtime)
+    starter = Starter(cast("Open", runtime))
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         group.create_task(starter.run())
         begun = [asyncio.ensure_future(starter.start(f"{number}", RunOptions())) for number in range(MOST_AT_ONCE)]

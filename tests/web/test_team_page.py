@@ -57,7 +57,7 @@ async def test_a_submission_is_approved_in_the_page(place: Path) -> None:
         await team.until(task, BoardState.REVIEW)
         assert "no agent that may review it is there" in (await page.get("/"))[1]
         status, text = await page.get(f"/team/tasks/{task.id}")
-        assert status == 200 and "+theirs" in text and "-mine" in text and "Needs your yes" in text, text
+        assert status == 200 and "+theirs" in text and "-mine" in text and "Needs your approval" in text, text
         assert "a.txt exists" in text and "what is there now is overwritten" in text
         status, said = await review(page, task.id, "approve", text, digest="0" * 64)
         assert status == 400 and "look again" in html.unescape(said) and file.read_text() == "mine\n"

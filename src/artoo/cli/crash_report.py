@@ -1,4 +1,4 @@
-"""What artoo did not foresee: a line for the person, and the rest in a file for whoever mends it."""
+"""Reports of unexpected errors: a line for the user, and a traceback in a file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def kept(error: BaseException) -> str:
 
 
 def named(error: BaseException) -> str:
-    """Its kind, and the first line of what it says."""
+    """Return the type of an error and the first line of its message."""
     said = str(error).partition("\n")[0][:_LONGEST]
     return f"{type(error).__name__}: {outward(said)}"
 
@@ -48,7 +48,7 @@ class InLines(logging.Handler):
         super().__init__(logging.WARNING)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Never raises: a warning that cannot be shown ends nothing."""
+        """Print a record. Never raises: a warning that cannot be shown ends nothing."""
         try:
             line = outward(record.getMessage())
             error = record.exc_info[1] if record.exc_info else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
@@ -67,25 +67,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         code = _reader_gone()
-    except OSError as error:  # a full disk under `artoo … > FILE`: Python would say so in its own words, with 120
+    except OSError as error:
+        # Python would report a full disk under `artoo … > FILE` in its own words, with exit code 120.
         code = code if code == FAILED else _report([_refused_by_system(error)])
         _let_go(sys.stdout)
     try:
         sys.stderr.flush()
-    except OSError:  # nobody can be told, and what was done was done
+    except OSError:
+        # The error cannot be shown, and the work is done.
         _let_go(sys.stderr)
     return code
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """The command, and what its errors come to."""
+    """Run the command, and turn its errors into exit codes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows `?`, and no traceback
+            # A terminal without UTF-8 shows `?` instead of a traceback.
+            stream.reconfigure(errors="replace")
     try:
         code: object = artoo.main(args=arguments, prog_name="artoo", standalone_mode=False)
     except click.ClickException as error:
-        with suppress(OSError):  # nobody can be told
+        with suppress(OSError):  # the error cannot be shown
             error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -105,26 +108,29 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """A service or a script may start artoo with closed standard streams: then Python has None in their places."""
+    """Replace closed standard streams, for which Python has None, by the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
+            # A service may start artoo without them, and every print would fail on None.
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (lives as long as artoo)
 
 
 def _settle(group: BaseExceptionGroup) -> int:
-    """What parts that ran side by side failed of."""
+    """Report the errors of parts that ran side by side."""
+    from artoo.runtime.app.exception_groups import leaves
+
     gone, others = group.split(BrokenPipeError)
+    # Only a group of nothing but broken pipes is a reader that has gone.
     if gone is not None and others is None:
         return _reader_gone()
     known, unknown = group.split((ArtooError, OSError))
     if known is None or unknown is not None:
         return _defect(group)
-    leaves = list(_leaves(known))
-    return _report([_refused_by_system(leaf) if isinstance(leaf, OSError) else leaf for leaf in leaves])
+    return _report([_refused_by_system(leaf) if isinstance(leaf, OSError) else leaf for leaf in leaves(known)])
 
 
 def _refused_by_system(error: OSError) -> ArtooError:
-    """A full disk, a read-only home, a missing right: the system's own words, and the path that they are about."""
+    """Turn an error of the system into one with its words and the path that it is about."""
     if isinstance(error, FileNotFoundError) and error.filename is None:
         return ConfigurationError("the current directory is no longer there; go to another one")
     where = f"{error.filename}: " if error.filename else "standard output: " if _is_full(sys.stdout) else ""
@@ -132,7 +138,7 @@ def _refused_by_system(error: OSError) -> ArtooError:
 
 
 def _is_full(stream: TextIO) -> bool:
-    """Whether what it holds cannot be written where it leads."""
+    """Check whether a stream cannot be written where it leads."""
     try:
         stream.flush()
     except OSError:
@@ -141,35 +147,27 @@ def _is_full(stream: TextIO) -> bool:
 
 
 def _reader_gone() -> int:
-    """Nobody reads standard output any more (`artoo … | head`)."""
+    """Handle a closed standard output (`artoo … | head`)."""
     _let_go(sys.stdout)
     return INTERRUPTED
 
 
 def _let_go(stream: TextIO) -> None:
-    """What it still holds goes nowhere: Python would complain when it flushes at exit."""
+    """Drop the unwritten output of a stream: Python would complain when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _leaves(group: BaseExceptionGroup[ArtooError | OSError]) -> Iterator[ArtooError | OSError]:
-    """The errors in a group of groups: parts of artoo run side by side, and fail side by side."""
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error
 
 
 def _report(errors: Sequence[ArtooError]) -> int:
     """Shows each error once. Returns the exit code of the first."""
     for message in dict.fromkeys(str(error) for error in errors):
-        with suppress(OSError):  # standard error is full or closed: nobody can be told
+        with suppress(OSError):
+            # Standard error may be full or closed.
             say(message)
     return _code_of(errors[0])
 
 
 def _defect(error: BaseException) -> int:
-    """What artoo did not foresee: one line for the person, the rest in a file for whoever mends it."""
+    """Report an unexpected error: one line for the user, the traceback in a file."""
     from artoo.cli.crash_report import kept, named
 
     click.echo(f"artoo: a defect in artoo, {named(error)}; {kept(error)}", err=True)

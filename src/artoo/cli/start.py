@@ -18,12 +18,14 @@ def main() -> int:
     """Runs the command line (`cli.main`)."""
     _leave_out_what_is_not_installed()
     collect_seldom()
-    atexit.register(gc.freeze)  # nor does it go through all of them once more when they end with the process
+    # Without this the collector goes through all objects once more at exit.
+    atexit.register(gc.freeze)
     try:
         from artoo.cli import main as command_line
 
         return command_line.main()
-    except KeyboardInterrupt:  # while modules are loaded, nobody else takes it yet
+    except KeyboardInterrupt:
+        # No other handler exists while modules are loaded.
         return 130
 
 
@@ -33,13 +35,15 @@ def collect_seldom() -> None:
 
 
 def _leave_out_what_is_not_installed() -> None:
-    here = __file__.removesuffix("/artoo/cli/start.py")  # sources that nobody installed are run from here
+    # Sources that are not installed run from their own directory.
+    here = __file__.removesuffix("/artoo/cli/start.py")
     if not sys.flags.safe_path and sys.path[:1] != [here]:
         del sys.path[:1]
     import os  # loaded with Python itself
 
     try:
         current = os.getcwd()  # noqa: PTH109 (pathlib is not loaded yet)
-    except OSError:  # it was removed
+    except OSError:
+        # The directory was removed.
         return
     sys.path[:] = [one for one in sys.path if one == here or one not in ("", current)]

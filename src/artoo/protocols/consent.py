@@ -1,4 +1,4 @@
-"""Law 1's question as text for a foreign window, and what may be answered."""
+"""Law 1's question as text for a client, and its possible answers."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def options_of(request: ConfirmationRequest) -> tuple[Option, ...]:
 
 
 def consent_named(request: ConfirmationRequest, name: object) -> Consent:
-    """What an answer means; whatever is none of the options is no."""
+    """Return the consent of an answer; an unknown answer is no."""
     return next((one.consent for one in options_of(request) if one.name == name), Consent.NO)
 
 
 def question_text(request: ConfirmationRequest) -> str:
-    """The whole question; of a long one what it is about stands at its end once more, where the answer is given.
+    """Return the whole question. The parts of a long one are repeated at its end, next to the answer.
 
     Raises ValueError when it is too long to be asked like this.
     """
@@ -68,13 +68,14 @@ def question_text(request: ConfirmationRequest) -> str:
         short = beside(request)
         lines += (*request.details, *(("", request.title, *short) if short else ()))
     text = "\n".join(map(_visible, lines))
+    # A shortened question could hide what the user consents to.
     if len(text) > LONGEST:
         raise ValueError(f"{len(text):,} characters, more than {LONGEST:,}")
     return text
 
 
 def _review_lines(review: Review) -> list[str]:
-    """Every dangerous path by name, and fifty of the others."""
+    """List every dangerous path by name, and fifty of the others."""
     named = [one for one in review.changes if one.change_class in BY_NAME]
     others = [one for one in review.changes if one.change_class not in BY_NAME]
     lines = [
@@ -88,7 +89,7 @@ def _review_lines(review: Review) -> list[str]:
 
 
 def _visible(line: str) -> str:
-    """Nothing in a name can forge a line or hide: what cannot be seen is written out."""
+    """Escape invisible characters, so that no name can forge or hide a line."""
     return "".join(
         one if is_visible(one) else one.encode("unicode_escape", "backslashreplace").decode() for one in line
     )

@@ -1,41 +1,57 @@
-"""How a server's process ends: the first signal asks it to, and the tasks of its clients get an honest result."""
+"""The end of a server's process: the first signal asks it to end, and its tasks get an honest result."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
 
 LEAVE_SECONDS = 40.0
-"""How long the end may take that was asked for: a store that is away may keep it for ever."""
+"""The longest time from the first signal to the end of the process. A store that is away could delay it forever."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-async def until_asked_to_end(serving: Coroutine[None, None, None]) -> None:
-    """Serves to its end, or until a signal; a second signal has its usual effect.
+@contextmanager
+def first_signal(stop: Callable[[], object]) -> Generator[None]:
+    """Call `stop` at the first signal during the block. A second signal ends the process at once.
 
-    The process, whose loop this is, ends `LEAVE_SECONDS` after the first whatever else it does.
+    The process also ends `LEAVE_SECONDS` after the first signal, if the block still runs then.
     """
     loop = asyncio.get_running_loop()
-    task = asyncio.ensure_future(serving)
-    asked = False
+    asked: list[asyncio.TimerHandle] = []
 
     def received() -> None:
-        nonlocal asked
-        asked = True
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
-        loop.call_later(LEAVE_SECONDS, os._exit, 1)
-        task.cancel()
+        if asked:
+            os._exit(128 + signal.SIGINT)
+        asked.append(loop.call_later(LEAVE_SECONDS, os._exit, 1))
+        stop()
 
     for number in _SIGNALS:
         loop.add_signal_handler(number, received)
     try:
-        await task
-    except asyncio.CancelledError:
-        if not asked:
-            raise
+        yield
     finally:
+        for timer in asked:
+            timer.cancel()
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
+
+
+async def until_asked_to_end(serving: Coroutine[None, None, None]) -> None:
+    """Serve to the end, or until a signal."""
+    task = asyncio.ensure_future(serving)
+    asked = False
+
+    def stop() -> None:
+        nonlocal asked
+        asked = True
+        task.cancel()
+
+    with first_signal(stop):
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not asked:
+                raise

@@ -17,7 +17,7 @@ from artoo.tasklog.state import TaskState
 logger = logging.getLogger(__name__)
 
 UNANSWERED_SECONDS = 600.0
-"""How long a question stands while nobody at the other end answers it; then the answer is no."""
+"""How long a question waits for an answer; then the answer is no."""
 
 LONGEST_DOING = 2_000
 """Characters of what is under way. More than is shown, so that no secret is cut in two before it is taken out."""
@@ -29,25 +29,25 @@ it, the task itself does not."""
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question of the gate that nobody has answered yet."""
+    """An open question of the gate."""
 
     request: ConfirmationRequest
     said: asyncio.Future[Said]
 
     def answer(self, said: Said) -> None:
-        """Only the first answer counts."""
+        """Answer the question. Only the first answer counts."""
         if not self.said.done():
             self.said.set_result(said)
 
     def unanswered(self, why: str) -> None:
-        """Nobody is there to answer: it is no, and nobody has said it."""
+        """Refuse the question, because no one answers."""
         if not self.said.done():
             self.said.set_exception(TimeoutError(why))
 
 
 @dataclass(slots=True)
 class Fetching:
-    """How far the download of the embedded model is, for reports of the tasks that wait for it."""
+    """The download of the embedded model, for reports of the tasks that wait for it."""
 
     said: str = ""
 
@@ -80,27 +80,27 @@ class HandedTask:
 
     @property
     def question(self) -> OpenQuestion | None:
-        """What it waits for an answer to."""
+        """Return the open question."""
         return None if self._question is None or self._question.said.done() else self._question
 
     @property
     def result(self) -> FinalResult | None:
-        """Its result, once it has one."""
+        """Return its result, once it has one."""
         return self.state.result
 
     @property
     def planned(self) -> int:
-        """How many subtasks this round has."""
+        """Count the subtasks of this round."""
         return 0 if self.state.round is None else len(self.state.round.subtasks)
 
     @property
     def done(self) -> int:
-        """How many subtasks of this round have ended."""
+        """Count the ended subtasks of this round."""
         return 0 if self.state.round is None else self.state.round.ended
 
     @property
     def doing(self) -> str:
-        """What is under way, in words: a download, the call that runs or ran last, else a subtask of this round."""
+        """Describe what is under way: a download, the running or last call, else a subtask."""
         if self.fetching.said:
             return self.fetching.said
         present = () if self.state.round is None else tuple(self.state.round.subtasks.values())
@@ -112,7 +112,7 @@ class HandedTask:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more will happen."""
+        """Check whether nothing more will happen."""
         return self.result is not None or self.error is not None
 
     async def changed(self, told: int) -> None:
@@ -121,7 +121,7 @@ class HandedTask:
             await self._changed.wait_for(lambda: self.told > told or self.ended)
 
     async def confirm(self, request: ConfirmationRequest) -> Said:
-        """Asks whoever attends to the task; implements `ports.confirm.Confirm`. Raises TimeoutError."""
+        """Ask the client that attends to the task. Implements `ports.confirm.Confirm`. Raises TimeoutError."""
         question = OpenQuestion(request, asyncio.get_running_loop().create_future())
         self._question = question
         await self._tell()
@@ -133,6 +133,7 @@ class HandedTask:
 
     async def hear(self, envelope: Envelope) -> None:
         """Takes in one message of its stream."""
+        # The listener comes first, so that the editor knows the message before a waiting call continues.
         if self.listener is not None:
             await self.listener(envelope)
         self.task_id = envelope.task_id
@@ -141,7 +142,7 @@ class HandedTask:
         await self._tell()
 
     async def fail(self, error: ArtooError) -> None:
-        """It could not be run to a result."""
+        """Record that it could not be run to a result."""
         self.error = error
         await self._tell()
 

@@ -1,41 +1,38 @@
-"""HTTP for other programs: on loopback only, for whoever knows a token, and never for a page of a browser.
+"""HTTP for other programs: on loopback only, with a token, and never for a page in a browser.
 
-Whoever asks is looked at before a byte of the body is read.
+The caller is checked before a byte of the body is read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import secrets
 import socket
 from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
-from pydantic_core import from_json
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.disk.whole import made_once
-from artoo.protocols.json_lines import read_json
 
 HOST = "127.0.0.1"
 LARGEST_BODY = 4 << 20
 """Bytes of a request."""
 MOST_CONNECTIONS = 200
 CALLER = "artoo.caller"
-"""Where the name of whoever has the token stands in the scope."""
+"""The key of the scope that holds the name of the token's holder."""
 _SHORTEST_TOKEN = 20
 _CLOSING_SECONDS = 5
 
 
 def own_token(home: Path, name: str) -> str:
-    """The token in this file of artoo's home, made the first time, for its owner only.
+    """Read the token in this file of artoo's home, or create it for its owner only.
 
     Raises ConfigurationError.
     """
@@ -52,7 +49,7 @@ def _new_token() -> bytes:
 
 
 class TokenRequired:
-    """Lets requests pass that carry a token, with its holder's name; of others nothing is read, they get 401.
+    """ASGI middleware that requires a token, and answers 401 before it reads anything.
 
     `tokens`: by name. `public` are paths that need none.
     """
@@ -63,7 +60,7 @@ class TokenRequired:
         self._public = frozenset(public)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """Pass on a request that has the token. Implements ASGI."""
         if scope["type"] == "http" and scope["path"] not in self._public:
             name = self._holder(scope)
             if name is None:
@@ -78,7 +75,7 @@ class TokenRequired:
         await self._inner(scope, receive, send)
 
     def _holder(self, scope: Scope) -> str | None:
-        """Whose token it is. All are compared, so that the time tells nothing."""
+        """Return the holder of the token. All tokens are compared, so that the time reveals nothing."""
         given: list[bytes] = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(given) != 1:
             return None
@@ -87,7 +84,7 @@ class TokenRequired:
 
 
 class OwnNames:
-    """Lets requests pass that were meant for this server: a page in a browser can reach loopback by another name.
+    """ASGI middleware that checks Host and Origin: a browser can reach loopback by another name.
 
     `names` are `HOST:PORT` or `HOST`; an Origin must be one of them too.
     """
@@ -97,7 +94,7 @@ class OwnNames:
         self._names = frozenset(names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI. There are no websockets here."""
+        """Pass on a request for this server. Implements ASGI, without websockets."""
         if scope["type"] == "websocket":
             return
         refused = self._refusal(Headers(scope=scope)) if scope["type"] == "http" else None
@@ -112,89 +109,17 @@ class OwnNames:
         return None
 
 
-class BoundedBody:
-    """Reads the body whole, and ends requests whose body is too large, whether they say so or not.
-
-    Half a character in JSON (`"\\ud83d"`), which a strict reader would refuse, becomes `?`. What is no JSON is
-    handed on as it is.
-    """
-
-    def __init__(self, inner: ASGIApp, largest: int = LARGEST_BODY) -> None:
-        self._inner = inner
-        self._largest = largest
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
-        if scope["type"] != "http":
-            await self._inner(scope, receive, send)
-            return
-        try:
-            body = await self._read(Headers(scope=scope), receive)
-        except ConnectionError:  # half a request is none
-            return
-        if body is None:
-            refused = JSONResponse({"error": f"the body is larger than {self._largest:,} bytes"}, status_code=413)
-            await refused(scope, receive, send)
-            return
-        if scope["method"] == "POST":
-            body = _well_formed(body)
-            length = (b"content-length", str(len(body)).encode())
-            headers = [length if name == length[0] else (name, value) for name, value in scope["headers"]]
-            scope = {**scope, "headers": headers}
-        whole: Message = {"type": "http.request", "body": body, "more_body": False}
-        await self._inner(scope, given(whole, receive), send)
-
-    async def _read(self, headers: Headers, receive: Receive) -> bytes | None:
-        """None: it is too large. Raises ConnectionError when the client leaves before it is whole."""
-        declared = headers.get("content-length", "0")
-        if not declared.isdecimal() or int(declared) > self._largest:
-            return None
-        body = bytearray()
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                raise ConnectionError
-            body += message.get("body", b"")
-            if len(body) > self._largest:
-                return None
-            if not message.get("more_body", False):
-                return bytes(body)
-
-
-def _well_formed(body: bytes) -> bytes:
-    try:
-        from_json(body)
-    except ValueError:
-        with suppress(ValueError):
-            return json.dumps(read_json(body), ensure_ascii=False).encode()
-    return body
-
-
-def given(message: Message, receive: Receive) -> Receive:
-    """Gives a message that was taken already, then what comes after it."""
-    taken = False
-
-    async def again() -> Message:
-        nonlocal taken
-        if taken:
-            return await receive()  # how the client leaves
-        taken = True
-        return message
-
-    return again
-
-
 class LoopbackServer(uvicorn.Server):
-    """Leaves signals to whoever runs it: uvicorn's own handling would end the process before tasks are ended."""
+    """A uvicorn server that leaves signals to its caller, which ends the tasks first."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Captures none."""
+        """Ignore signals."""
         yield
 
 
 def listening_at(port: int) -> socket.socket:
-    """A socket of the loopback interface, which answers from now on. Raises ConfigurationError."""
+    """Open a socket of the loopback interface, which accepts from now on. Raises ConfigurationError."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -207,7 +132,7 @@ def listening_at(port: int) -> socket.socket:
 
 
 def own_names(port: int) -> list[str]:
-    """How this server is called on this machine."""
+    """Return the names of this server on this machine."""
     return [f"{host}:{port}" for host in (HOST, "localhost")]
 
 
@@ -225,7 +150,8 @@ async def serve_on(listening: socket.socket, app: ASGIApp) -> None:
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:
         await asyncio.shield(serving)
-    except asyncio.CancelledError:  # to cancel uvicorn itself would end its lifespan with a traceback
+    except asyncio.CancelledError:
+        # Cancelling uvicorn itself would end its lifespan with a traceback.
         server.should_exit = True
         await serving
         raise

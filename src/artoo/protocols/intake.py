@@ -1,4 +1,4 @@
-"""Where other programs hand in tasks: begins them, keeps them by their ids, settles and looks things up.
+"""The intake of tasks from other programs: it starts them and keeps them by their ids.
 
     client ─ MCP, ACP, A2A ─► Intake ─► Artoo ─► the stream
                                  └─► HandedTask: what is known of it, the question it waits for, its result
@@ -14,7 +14,6 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from artoo.contracts.confirmation import Words
 from artoo.contracts.envelope import Envelope
@@ -22,6 +21,7 @@ from artoo.contracts.errors import ArtooError, ConfigurationError, ProtocolError
 from artoo.contracts.recording import AskedBy
 from artoo.contracts.request import Turn
 from artoo.protocols.handed import Fetching, HandedTask, Listener
+from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.app.caller import Caller
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.config.model import Config
@@ -39,42 +39,14 @@ LONGEST_REQUEST = 256 * 1024
 """Characters of a request."""
 
 
-class Runner(Protocol):
-    """What the intake needs of `runtime.artoo.Artoo`."""
-
-    def stream(
-        self, text: str, *, history: tuple[Turn, ...] = (), options: RunOptions | None = None
-    ) -> AsyncGenerator[Envelope, None]:
-        """All messages of a new task."""
-        ...
-
-    def stream_resumed(
-        self, task_id: str | None = None, *, caller: Caller | None = None
-    ) -> AsyncGenerator[Envelope, None]:
-        """All messages of a task that goes on."""
-        ...
-
-    def interrupt(self, task_id: str | None = None) -> None:
-        """Asks it to end."""
-        ...
-
-    def send(self, text: str, task_id: str | None = None, *, by: str = "library") -> None:
-        """Writes to it while it runs. Raises ConfigurationError when it does not."""
-        ...
-
-    async def store_audit(self) -> None:
-        """Stores what the Auditor has seen up to now, for a reader of its files."""
-        ...
-
-
 @dataclass(slots=True)
 class Intake:
-    """The tasks of one process's clients. Made by `open_intake`. `fetching` hears of a download of the runner's."""
+    """The tasks of one process's clients. `fetching` knows of a download of the embedded model."""
 
-    runner: Runner
+    runner: Artoo
     config: Config
     _group: asyncio.TaskGroup
-    fetching: Fetching = field(default_factory=Fetching)
+    fetching: Fetching
     _tasks: dict[str, HandedTask] = field(default_factory=dict[str, HandedTask])
     _playing: dict[asyncio.Task[None], HandedTask] = field(default_factory=dict["asyncio.Task[None]", HandedTask])
     _closed: bool = False
@@ -90,10 +62,11 @@ class Intake:
         listener: Listener | None = None,
         servers: tuple[McpServer, ...] = (),
     ) -> HandedTask:
-        """Begins a task and returns when it has an id. `asks`: somebody there answers questions. `servers`: MCP
-        servers that are configured there.
+        """Start a task and return when it has an id.
 
-        Raises ConfigurationError for what cannot be run, then nothing was started.
+        `asks`: a user at the client answers questions. `servers`: MCP servers that are configured there.
+
+        Raises ConfigurationError for what cannot be run; then nothing was started.
         """
         if len(text) > LONGEST_REQUEST:
             raise ConfigurationError(
@@ -113,7 +86,7 @@ class Intake:
         listener: Listener | None = None,
         servers: tuple[McpServer, ...] = (),
     ) -> HandedTask:
-        """Goes on with a task that was interrupted or whose process died; None: the latest that can go on.
+        """Resume a task that was interrupted or whose process died; None: the latest that can go on.
 
         Raises ConfigurationError.
         """
@@ -122,14 +95,14 @@ class Intake:
         return await self._begun(handed, self.runner.stream_resumed(task_id, caller=caller))
 
     def find(self, task_id: str) -> HandedTask | None:
-        """A task of this process, by the beginning of its id. None: there is none, or it is not the only one."""
+        """Find a task of this process by the beginning of its id. None: there is none, or more than one."""
         if task_id in self._tasks:
             return self._tasks[task_id]
         found = [one for known, one in self._tasks.items() if task_id and known.startswith(task_id)]
         return found[0] if len(found) == 1 else None
 
     def running(self) -> tuple[HandedTask, ...]:
-        """What runs now, oldest first."""
+        """List the running tasks, oldest first."""
         return tuple(one for one in self._playing.values() if one.task_id)
 
     def interrupt(self, task: HandedTask) -> None:
@@ -172,6 +145,7 @@ class Intake:
         try:
             await handed.changed(0)
         except asyncio.CancelledError:
+            # The client has left before the task had an id that anybody could ask for.
             self.interrupt(handed)
             raise
         if not handed.task_id and handed.error is not None:
@@ -183,7 +157,8 @@ class Intake:
             await self._heard(handed, messages)
         except ArtooError as error:
             await handed.fail(error)
-        except Exception as error:  # a defect: it costs this task, and not those of other clients
+        except Exception as error:
+            # A defect costs this task, and not those of other clients.
             logger.exception("a task of a client has failed: %s", handed.task_id or "before it began")
             await handed.fail(ArtooError(f"a defect in artoo, {type(error).__name__}; its own log tells where"))
 
@@ -199,12 +174,13 @@ class Intake:
 
     def _played(self, playing: asyncio.Task[None]) -> None:
         del self._playing[playing]
+        # Ended tasks are read from their logs later, so that memory stays bounded.
         ended = [task_id for task_id, one in self._tasks.items() if one.ended]
         for task_id in ended[: max(0, len(ended) - MOST_KEPT)]:
             del self._tasks[task_id]
 
     async def close(self) -> None:
-        """Ends what runs, each task with its result if it can within `ENDING_SECONDS`; the others are cut off."""
+        """Stop all tasks, each with its result if it can within `ENDING_SECONDS`; the others are cancelled."""
         self._closed = True
         left = dict(self._playing)
         for task in left.values():
@@ -216,10 +192,11 @@ class Intake:
 
 
 @asynccontextmanager
-async def open_intake(runner: Runner, config: Config, fetching: Fetching | None = None) -> AsyncGenerator[Intake]:
-    """An intake that is open for the length of the block; what still runs then is ended."""
-    async with asyncio.TaskGroup() as group:
-        intake = Intake(runner, config, group, fetching or Fetching())
+async def serving_intake(config: Config) -> AsyncGenerator[Intake]:
+    """Open a runtime and an intake over it for the length of the block, and end the tasks that still run then."""
+    fetching = Fetching()
+    async with Artoo(config, on_fetch=fetching) as artoo, asyncio.TaskGroup() as group:
+        intake = Intake(artoo, config, group, fetching)
         try:
             yield intake
         finally:

@@ -1,4 +1,4 @@
-"""What clients look up besides the tasks of their own process: what waits, what ended, what is in the logs."""
+"""Look-ups in the home: pending changes, ended tasks, logs, and the Auditor."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from artoo.auditor.reading import report_so_far
 from artoo.contracts import codec
 from artoo.contracts.audit import AuditReport
+from artoo.contracts.changes import UndoReport
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.solution import FinalResult
 from artoo.protocols.handed import HandedTask
@@ -27,6 +28,7 @@ from artoo.runtime.changes.find_pending import find_pending, pendings
 from artoo.runtime.changes.pending_changes import Pending
 from artoo.runtime.changes.settlement_history import SettledBooks
 from artoo.runtime.changes.startup_recovery import recover_earlier
+from artoo.runtime.changes.undo import can_be_undone, put_back, undoable_task, undone_already
 from artoo.runtime.config.endpoints import key_variables
 from artoo.runtime.config.model import Config
 from artoo.tasklog.reader import TaskSummary, find_log, list_tasks, summary_of
@@ -44,23 +46,23 @@ class Looking:
     clean: Redactor
 
     def waiting(self) -> tuple[Waiting, ...]:
-        """What waits for a yes, latest first. Raises SandboxError."""
+        """List pending changes, latest first. Raises SandboxError."""
         recover_earlier(self.config)
         found = sorted(pendings(self.config), key=lambda one: one.since, reverse=True)
         return tuple(waiting_report(one, self.clean) for one in found[:MOST_WAITING])
 
     def pending(self, task_id: str) -> Pending:
-        """What waits of one task. Raises ConfigurationError, SandboxError."""
+        """Find the pending changes of one task. Raises ConfigurationError, SandboxError."""
         recover_earlier(self.config)
         return find_pending(self.config, id_of(task_id))
 
     async def difference(self, pending: Pending) -> DifferenceReport:
-        """All that it would change now. Raises SandboxError."""
+        """Report all pending changes of a task. Raises SandboxError."""
         digest = await pending.digest()
         return difference_report(await pending.diff(), digest, self.clean)
 
     async def whole_difference(self, pending: Pending) -> str:
-        """The same as text, with every diff. Raises SandboxError."""
+        """Return the same as text, with every diff. Raises SandboxError."""
         review = await pending.diff()
         lines: list[str] = []
         for one in review.changes:
@@ -68,8 +70,16 @@ class Looking:
         lines += [f"conflict {one.path}: {one.reason}" for one in review.conflicts]
         return _bounded(self.clean.text("\n".join(lines)))
 
+    def undo(self, task_id: str, by: str) -> UndoReport:
+        """Undo a task; one that is undone already is reported again. Raises ConfigurationError, SandboxError."""
+        known = can_be_undone(self.config)
+        already = undone_already(self.config, known, id_of(task_id))
+        if already is not None:
+            return UndoReport(task_id=already.task_id, restored=already.paths)
+        return put_back(self.config, undoable_task(known, id_of(task_id)), by=by)
+
     def ended(self, task_id: str) -> TaskReport:
-        """A task of another process or an earlier one, from its log. Raises ConfigurationError."""
+        """Report a task of another process or an earlier one, from its log. Raises ConfigurationError."""
         whole = find_log(self.config.home, id_of(task_id)).task_id()
         summary = summary_of(self.config.home, whole)
         if summary is None:
@@ -77,13 +87,13 @@ class Looking:
         return self._summed(summary, SettledBooks.of(self.config.home))
 
     def handed(self, task: HandedTask) -> TaskReport:
-        """A task of this process, as it stands."""
+        """Report a task of this process."""
         if task.result is None:
             return running_report(task, self.clean)
         return self._told(task.result, task.request, SettledBooks.of(self.config.home))
 
     def latest(self, most: int, running: Iterable[HandedTask]) -> tuple[TaskReport, ...]:
-        """The latest tasks of this home, latest first. `running`: those of this process."""
+        """List the latest tasks of this home, latest first. `running`: those of this process."""
         books = SettledBooks.of(self.config.home)
         own = {one.task_id: one for one in running}
         return tuple(
@@ -92,7 +102,7 @@ class Looking:
         )
 
     def log(self, task_id: str) -> str:
-        """A task's log as JSON lines. Raises ConfigurationError, MessageUnreadable."""
+        """Return a task's log as JSON lines. Raises ConfigurationError, MessageUnreadable."""
         lines: list[bytes] = []
         size = 0
         for _, fields in find_log(self.config.home, id_of(task_id)).fields():
@@ -103,12 +113,13 @@ class Looking:
         return _bounded(b"\n".join(self.clean.lines(lines)).decode("utf-8", "replace"))
 
     def audit(self) -> AuditReport | None:
-        """What the Auditor has seen since its last report; looking ends nothing. None: nothing. Raises OSError."""
+        """Return the Auditor's report so far, without ending its period. None: nothing yet. Raises OSError."""
         return report_so_far(self.config.home, SystemClock().now())
 
     def _summed(self, summary: TaskSummary, books: SettledBooks) -> TaskReport:
         if summary.result is not None:
             return self._told(summary.result, summary.request, books)
+        # A task without a result either runs in another process or was cut off.
         status = "elsewhere" if summary.running else "stopped"
         request = self.clean.text(summary.request)
         return TaskReport(task_id=summary.task_id, status=status, request=request, resumable=not summary.running)
@@ -124,7 +135,7 @@ def looking_at(config: Config) -> Looking:
 
 
 def id_of(task_id: str) -> str:
-    """An id, or the beginning of one. Raises ConfigurationError for what can be neither."""
+    """Check that a text is an id, or the beginning of one. Raises ConfigurationError."""
     wanted = task_id.strip()
     if not wanted or not all(character.isalnum() or character == "-" for character in wanted):
         raise ConfigurationError(f"{task_id[:80]!r} is no task id; status lists tasks")

@@ -1,4 +1,4 @@
-"""What a client is told of tasks and their changes: plain models, the same for every protocol."""
+"""Reports of tasks and changes for clients: plain models, the same for every protocol."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ MOST_DIFF = 60_000
 
 TaskStatus = Literal["working", "asks", "success", "pending", "failed", "stopped", "elsewhere"]
 """working: it runs. asks: it waits for an answer (with `stopped_by` "question" it has ended, and the answer belongs
-into another request). pending: done, and its changes wait for a yes. stopped: its process died, and it can be
+into another request). pending: done, and its changes need approval. stopped: its process died, and it can be
 resumed. elsewhere: another process runs it."""
 
 
 _CHANGES = (
-    "what has become of them since: none, pending (they wait for a yes), applied, partly (a part is applied, the"
-    " rest waits), part applied (the rest was dropped), discarded, expired, put back, or waited (they did at the"
-    " end; what came then is not on record here)"
+    "what became of them: none, pending, applied, partly (a part is applied, the rest is pending), part applied"
+    " (the rest was discarded), discarded, expired, put back (undone), or waited (pending at the end; what came"
+    " then is not on record here)"
 )
 
 
 class Report(BaseModel):
-    """Frozen, and closed: a field that is not here is not told."""
+    """A frozen model that rejects unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Waiting(Report):
-    """A task whose changes wait for a person's yes. Moments are seconds since the epoch (UTC)."""
+    """A task with pending changes. Times are seconds since the epoch (UTC)."""
 
     task_id: str
     request: str = ""
@@ -57,7 +57,7 @@ class Waiting(Report):
 
 
 class TaskReport(Report):
-    """How a task stands, or how it ended. `answer` is in the language of the request."""
+    """The state of a task, or its end. `answer` is in the language of the request."""
 
     task_id: str
     status: TaskStatus
@@ -109,7 +109,7 @@ class DifferenceReport(Report):
 
 
 class SettledReport(Report):
-    """What became of a task's changes by this call."""
+    """The settlement of a task's changes by this call."""
 
     task_id: str
     state: str = Field(description="applied, partly (the rest waits), pending (nothing was applied) or discarded")
@@ -120,7 +120,7 @@ class SettledReport(Report):
 
 
 def running_report(task: HandedTask, clean: Redactor) -> TaskReport:
-    """A task of this process that has no result yet, or never will."""
+    """Report a task of this process that has no result."""
     if task.error is not None:
         why = clean.text(str(task.error))
         return TaskReport(task_id=task.task_id, status="stopped", request=clean.text(task.request), answer=why)
@@ -136,10 +136,11 @@ def running_report(task: HandedTask, clean: Redactor) -> TaskReport:
 
 
 def result_report(result: FinalResult, request: str, after: Afterwards, clean: Redactor) -> TaskReport:
-    """A task that has ended, with what became of its changes since."""
+    """Report a task that has ended, with what became of its changes since."""
     cost, changes = result.cost, result.changes
     asks = result.stopped_by is StoppedBy.QUESTION
-    unknown = after.waited is not None  # nothing says that it waits no more: then as its end said
+    # No record says that the changes are settled, so the report repeats the end of the task.
+    unknown = after.waited is not None
     waits = None if unknown else after.waits is not None
     return TaskReport(
         task_id=result.task_id,
@@ -164,14 +165,14 @@ def result_report(result: FinalResult, request: str, after: Afterwards, clean: R
 
 
 def told(result: FinalResult) -> str:
-    """The answer as it was when the task ended: with what waited then."""
+    """Return the answer as it was when the task ended, with its pending changes."""
     found = result.changes
     waited = WaitingNow(found.counts, None, None, len(found.conflicts), found.reason) if found.waits else None
     return _answer(result, waited)
 
 
 def _answer(result: FinalResult, waits: WaitingNow | None) -> str:
-    """The answer, and that it is not in effect when it waits or was discarded: nobody may read only the first."""
+    """Return the answer, and that it is not in effect when changes are pending or were discarded."""
     plain = result_words(result.language).plain(result)
     why = dropped(result.language) if result.changes.state == "discarded" else ""
     if waits is not None:
@@ -180,14 +181,14 @@ def _answer(result: FinalResult, waits: WaitingNow | None) -> str:
 
 
 def _standing(after: Afterwards) -> str:
-    """In the words of a result where these say it."""
+    """Return the present state of the changes."""
     if after.waits is not None:
         return "partly" if any(one.act == "applied" for one in after.became) else "pending"
     return after.state or "none"
 
 
 def waiting_report(one: Pending, clean: Redactor) -> Waiting:
-    """A task that waits for a yes."""
+    """Report a task with pending changes."""
     return Waiting(
         task_id=one.task_id,
         request=clean.text(one.request),
@@ -200,10 +201,11 @@ def waiting_report(one: Pending, clean: Redactor) -> Waiting:
 
 
 def difference_report(review: Review, digest: str, clean: Redactor) -> DifferenceReport:
-    """A review, in bounds."""
+    """Report a review, in bounds."""
     room, shortened, changes = MOST_DIFF, False, list[ChangedPath]()
     for one in review.changes[:MOST_LISTED]:
         diff = clean.text("\n".join(one.diff))
+        # A diff is whole or absent, because a part of it could hide a line.
         shown = diff if len(diff) <= room else ""
         shortened |= shown != diff
         room -= len(shown)
@@ -232,7 +234,7 @@ def difference_report(review: Review, digest: str, clean: Redactor) -> Differenc
 
 
 def settled_report(task_id: str, settled: Settled, clean: Redactor) -> SettledReport:
-    """What a call has settled."""
+    """Report the settlement by a call."""
     applied = settled.took_effect
     return SettledReport(
         task_id=task_id,
@@ -245,12 +247,12 @@ def settled_report(task_id: str, settled: Settled, clean: Redactor) -> SettledRe
 
 
 def shown(text: str, clean: Redactor) -> str:
-    """The beginning of a text, without secrets."""
+    """Return the beginning of a text, without secrets."""
     return clean.text(text[:LONGEST_DOING])[:_SHOWN]
 
 
 def _conflicts(found: Sequence[Conflict], clean: Redactor) -> tuple[str, ...]:
-    """Paths stay as they are: `apply` is told them."""
+    """List conflicts. Paths stay unchanged, because `apply` takes them."""
     return tuple(f"{one.path}: {clean.text(one.reason)}" for one in found[:MOST_LISTED])
 
 

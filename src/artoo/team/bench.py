@@ -9,7 +9,7 @@ from pathlib import Path
 from artoo.agents.identity.folders import AgentFolder
 from artoo.agents.identity.identity import Identity, segments
 from artoo.agents.identity.registry import Registry
-from artoo.contracts.agents import FOREIGN, OPERATOR, BoardTask
+from artoo.contracts.agents import OPERATOR, BoardTask
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.roles import Role
 from artoo.loops.asking import Standing
@@ -88,8 +88,7 @@ class Bench:
     def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:
         """Return the tools for letters that `name` may write for one piece of work."""
         office, settings = self.office, self.office.config.runtime.communication.a2a_protocol
-        foreign = (FOREIGN + colleague for colleague in office.config.a2a.colleagues)
-        others = tuple(other for other in (*self.names(), OPERATOR, *foreign) if other != name)
+        others = tuple(other for other in (*self.names(), OPERATOR) if other != name)
         seconds, asked = float(settings.sync_timeout_seconds), office.board.work.ask
         letters = Letters(name, work, office.mailbox, office.asking, others, seconds, settings.standins, asked)
         return mail_tools(letters)

@@ -194,7 +194,6 @@ async def open_office(
         machine, rules = machine_of(database.holder), complexity_rules(config)
         board = Board(database, ids, policies=policies, rules=rules)
         foreign = Foreign(database, ids, policies=policies, rules=rules)
-        await foreign.enter(config.a2a.colleagues)
         registry = Registry(database)
         missing = partial(_missing, config, home, registry) if config.store is None else None
         mailbox, wake = Mailbox(database, clock, ids, missing=missing), Wake(database, clock)

@@ -38,7 +38,7 @@ ENTERED = (
 
 
 async def enter(request: Request) -> Response:
-    """A token becomes a cookie, once."""
+    """Turn a token into a cookie, once."""
     entry: Entry = request.app.state.entry
     session = entry.enter(request.query_params.get("token", ""))
     if session is None:
@@ -60,7 +60,7 @@ async def language(request: Request) -> Response:
 
 
 async def static(request: Request) -> Response:
-    """One of the page's own few files.
+    """Serve one of the page's own few files.
 
     A browser keeps it, and asks each time whether it is the same still: another version's would not fit the page.
     """
@@ -76,7 +76,7 @@ async def static(request: Request) -> Response:
 
 @lru_cache(maxsize=len(STATIC))
 def _file(name: str) -> tuple[bytes, str]:
-    """A file's content and its tag."""
+    """Read a file's content and its tag."""
     content = files("artoo.web").joinpath("static", name).read_bytes()
     return content, f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
@@ -109,19 +109,18 @@ ROUTES = (
     Route("/memory/proposals/{proposal}", books.propose, methods=["POST"]),
     Route("/audit", books.audit),
     Route("/audit/verify", books.verify, methods=["POST"]),
-    Route("/cost", books.cost),
     Route("/language", language, methods=["POST"]),
     Route("/static/{name}", static),
 )
 
 
 async def not_found(request: Request, error: Exception) -> Response:
-    """An address that there is not."""
+    """Answer an unknown address."""
     return page(request, "failed.html", 404, said=words_of(request)("There is nothing at this address."))
 
 
 def application(site: Site, entry: Entry) -> Starlette:
-    """The page of one home, as an ASGI application."""
+    """Build the page of one home as an ASGI application."""
     app = Starlette(
         routes=list(ROUTES),
         middleware=[Middleware(Guard, entry=entry)],

@@ -1,4 +1,4 @@
-"""What a task would change and what it changed: looked at, applied, discarded, put back; and "what if"."""
+"""The changes of a task: looked at, applied, discarded, undone; and "what if"."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from artoo.words.repositories import group_of, is_object, objects_of, told
 
 
 async def difference(request: Request) -> Response:
-    """All that waits of a task, with diffs, and what can be put back. A yes is bound to what is shown."""
+    """Show the pending changes with diffs, and what can be undone. An approval is bound to what is shown."""
     site, (task_id, directory) = site_of(request), directory_of(request)
     index, _ = await site.indexes.advanced(directory)
     asked = await asyncio.to_thread(open_questions, site.home, task_id)
@@ -42,12 +42,14 @@ async def difference(request: Request) -> Response:
             rows=_rows(request, asking.review), digest=asking.digest, pending=None, undoable=None, why="",
             running=True,
         )  # fmt: skip
-    running = is_running(directory)  # then its view is its own: a look would keep it from settling
+    # A running task owns its view: reading it would keep the task from settling.
+    running = is_running(directory)
     pending, why = (None, "") if running else await asyncio.to_thread(_pending, site, task_id)
     review, digest = None, ""
     if pending is not None and not pending.cut_off:
         try:
-            digest = await pending.digest()  # first: if it changes now, what was shown is newer and is refused
+            # The digest comes first: if the changes differ a moment later, the approval is refused.
+            digest = await pending.digest()
             review = await pending.diff()
         except SandboxError as error:
             why = str(error)
@@ -62,7 +64,7 @@ async def difference(request: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """git's new objects of one repository: a commit is many files that nobody chooses one by one."""
+    """The new git objects of one repository: no user chooses the many files of a commit one by one."""
 
     where: str
     said: str
@@ -70,12 +72,12 @@ class Together:
 
     @property
     def paths(self) -> str:
-        """A line each: a path of a difference is printable."""
+        """Return the paths, one per line: they are printable."""
         return "\n".join(one.path for one in self.changes)
 
 
 def _rows(request: Request, shown: Review | Settled | None) -> list[ClassifiedChange | Together]:
-    """A row for each change, and one for the objects of a repository, where the first of them would stand."""
+    """Build a row for each change, and one for the git objects of a repository, at the place of the first."""
     rows: list[ClassifiedChange | Together] = []
     if shown is None:
         return rows
@@ -91,7 +93,7 @@ def _rows(request: Request, shown: Review | Settled | None) -> list[ClassifiedCh
 
 
 async def apply(request: Request) -> Response:
-    """Applies what was shown: all of it, or the paths that are chosen."""
+    """Apply what was shown: all of it, or the chosen paths."""
     task_id, _ = directory_of(request)
     form = await form_of(request)
     paths = paths_of(form)
@@ -117,7 +119,7 @@ async def discard(request: Request) -> Response:
 
 
 async def undo(request: Request) -> Response:
-    """Puts back what the task changed, and says path by path what became of it."""
+    """Undo the changes of the task, and report each path."""
     task_id, _ = directory_of(request)
     await form_of(request)
     report = await asyncio.to_thread(put_back, site_of(request).config, task_id, by=PERSON)
@@ -125,7 +127,7 @@ async def undo(request: Request) -> Response:
 
 
 async def what_if(request: Request) -> Response:
-    """What other hyperparameters would have decided, from the log alone."""
+    """Recompute the decisions under other hyperparameters, from the log alone."""
     task_id, directory = directory_of(request)
     given = {
         name: said.strip() for name, said in request.query_params.multi_items() if name in NAMES and said.strip()

@@ -1,4 +1,4 @@
-"""Where things stand in the two drawings: the three loops, and the decision plane. Geometry only, in SVG units."""
+"""The geometry of the two drawings, in SVG units: the three loops, and the decision plane."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Node:
 
     @property
     def middle(self) -> float:
-        """Where its name stands."""
+        """Return the horizontal place of its name."""
         return self.x + self.width / 2
 
 
@@ -88,7 +88,7 @@ _WIDTH = 100
 
 
 def wide(state: TaskState, words: Catalogue) -> Drawing:
-    """Left to right, for a broad window."""
+    """Draw the loops from left to right, for a wide window."""
     spots = dict(zip(_ORDER, ((x, _WIDE_ROW) for x in _WIDE_X), strict=True))
     middle, end = _WIDE_ROW + HIGH // 2, _WIDE_ROW + HIGH
     turn, again = state.turn, state.turn is Role.PLANNER and bool(state.rounds)
@@ -121,7 +121,7 @@ def wide(state: TaskState, words: Catalogue) -> Drawing:
 
 
 def narrow(state: TaskState, words: Catalogue) -> Drawing:
-    """Top to bottom, for a telephone."""
+    """Draw the loops from top to bottom, for a phone."""
     left, right, width = 20, 176, 128
     spots = {
         Role.USER: (left, 8),
@@ -162,7 +162,7 @@ _MOST_MARKS = 23
 
 
 def _marks(state: TaskState, x: int, y: int) -> tuple[Mark, ...]:
-    """The round's subtasks in a row, those at work first: what runs side by side is seen at once."""
+    """Place the round's subtasks in a row, running ones first, so that parallel work is seen at once."""
     order = (Stage.WORKING, Stage.CHECKING, Stage.FAILED, Stage.MATCHED, Stage.WAITING)
     subtasks = state.rounds[-1].subtasks.values() if state.rounds else ()
     stages = sorted((one.stage for one in subtasks), key=order.index)
@@ -198,7 +198,7 @@ class Region:
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Where its short name stands."""
+        """Return the place of its short name."""
         return self.x + self.width / 2, self.y + self.height / 2 + 4
 
 
@@ -225,11 +225,11 @@ class Plane:
 
 LEFT, TOP, ACROSS, UP = 44.0, 30.0, 300.0, 240.0
 _APART = 0.045
-"""Rounds that fall on one point are moved aside by this, or nobody would see the earlier ones."""
+"""The shift of rounds that fall on one point, so that earlier ones stay visible."""
 
 
 def plane(state: TaskState, words: Catalogue) -> Plane:
-    """Where each round that was decided stands, and what the law says there."""
+    """Place each decided round in the plane, with the decisions of the law around it."""
     law = law_of(state)
     rho, delta = LEFT + law.rho * ACROSS, TOP + (1 - law.delta) * UP
     regions = (
@@ -238,9 +238,9 @@ def plane(state: TaskState, words: Catalogue) -> Plane:
             TOP,
             rho - LEFT,
             delta - TOP,
-            words("right way, world resists: mend, or take another path"),
+            words("right way, world resists: fix, or take another path"),
             "world",
-            words("mend, or go around"),
+            words("fix, or go around"),
         ),
         Region(
             rho,

@@ -1,4 +1,4 @@
-"""Who may look: a token in the address, good once, becomes a cookie. Both are known here by their hash alone.
+"""Access to the page: a token in the address, good once, becomes a cookie. Only their hashes are stored.
 
     <home>/web/tokens/<sha256>     a token that was handed out and not used; its time of making is the file's
     <home>/web/sessions/<sha256>   a cookie, good for a month; so a page goes on when the server was started again
@@ -31,7 +31,7 @@ class Entry:
         self._sessions = home / "web" / "sessions"
 
     def token(self) -> str:
-        """A new token. Raises OSError when the home cannot be written."""
+        """Create a new token. Raises OSError when the home cannot be written."""
         return _made(self._tokens)
 
     def enter(self, token: str) -> str | None:
@@ -39,13 +39,14 @@ class Entry:
         path = _place(self._tokens, token)
         try:
             born = path.stat().st_mtime
-            path.unlink()  # of two who bring the same token one removes it
+            # Of two requests with the same token only one can remove the file.
+            path.unlink()
         except (FileNotFoundError, ValueError):
             return None
         return _made(self._sessions) if time.time() - born <= TOKEN_SECONDS else None
 
     def knows(self, session: str) -> bool:
-        """Whether this is the secret of a session that is still good."""
+        """Check whether this is the secret of a session that is still valid."""
         try:
             return time.time() - _place(self._sessions, session).stat().st_mtime <= SESSION_SECONDS
         except (OSError, ValueError):
@@ -56,6 +57,7 @@ def _made(folder: Path) -> str:
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(_place(folder, secret), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    # Only the latest are kept, so that the folder cannot grow without bound.
     for old in sorted(folder.iterdir(), key=_age)[:-MOST_KEPT]:
         old.unlink(missing_ok=True)
     return secret
@@ -69,5 +71,5 @@ def _age(path: Path) -> float:
 
 
 def _place(folder: Path, secret: str) -> Path:
-    """By its hash: no secret can name another file, and who reads the folder learns none."""
+    """Return the file of a secret, by its hash: no secret can name another file, and the folder reveals none."""
     return folder / hashlib.sha256(secret[:_LONGEST].encode("utf-8", "replace")).hexdigest()

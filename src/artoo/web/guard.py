@@ -1,4 +1,4 @@
-"""What stands before every page: who is asked for, who asks, and what a browser may do with the answer.
+"""The checks before every page: the Host, the Origin, the cookie, and the headers of every answer.
 
 A page of another site cannot name this host (DNS rebinding: the Host header), cannot act (CSRF: the Origin header
 and a SameSite=Strict cookie), cannot read (the cookie) and cannot frame (frame-ancestors). No page needs anything
@@ -41,7 +41,7 @@ NO_COOKIE = (
 
 
 def is_own_host(host: str) -> bool:
-    """Whether a Host header names this machine, at whatever port (a tunnel may end at another one)."""
+    """Check whether a Host header names this machine, at any port (a tunnel may end at another one)."""
     try:
         return urlsplit(f"//{host}").hostname in _HOSTS
     except ValueError:
@@ -49,13 +49,13 @@ def is_own_host(host: str) -> bool:
 
 
 def is_own_origin(origin: str, host: str) -> bool:
-    """Whether an Origin header is that of a page from here: same name and same port."""
+    """Check whether an Origin header is that of a page from here: same name and same port."""
     scheme, _, authority = origin.partition("://")
     return scheme in ("http", "https") and authority == host
 
 
 class Guard:
-    """ASGI middleware around the whole application; whoever adds a route adds it behind this."""
+    """ASGI middleware around the whole application, so that no route can be added outside it."""
 
     def __init__(self, app: ASGIApp, entry: Entry) -> None:
         self._app = app
@@ -65,7 +65,8 @@ class Guard:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
-            return  # no websockets are spoken here
+            # No websockets are served.
+            return
 
         async def armoured(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -91,7 +92,7 @@ class Guard:
 
 
 def session_of(headers: Headers) -> str:
-    """The session's secret that the browser sent; empty without one.
+    """Return the session's secret that the browser sent; empty without one.
 
     Browsers send the cookies of every port of this machine: what another program's look like is no matter.
     """

@@ -1,4 +1,4 @@
-"""What the page knows of one task's log: where its lines are, which of them matter, and what the task is doing.
+"""The index of one task's log for the page: places of lines, which of them matter, and the task's state.
 
 Built once and carried on as the log grows, for all pages that look at the task: ten pages read a log once.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -47,10 +48,9 @@ from artoo.tasklog.layout import GAP_KEY
 from artoo.tasklog.state import Call, TaskState
 from artoo.tasklog.tail import LogTail
 from artoo.web.rows import Row, quiet, row_of
-from artoo.web.short import ShortView
 
 MOST_OPEN = 16
-"""Tasks whose index is kept when nobody looks at them; one that is looked at again after that is read again."""
+"""The most indexes that are kept without a reader; others are built again when they are wanted."""
 
 MOST_ROWS = 400
 """Rows of one answer."""
@@ -89,6 +89,37 @@ class Fold:
     count: int
 
 
+class ShortView:
+    """The entries of a log that matter, and the runs of lines that do not, as the log grows line by line."""
+
+    def __init__(self) -> None:
+        self._first = array("Q")
+        """The first line of every entry: nine bytes an entry, with its flag, for a log of a million events."""
+        self._quiet = bytearray()
+        self._lines = 0
+
+    @property
+    def count(self) -> int:
+        """Return the number of entries so far."""
+        return len(self._first)
+
+    def add(self, *, quiet: bool) -> None:
+        """Add the next line of the log."""
+        if not (quiet and self._quiet and self._quiet[-1]):
+            self._first.append(self._lines)
+            self._quiet.append(quiet)
+        self._lines += 1
+
+    def entries(self, first: int, count: int) -> list[Fold]:
+        """Return these entries, as far as they are there. One of a single line that matters has the count 0."""
+        found = list[Fold]()
+        for place in range(first, min(first + count, self.count)):
+            line = self._first[place]
+            after = self._first[place + 1] if place + 1 < self.count else self._lines
+            found.append(Fold(line, after - line if self._quiet[place] else 0))
+        return found
+
+
 class TaskIndex:
     """One log, as far as it was read. Its methods block; one thread at a time calls them (`Indexes.read`)."""
 
@@ -103,11 +134,11 @@ class TaskIndex:
 
     @property
     def short_count(self) -> int:
-        """Entries of the short view."""
+        """Return the number of entries of the short view."""
         return self._short.count
 
     def advance(self, seconds: float = SLICE_SECONDS) -> bool:
-        """Reads what is new, for about this long. True when it has reached the end of the log."""
+        """Read new lines for about `seconds`. Returns True at the end of the log."""
         until = time.monotonic() + seconds
         while True:
             lines = self._tail.read()
@@ -119,27 +150,28 @@ class TaskIndex:
                 return False
 
     def rows(self, first: int, count: int) -> list[Row]:
-        """These lines, as far as they are there, at most `MOST_ROWS`."""
+        """Return these lines, as far as they exist, at most `MOST_ROWS`."""
         first = min(max(0, first), self.counted)
         return self._rows(range(first, min(first + min(count, MOST_ROWS), self.counted)))
 
     def short(self, first: int, count: int) -> list[Row | Fold]:
-        """Entries of the short view."""
+        """Return entries of the short view."""
         entries = self._short.entries(max(0, first), min(count, MOST_ROWS))
-        rows = iter(self._rows([one.line for one in entries if not one.quiet]))
-        return [Fold(one.line, one.quiet) if one.quiet else next(rows) for one in entries]
+        rows = iter(self._rows([one.first for one in entries if not one.count]))
+        return [one if one.count else next(rows) for one in entries]
 
     def _rows(self, numbers: Sequence[int]) -> list[Row]:
         return [row_of(number, line) for number, line in zip(numbers, self._tail.lines(numbers), strict=True)]
 
     def fields(self, number: int) -> dict[str, object]:
-        """One line, whole. Raises IndexError, MessageUnreadable, OSError."""
+        """Return one line, whole. Raises IndexError, MessageUnreadable, OSError."""
         if number >= self.counted:
             raise IndexError(f"this log has no line {number}")
         return self._tail.fields(number)
 
     def _count(self, line: bytes) -> None:
         number = self.counted
+        # The kind stands at the beginning of a line; a text of the user could contain the same characters.
         found = _KIND.search(line, 0, 400)
         kind = GAP_KEY if found is None else found[1].decode()
         try:
@@ -195,11 +227,12 @@ class Indexes:
     def __init__(self) -> None:
         self._open: OrderedDict[Path, TaskIndex] = OrderedDict()
         self._alive: WeakValueDictionary[Path, TaskIndex] = WeakValueDictionary()
-        """Those that somebody follows, too: read from the beginning again for each look, they would never end."""
+        """All indexes in use. A followed task must not be read from its beginning at each look."""
         self._reader = ThreadPoolExecutor(1, "artoo-page-reader")
 
     def of(self, directory: Path) -> TaskIndex:
-        """The index of the log in this directory, made if need be."""
+        """Return the index of the log in this directory, and build it if necessary."""
+        # An evicted index lives on while a stream reads it, and is found again here.
         index = self._alive.get(directory)
         if index is None:
             index = self._alive[directory] = TaskIndex(directory)
@@ -210,14 +243,14 @@ class Indexes:
         return index
 
     async def advanced(self, directory: Path, seconds: float = SLICE_SECONDS) -> tuple[TaskIndex, bool]:
-        """The index, carried on for about that long, and whether it is at the log's end."""
+        """Advance the index for about `seconds`. Returns it, and whether it has reached the end of the log."""
         index = self.of(directory)
         return index, await self.read(index.advance, seconds)
 
     async def read(self, look: Callable[_Asked, _Found], *asked: _Asked.args, **named: _Asked.kwargs) -> _Found:
-        """What a look into files finds, taken by the reading thread when its turn comes."""
+        """Run `look`, which reads files, in the reading thread, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._reader, partial(look, *asked, **named))
 
     def close(self) -> None:
-        """No further look is taken."""
+        """Stop the reading thread."""
         self._reader.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""What people call the things that code has names for, in English, and in which language a page is."""
+"""The English names of things in the web UI, and the choice of a page's language."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "violation": "Violations: what must never happen",
         "anomaly": "Anomalies: what is unusual",
         "drift": "Drift: figures that left their own band",
-        "loss": "Losses: messages that somebody missed",
+        "loss": "Losses: messages that a reader missed",
     },
     "chain": {"closed": "in order", "running": "is being written", "died": "its process died"},
     "anchor": {

@@ -1,9 +1,8 @@
-"""What the first page shows beside this home's own tasks: what of the team waits and, where a store is shared, the
-tasks of other machines; and their logs, when somebody looks at one.
+"""The tasks of other machines and the pending work of the team, for the first page, and the logs of such tasks.
 
-A store is asked in a thread, at most every ten seconds, and waited for half a second: what comes later is on the
-next page, and a server that ends waits for none. A store that is away leaves what was known. A home's own books are
-read for every page.
+A store is read in a thread, at most every ten seconds, and waited for half a second. What comes later is on the
+next page, and a server that ends waits for none. While a store cannot be reached, the last known state is shown.
+A home's own database is read for every page.
 """
 
 from __future__ import annotations
@@ -15,11 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from artoo.agents.board.operator_todo import Left, left_to_operator
+from artoo.agents.storage.database import database_path
+from artoo.contracts.agents import OPERATOR
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.runtime.config.model import Config
 from artoo.tasklog.layout import part_path, task_directory
+from artoo.team.office import open_office
 from artoo.tools.core.to_thread import in_thread
-from artoo.web.waiting import Waiting, waiting_for_operator
 
 if TYPE_CHECKING:
     from artoo.runtime.cluster.remote_logs import Elsewhere
@@ -28,6 +30,40 @@ logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 10.0
 WAITED_SECONDS = 0.5
+STORE_SECONDS = 3.0
+"""How long to wait for the team's database, which may be in a store far away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The work of the team that needs the operator. `why` is set when the database cannot be read."""
+
+    tasks: tuple[Left, ...] = ()
+    letters: int = 0
+    why: str = ""
+
+
+async def waiting_for_operator(config: Config) -> Waiting:
+    """Read it for the first page. In a home without a team, no database is created.
+
+    A store that cannot be reached does not hide the rest of the page.
+    """
+    if config.store is None and not await asyncio.to_thread(books_of(config).exists):
+        return Waiting()
+    try:
+        async with asyncio.timeout(STORE_SECONDS), open_office(config) as office:
+            return Waiting(
+                await left_to_operator(office.database, office.policies), await office.mailbox.unread(OPERATOR)
+            )
+    except ArtooError as error:
+        return Waiting(why=str(error))
+    except TimeoutError:
+        return Waiting(why=f"no answer within {STORE_SECONDS:g} s; `artoo status` says more")
+
+
+def books_of(config: Config) -> Path:
+    """Return the file of the team's database."""
+    return database_path(config.runtime.memory.episodic.activity_db, config.home)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +76,14 @@ class Shared:
 
 @dataclass(slots=True)
 class Others:
-    """One for each page."""
+    """The shared state, as one server of the page knows it."""
 
     _known: Shared = field(default_factory=Shared)
     _looked_at: float = float("-inf")
     _looking: asyncio.Task[Shared] | None = None
 
     async def seen(self, config: Config, limit: int) -> Shared:
-        """What is known now. `limit`: of the tasks."""
+        """Return the present state, with at most `limit` tasks."""
         if config.store is None:
             return Shared(team=await waiting_for_operator(config))
         if self._looking is None and time.monotonic() - self._looked_at >= EVERY_SECONDS:
@@ -70,7 +106,8 @@ class Others:
 
 
 def _look(config: Config, limit: int, known: Shared) -> Shared:
-    from artoo.runtime.cluster.remote_logs import list_elsewhere  # only where a store is shared
+    # The database driver is installed only where a store is shared.
+    from artoo.runtime.cluster.remote_logs import list_elsewhere
     from artoo.store.address import parse
 
     if config.store is None:
@@ -83,7 +120,7 @@ def _look(config: Config, limit: int, known: Shared) -> Shared:
 
 
 def copied(home: Path, task_id: str) -> Path | None:
-    """Where a copy of another machine's log is; None: there is none yet. Blocks."""
+    """Find the copy of another machine's log. None: there is no copy yet. Blocks."""
     from artoo.runtime.cluster.remote_logs import FOLDER
 
     machines = home / FOLDER
@@ -92,7 +129,7 @@ def copied(home: Path, task_id: str) -> Path | None:
 
 
 def fetch(config: Config, task_id: str) -> None:
-    """Brings the copy up to what the store has, if it has the task. Blocks."""
+    """Update the copy from the store, if the store has the task. Blocks."""
     from artoo.runtime.cluster.remote_logs import find_log_elsewhere
     from artoo.store.address import parse
 

@@ -1,4 +1,4 @@
-"""Why a round was decided as it was, in sentences made of its numbers."""
+"""The reasons of each decision, in sentences made of its numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def law_of(state: TaskState) -> Hyperparameters:
 
 
 def reasons_of(state: TaskState, words: Catalogue) -> tuple[Reasons, ...]:
-    """Every round, latest first: that is where something happens."""
+    """Return every round, the latest first, because it is the one that changes."""
     found: list[Reasons] = []
     before: Round | None = None
     law = law_of(state)
@@ -37,7 +37,8 @@ def reasons_of(state: TaskState, words: Catalogue) -> tuple[Reasons, ...]:
         sentences = () if each.decided is None else _sentences(each.decided, law, words, first=first)
         found.append(Reasons(each, before, sentences))
         before = each
-    if before is not None and before.directive is not None:  # it is said already how the next one will differ
+    # The directive already says how the next round will differ.
+    if before is not None and before.directive is not None:
         found.append(Reasons(Round(before.directive.round, planned=False), before, ()))
     return tuple(reversed(found))
 

@@ -1,6 +1,6 @@
 """A line of a log as a row of the timeline: plain text, short, cheap to make, whatever is in the line.
 
-Rows are made from parsed JSON and not from contracts: they are made by the hundred while somebody scrolls. What a
+Rows are made from parsed JSON and not from contracts: they are made by the hundred while a user scrolls. What a
 row says is shown as text by the page, never as markup.
 """
 
@@ -39,17 +39,17 @@ class Row:
     subtask: str = ""
 
     def plain(self) -> Json:
-        """For JSON."""
+        """Return it as JSON."""
         return asdict(self)
 
 
 def quiet(kind: str, line: bytes) -> bool:
-    """Whether a line may be folded away: records for replays, and criteria that passed. What failed never is."""
+    """Check whether a line may be folded away: records for replays, and passed criteria, never failures."""
     return kind in QUIET or (kind == "CriterionJudged" and _PASSED in line)
 
 
 def row_of(number: int, line: bytes) -> Row:
-    """Never raises: a line that cannot be read says so."""
+    """Build the row of a line. Never raises: an unreadable line says so."""
     try:
         fields = codec.fields_of(line)
     except MessageUnreadable as error:

@@ -1,4 +1,4 @@
-"""The server: a socket of this machine's own, its application, and what it runs beside it."""
+"""The server of the web UI: its socket, its application, and the tasks that it runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOOKS, _LOOK_PAUSE = 40, 0.05
 
 
 class _Server(uvicorn.Server):
-    """Leaves the signals to whoever runs it."""
+    """A uvicorn server that leaves the signals to its caller."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -53,7 +53,7 @@ class Serving:
 
 
 def bound(port: int | None) -> socket.socket:
-    """A socket of the loopback interface. None: the usual port, or another when that is taken.
+    """Open a socket of the loopback interface. None: the usual port, or another when that is taken.
 
     Raises ConfigurationError when a port that was asked for is taken.
     """
@@ -62,7 +62,8 @@ def bound(port: int | None) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((HOST, wanted))
-            listening.listen(MOST_CONNECTIONS)  # now: who is told the address may come before the server accepts
+            # Listen now: the browser may open the address before the server accepts connections.
+            listening.listen(MOST_CONNECTIONS)
         except OSError as error:
             listening.close()
             if wanted == port:
@@ -78,14 +79,15 @@ def bound(port: int | None) -> socket.socket:
 async def served(
     config: Config, project: Path, open_runtime: Open, listening: socket.socket
 ) -> AsyncGenerator[Serving]:
-    """The page answers while the block runs; it may also end by itself (`Serving.stop`)."""
+    """Serve the page while the block runs; `Serving.stop` also ends it."""
     starter = Starter(open_runtime)
     site = Site(config, project, starter)
     entry = Entry(config.home)
     server = _Server(
         uvicorn.Config(
             application(site, entry),
-            access_log=False,  # it would hold the token
+            # The access log would contain the token.
+            access_log=False,
             log_level="warning",
             lifespan="off",
             server_header=False,
@@ -109,7 +111,7 @@ async def served(
 
 
 def address_of(port: int, token: str) -> str:
-    """Where a browser begins."""
+    """Return the address at which a browser begins."""
     return f"http://{HOST}:{port}/enter?token={token}"
 
 
@@ -128,6 +130,7 @@ def only_page(home: Path, port: int | None) -> Generator[socket.socket | int]:
         except BlockingIOError:
             yield _port_in(descriptor)
             return
+        # The port of an earlier process must not be read by others before the new one is known.
         os.ftruncate(descriptor, 0)
         with bound(port) as listening:
             os.pwrite(descriptor, f"{listening.getsockname()[1]}\n".encode(), 0)
@@ -138,7 +141,7 @@ def only_page(home: Path, port: int | None) -> Generator[socket.socket | int]:
 
 
 def _port_in(descriptor: int) -> int:
-    """What another page wrote into its lock, within a moment after it took it. Blocking."""
+    """Read the port that another process wrote into its lock. Blocking."""
     for _ in range(_LOOKS):
         text = os.pread(descriptor, 16, 0).decode("ascii", "replace")
         if text.endswith("\n") and text.strip().isdecimal():

@@ -1,4 +1,4 @@
-"""What every page has: the home, the indexes of its logs, the words, and how a template becomes an answer."""
+"""The parts of every page: the home, the indexes of logs, the words, and the templates."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Site:
 
     @property
     def home(self) -> Path:
-        """artoo's own directory."""
+        """Return artoo's own directory."""
         return self.config.home
 
 
 def site_of(request: Request) -> Site:
-    """The site that answers."""
+    """Return the site that answers."""
     site: object = request.app.state.site
     if not isinstance(site, Site):
         raise TypeError("the application was built without its site")
@@ -61,12 +61,12 @@ def site_of(request: Request) -> Site:
 
 
 def words_of(request: Request) -> Catalogue:
-    """The language in which to answer."""
+    """Choose the language of the answer."""
     return chosen_language(request.cookies.get(LANGUAGE, ""), request.headers.get("accept-language", ""))
 
 
 def page(request: Request, template: str, status: int = 200, **values: object) -> Response:
-    """A template, filled in. Every value is escaped; bytes of a path that are no text are written as `\\xe9`."""
+    """Fill in a template. Every value is escaped; bytes of a path that are no text are written as `\\xe9`."""
     words = words_of(request)
     text = (
         _environment()
@@ -77,7 +77,7 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
 
 
 async def form_of(request: Request) -> Form:
-    """The fields of a form, in order. Raises ConfigurationError for one that no page of artoo's sends."""
+    """Read the fields of a form, in order. Raises ConfigurationError for one that no page of artoo's sends."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -89,28 +89,29 @@ async def form_of(request: Request) -> Form:
                 body.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=MOST_FIELDS
             )
         )
-    except ValueError as error:  # UnicodeDecodeError is one
+    except ValueError as error:
+        # UnicodeDecodeError is a ValueError.
         raise ConfigurationError(f"this form cannot be read: {error}") from error
 
 
 def paths_of(form: Form) -> tuple[str, ...]:
-    """The paths that are chosen: one by one, and those of a box that stands for several, a line each."""
+    """Return the chosen paths: those of single boxes, and those of a box for several, one per line."""
     found = (said.splitlines() if name == "paths" else [said] for name, said in form if name in ("path", "paths"))
     return tuple(path for paths in found for path in paths)
 
 
 def value(form: Form, name: str) -> str:
-    """A field of a form; empty when it is not there."""
+    """Return a field of a form; empty when it is not there."""
     return dict(form).get(name, "")
 
 
 def number_in(text: str) -> int | None:
-    """A number that is written in digits; None: it is none. One of thousands of digits is an error to `int`."""
+    """Read a number in digits; None for anything else. `int` fails for thousands of digits."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS else None
 
 
 async def failed(request: Request, error: Exception) -> Response:
-    """An error of artoo's own, or what the system refuses, as a page: what is wrong and what to do."""
+    """Show an error of artoo's own or of the system as a page."""
     status = 404 if isinstance(error, NothingHere) else 500 if isinstance(error, OSError) else 400
     return page(
         request, "failed.html", status, said=str(error) or words_of(request)("There is nothing at this address.")
@@ -118,7 +119,7 @@ async def failed(request: Request, error: Exception) -> Response:
 
 
 class NothingHere(ArtooError):
-    """No page has this address."""
+    """An address that no page has."""
 
 
 @lru_cache(maxsize=1)
@@ -142,7 +143,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: object) -> object:
-    """What a template says, safe to show: an answer or a name cannot hide a part of itself or turn a line round."""
+    """Make a value safe to show: a name or an answer cannot hide a part of itself or reverse a line."""
     return printable(value) if type(value) is str else value
 
 

@@ -1,19 +1,20 @@
-"""Tasks that are begun from the page: run by this process as `artoo run` would; questions wait on the desk."""
+"""Tasks that are started from the page. They run in this process; their questions are in the prompt queue."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
-from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ArtooError, ConfigurationError
-from artoo.contracts.request import Turn
 from artoo.runtime.app.run_options import RunOptions
+
+if TYPE_CHECKING:  # it loads every role
+    from artoo.runtime.app.artoo import Artoo
 
 logger = logging.getLogger(__name__)
 
@@ -22,25 +23,11 @@ GRACE_SECONDS = 10.0
 """How long tasks may take to end when the page is closed; then they are cut off, and can be resumed."""
 
 
-class Runtime(Protocol):
-    """What the page needs of a runtime."""
-
-    def stream(
-        self, text: str, *, history: Sequence[Turn] = (), options: RunOptions | None = None
-    ) -> AsyncIterator[Envelope]:
-        """All messages of the task; the last one is its FinalResult."""
-        ...
-
-    def interrupt(self) -> None:
-        """Asks every running task to end."""
-        ...
-
-
-Open = Callable[[], AbstractAsyncContextManager[Runtime]]
+Open = Callable[[], "AbstractAsyncContextManager[Artoo]"]
 
 
 async def nobody_here(request: ConfirmationRequest) -> Consent:
-    """There is no terminal: the answer comes over the desk, or with the end of the task."""
+    """Wait forever, because there is no terminal: the answer comes from the page or with the end of the task."""
     await asyncio.Event().wait()
     return Consent.NO
 
@@ -64,7 +51,7 @@ class Starter:
         self._closing = False
 
     async def start(self, text: str, options: RunOptions) -> str:
-        """Begins a task and returns its id. Raises ArtooError, OSError: what keeps it from beginning."""
+        """Start a task and return its id. Raises ArtooError or OSError when it cannot begin."""
         if self._closing:
             raise ConfigurationError("the page is being closed; begin it in a terminal: artoo run")
         if len(self._alive) >= MOST_AT_ONCE:
@@ -95,7 +82,7 @@ class Starter:
             self._closing = True
             self._wishes.put_nowait(None)
 
-    async def _serve(self, runtime: Runtime, first: _Wish) -> None:
+    async def _serve(self, runtime: Artoo, first: _Wish) -> None:
         wish: _Wish | None = first
         try:
             while wish is not None:
@@ -104,6 +91,7 @@ class Starter:
                 task.add_done_callback(self._running.discard)
                 wish = await self._wishes.get()
         finally:
+            # Every running task gets the chance to end with a result before it is cancelled.
             runtime.interrupt()
             left = set(self._running)
             if left:
@@ -113,8 +101,8 @@ class Starter:
             if left:
                 await asyncio.wait(left)
 
-    async def _follow(self, runtime: Runtime, wish: _Wish) -> None:
-        """Listens to a task to its end: a task that nobody listens to is ended."""
+    async def _follow(self, runtime: Artoo, wish: _Wish) -> None:
+        """Follow a task to its end: a task without a listener is ended."""
         why: Exception = ConfigurationError("the task has ended before it began; `artoo log list` may know of it")
         try:
             async for envelope in runtime.stream(wish.text, options=wish.options):
@@ -128,7 +116,7 @@ class Starter:
             self._end(wish, why)
 
     def _end(self, wish: _Wish, why: Exception) -> None:
-        """Whoever waits for a task that has not begun is told `why`."""
+        """Answer the request for a task that has not begun with the error `why`."""
         self._alive.discard(wish)
         if not wish.begun.done():
             wish.begun.set_exception(why)

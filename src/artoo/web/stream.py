@@ -1,4 +1,4 @@
-"""Server-sent events. An event's id is a place in a task's log, so whoever comes back goes on exactly there."""
+"""Server-sent events. An event's id is a place in a task's log, so that a client continues exactly there."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from artoo.contracts import codec
 from artoo.runtime.approvals.prompt_store import open_questions
 from artoo.tasklog.layout import parts_of, tasks_directory
 from artoo.tasklog.lock import is_running
+from artoo.web.others import books_of
 from artoo.web.site import Site, site_of
-from artoo.web.waiting import books_of
 
 LOOK_SECONDS = 0.25
 """How often a log is looked at: mostly one read that finds nothing."""
 HOME_SECONDS = 1.0
 SHARED_SECONDS = 5.0
-"""How often the team's books are read anew where they lie in a store."""
+"""How often the team's database is read again where it is in a store."""
 BEAT_SECONDS = 15.0
 """Something is heard as often as that: so a connection that is gone is noticed on both sides, also one that died
 without a word (a sleeping laptop, a tunnel that hangs)."""
@@ -36,24 +36,24 @@ LATEST = 60
 
 
 def sent(name: str, data: Mapping[str, object], number: int | None = None) -> bytes:
-    """One event. JSON holds no line ends, so it is one line of data."""
+    """Format one event. JSON has no line ends, so it is one line of data."""
     head = b"" if number is None else b"id: %d\n" % number
     return head + b"event: " + name.encode() + b"\ndata: " + codec.line_of(data) + b"\n\n"
 
 
 def streamed(events: AsyncGenerator[bytes, None]) -> StreamingResponse:
-    """The answer that stays open."""
+    """Return the answer that stays open."""
     return StreamingResponse(events, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
 
 def place_of(request: Request) -> int | None:
-    """The first line that the page does not have: after Last-Event-ID, else what the page says itself."""
+    """Return the first line that the page does not have: after Last-Event-ID, else as the page says."""
     said = request.headers.get("last-event-id") or request.query_params.get("after", "")
     return int(said) + 1 if said.removeprefix("-").isdecimal() and len(said) < 16 else None
 
 
 async def task_events(site: Site, task_id: str, directory: Path, first: int | None) -> AsyncGenerator[bytes, None]:
-    """Every line of a log from `first` on, once, in order; and a word when the drawing has changed.
+    """Yield every line of a log from `first` on, once, in order, and a note when the drawing has changed.
 
     A page that reads slowly holds this generator up, and nothing else: what it has not taken is in the log.
     """
@@ -86,13 +86,13 @@ async def task_events(site: Site, task_id: str, directory: Path, first: int | No
 
 
 def state_of(site: Site, task_id: str, directory: Path) -> str:
-    """What of a task is not in its log: whether it runs, and which questions wait."""
+    """Return the state of a task that is not in its log: whether it runs, and its open questions."""
     keys = ",".join(one.key for one in open_questions(site.home, task_id))
     return f"{is_running(directory):d}.{keys}"
 
 
 async def home_events(site: Site) -> AsyncGenerator[bytes, None]:
-    """A word whenever the list of tasks (`state`), a task that runs, or the team's books are not what they were."""
+    """Yield a note when the list of tasks (`state`), a running task, or the team's database changes."""
     yield RETRY
     told, quiet_for = dict[str, str](), 0.0
     while not site.closing.is_set():
@@ -110,7 +110,7 @@ async def home_events(site: Site) -> AsyncGenerator[bytes, None]:
 
 
 def running_tasks(home: Path, most: int) -> list[Path]:
-    """The logs of tasks that run now, latest first."""
+    """List the logs of running tasks, latest first."""
     root = tasks_directory(home)
     return list(islice((root / name for name in _latest(root) if is_running(root / name)), most))
 
@@ -120,12 +120,13 @@ def _latest(root: Path) -> list[str]:
 
 
 def signatures(site: Site) -> dict[str, str]:
-    """Each changes when what it is about would look different. Names, ends of logs and locks; no log is read."""
+    """Return values that change when their parts of the page would. No log is read."""
     root, home = tasks_directory(site.home), site.home
     books = books_of(site.config)
     if site.config.store is None:
         team = _digest(_state(path) for path in (books, books.with_name(f"{books.name}-wal")))
-    else:  # what other machines write there is not heard here: it is looked at anew now and then
+    else:
+        # No event reports the writes of other machines, so the store is read from time to time.
         team = _digest((int(time.monotonic() / SHARED_SECONDS),))
     listed, running = list[object](), list[object]()
     for name in _latest(root):
@@ -144,10 +145,11 @@ def _digest(seen: Iterable[object]) -> str:
 
 
 def _state(path: Path) -> str:
-    """Changes when the file was written. An empty one is as good as none: looking at books makes such a one."""
+    """Return a value that changes when the file was written. Merely opening the database makes an empty file."""
     try:
         found = path.stat()
-    except OSError:  # not there, or not any more
+    except OSError:
+        # The file is missing, or was removed meanwhile.
         return ""
     return f"{found.st_size}.{found.st_mtime_ns}" if found.st_size else ""
 
@@ -161,5 +163,5 @@ async def _pause(site: Site, seconds: float) -> None:
 
 
 def open_stream(request: Request, task_id: str, directory: Path) -> StreamingResponse:
-    """The stream of one task."""
+    """Open the stream of one task."""
     return streamed(task_events(site_of(request), task_id, directory, place_of(request)))

@@ -47,7 +47,7 @@ MOST_SHOWN = 60
 
 
 async def home(request: Request) -> Response:
-    """The first page; with `?part` only its lists, with `?running` only what is being done now."""
+    """Show the first page; with `?part` only its lists, with `?running` only the running tasks."""
     site, query = site_of(request), request.query_params
     if "running" in query:
         return page(request, "running.html", running=await _running(request))
@@ -57,7 +57,8 @@ async def home(request: Request) -> Response:
     waiting = await asyncio.to_thread(pendings, site.config)
     shared = await site.others.seen(site.config, LISTED)
     left = {one.task.id for one in shared.team.tasks}
-    pending = [one for one in waiting if one.task_id not in left]  # the board says what to do about those
+    # The board already tells the user about these.
+    pending = [one for one in waiting if one.task_id not in left]
     listed = [*((one, "") for one in tasks), *((one.summary, one.machine) for one in shared.tasks)]
     listed.sort(key=lambda one: one[0].started, reverse=True)
     rows = [(one, ending_of(one.result, running=one.running), machine) for one, machine in listed[:LISTED]]
@@ -81,7 +82,7 @@ class Drawn:
 
 
 async def _running(request: Request) -> tuple[Drawn, ...]:
-    """The tasks that run now, latest first, with their loops."""
+    """Return the running tasks with their loops, latest first."""
     site, words = site_of(request), words_of(request)
     found: list[Drawn] = []
     for directory in await asyncio.to_thread(running_tasks, site.home, DRAWN):
@@ -92,7 +93,7 @@ async def _running(request: Request) -> tuple[Drawn, ...]:
 
 
 async def home_stream(request: Request) -> Response:
-    """Events of the first page."""
+    """Stream the events of the first page."""
     return streamed(home_events(site_of(request)))
 
 
@@ -100,7 +101,7 @@ _OFFERED = {mode.value: mode for mode in (ApplyMode.NEW, ApplyMode.EDITS, ApplyM
 
 
 async def start(request: Request) -> Response:
-    """Begins a task and goes to its page."""
+    """Start a task and go to its page."""
     site, form = site_of(request), await form_of(request)
     text, project = value(form, "text").strip(), value(form, "project").strip()
     if not text:
@@ -123,7 +124,7 @@ async def _logged(directory: Path) -> None:
 
 
 def directory_of(request: Request) -> tuple[str, Path]:
-    """The task of the address and where its log is, or a copy of another machine's. Raises NothingHere."""
+    """Find the task of the address and its log, or a copy of another machine's. Raises NothingHere."""
     task_id, home = str(request.path_params["task"]), site_of(request).home
     directory = task_directory(home, task_id)
     if part_path(directory, 0).exists():
@@ -135,21 +136,22 @@ def directory_of(request: Request) -> tuple[str, Path]:
 
 
 async def _at_hand(request: Request) -> None:
-    """The log of another machine's task is copied here, as far as the store has it."""
+    """Copy the log of another machine's task here, as far as the store has it."""
     site, task_id = site_of(request), str(request.path_params["task"])
     if site.config.store is not None and not part_path(task_directory(site.home, task_id), 0).exists():
         await asyncio.to_thread(fetch, site.config, task_id)
 
 
 async def task(request: Request) -> Response:
-    """One task; with `?part` only what changes while it runs."""
+    """Show one task; with `?part` only what changes while it runs."""
     site, words = site_of(request), words_of(request)
     await _at_hand(request)
     task_id, directory = directory_of(request)
     part = "part" in request.query_params
     index, complete = await site.indexes.advanced(directory, FIRST_SECONDS)
     story, running = index.state, is_running(directory)
-    if not complete:  # what is at the log's end need not wait until all of it was read
+    # The end of the log is shown before all of it has been read.
+    if not complete:
         summary = await asyncio.to_thread(summary_of, site.home, task_id)
         result = None if summary is None else summary.result
     else:
@@ -180,7 +182,7 @@ async def task(request: Request) -> Response:
 
 
 async def rows(request: Request) -> Response:
-    """Rows of the timeline as JSON: `view` short or all, `first`, `count`."""
+    """Return rows of the timeline as JSON: `view` short or all, `first`, `count`."""
     _, directory = directory_of(request)
     index, _ = await site_of(request).indexes.advanced(directory, 0.0)
     try:
@@ -196,13 +198,13 @@ async def rows(request: Request) -> Response:
 
 
 async def stream(request: Request) -> Response:
-    """Events of one task."""
+    """Stream the events of one task."""
     task_id, directory = directory_of(request)
     return open_stream(request, task_id, directory)
 
 
 async def event(request: Request) -> Response:
-    """One line of the log, whole: every prompt, answer and output; with `?part` without the page around it."""
+    """Show one line of the log with every prompt, answer and output; with `?part` without the page around it."""
     task_id, directory = directory_of(request)
     index = site_of(request).indexes.of(directory)
     number = number_in(str(request.path_params["number"]))
@@ -241,14 +243,15 @@ async def say(request: Request) -> Response:
 
 
 async def answer(request: Request) -> Response:
-    """Answers a question, if it is still the one that was shown and nobody was quicker."""
+    """Answer a question, if it is still the one that was shown and has no answer yet."""
     task_id, _ = directory_of(request)
     form = await form_of(request)
     paths = paths_of(form)
     said: Consent | Choice | Words
     try:
         words, consent = value(form, "words").strip(), value(form, "consent")
-        if words and consent != Consent.NO.value:  # a no rejects a plan, whatever else was written
+        # A refusal rejects the plan, whatever text came with it.
+        if words and consent != Consent.NO.value:
             said = Words(text=words)
         else:
             said = Consent(consent) if consent != "chosen" else Choice(paths=paths)

@@ -24,7 +24,7 @@ PULSES = 16
 
 
 async def team(request: Request) -> Response:
-    """All of it at a glance: nine columns, who works, what waits for a person; with `?part` only what changes."""
+    """Show the team: nine columns, agents, what needs the operator; with `?part` only what changes."""
     site = site_of(request)
     async with open_office(site.config) as office:
         tasks = await office.board.list(limit=MOST_TASKS)
@@ -38,7 +38,8 @@ async def team(request: Request) -> Response:
         archive = await office.mailbox.list(OPERATOR, "archive", limit=LETTERS)
         process = await asyncio.to_thread(serving, office.home)
     columns = [(state, [task for task in tasks if task.state is state]) for state in BoardState]
-    letters = (*reversed(inbox), *reversed(archive))[:LETTERS]  # the unread ones first, each part newest first
+    # Unread letters come first, and in each part the newest.
+    letters = (*reversed(inbox), *reversed(archive))[:LETTERS]
     template = "team_now.html" if "part" in request.query_params else "team.html"
     return page(
         request, template, columns=columns, left=left, agents=agents, letters=letters, process=process,
@@ -47,7 +48,7 @@ async def team(request: Request) -> Response:
 
 
 async def board_task(request: Request) -> Response:
-    """One governed task: its result with the evidence, what it would change, everything that was done with it."""
+    """Show one governed task: its result with the evidence, its changes, its history."""
     task_id, why = str(request.path_params["task"]), ""
     async with open_office(site_of(request).config) as office:
         found = await office.board.get(task_id)
@@ -56,7 +57,8 @@ async def board_task(request: Request) -> Response:
         if found.state in (BoardState.REVIEW, BoardState.REJECTED):
             try:
                 proposal = await office.approvals.look(found)
-            except SandboxError as error:  # it can still be rejected
+            except SandboxError as error:
+                # A submission that cannot be read can still be rejected.
                 why = str(error)
         log = await office.board.log(task_id)
     return page(
@@ -66,7 +68,7 @@ async def board_task(request: Request) -> Response:
 
 
 async def move(request: Request) -> Response:
-    """Lets a task be tried again or go on, or takes it off the board."""
+    """Move a task: try it again, let it go on, or take it off the board."""
     task_id, form = str(request.path_params["task"]), await form_of(request)
     try:
         state = BoardState(value(form, "state"))
@@ -78,7 +80,7 @@ async def move(request: Request) -> Response:
 
 
 async def review(request: Request) -> Response:
-    """The operator's word on a submission, bound to the changes that were shown."""
+    """Accept or reject a submission, bound to the changes that were shown."""
     task_id, form = str(request.path_params["task"]), await form_of(request)
     why, submission = value(form, "why").strip(), number_in(value(form, "submission"))
     if submission is None:
@@ -106,7 +108,7 @@ async def add_task(request: Request) -> Response:
 
 
 async def send_letter(request: Request) -> Response:
-    """A letter from the operator."""
+    """Send a letter from the operator."""
     site, form = site_of(request), await form_of(request)
     async with open_office(site.config) as office:
         await office.mailbox.send(OPERATOR, value(form, "to").strip(), value(form, "text"))
@@ -114,7 +116,7 @@ async def send_letter(request: Request) -> Response:
 
 
 async def letter_read(request: Request) -> Response:
-    """A letter to the operator is dealt with."""
+    """Mark a letter to the operator as read."""
     await form_of(request)
     async with open_office(site_of(request).config) as office:
         await read_letter(office, str(request.path_params["letter"]))

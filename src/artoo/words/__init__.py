@@ -1,1 +1,1 @@
-"""What artoo itself says to a person, in their language: fields in, sentences out. Every surface uses the same."""
+"""artoo's own sentences in the user's language, the same on every surface."""

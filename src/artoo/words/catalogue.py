@@ -32,7 +32,7 @@ class Catalogue(NullTranslations):
         return said.format(**fields) if fields else said
 
     def gettext(self, message: str) -> str:
-        """See gettext.NullTranslations."""
+        """Return a sentence in this language."""
         return self._texts.get(message, message)
 
     def count(self, one: str, many: str, number: int) -> str:
@@ -69,7 +69,8 @@ def _texts(po: str) -> dict[str, str]:
             text = said
         elif field == "msgstr":
             texts[text] = said
-    texts.pop("", None)  # the header
+    # The entry without a text is the header.
+    texts.pop("", None)
     return texts
 
 

@@ -1,4 +1,4 @@
-"""In which language artoo's own sentences are: told by the script of the request, which reads no meaning."""
+"""The language of artoo's own sentences, chosen by the script of the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people call the things that code has names for, in English; `zh.po` has the Chinese names."""
+"""The English names of roles, directives and deciders; `zh.po` has the Chinese names."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DIRECTIVES: Final = {
     "break_symmetry": "dead end: other tools",
     "change_approach": "wrong way: another approach",
     "change_path": "right way, stuck: another path",
-    "refine": "getting there: mends what is missing",
+    "refine": "getting there: fixes what is missing",
     "init": "start",
 }
 """Macro-states: what the control law found, and what follows from it."""
 
 DECIDERS: Final = {"nobody": "open"}
-"""What decided a verdict; what nobody decided is open."""
+"""The names of deciders; an undecided verdict is open."""
 
 
 def role_name(name: str, text: Catalogue) -> str:

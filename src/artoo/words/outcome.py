@@ -1,4 +1,4 @@
-"""How a result is told to whoever asked, whatever they asked through: its state in a word."""
+"""The state of a result in one word, the same on every surface."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Status = Literal["success", "pending", "failed"]
 
 
 def status_of(result: FinalResult, *, waits: bool | None = None) -> Status:
-    """`failed`, or `pending` when something waits for a yes, or `success`. `waits` None: as when it ended."""
+    """Return `failed`, `pending` when changes are, or `success`. `waits` None: as when it ended."""
     if result.directive is Directive.ABANDON:
         return "failed"
     return "pending" if (result.changes.waits if waits is None else waits) else "success"
 
 
 def resumable(result: FinalResult) -> bool:
-    """Whether the task can go on: it stopped for a reason that was not in it."""
+    """Check whether the task can be resumed: it stopped for a reason outside it."""
     return result.stopped_by is not None and result.stopped_by.is_infrastructure
 
 

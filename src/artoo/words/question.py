@@ -1,4 +1,4 @@
-"""The short of a question: it stands beside the answer where the whole of it is more than what is seen at once."""
+"""The summary of a long question, which is shown next to its answer."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SEEN_AT_ONCE = 20
 
 
 def beside(request: ConfirmationRequest) -> tuple[str, ...]:
-    """The parts, where the question is too long to be seen at once in a window; nothing where it is not."""
+    """Return the parts of a question that is too long for one window; nothing for others."""
     rows = sum(1 + len(line) // 80 for line in request.details)
     return parts(request) if rows > SEEN_AT_ONCE else ()
 
 
 def parts(request: ConfirmationRequest) -> tuple[str, ...]:
-    """The first line of each thing that is asked about (a recipient, a path, a host, a text), in their order.
+    """Return the first line of each part (a recipient, a path, a host, a text), in their order.
 
     What is short comes before what is long when there is no room for all; what is left out is counted. Lines that
     are set in belong to the line above them, so a text of many lines cannot add a part of its own.
@@ -35,7 +35,7 @@ def parts(request: ConfirmationRequest) -> tuple[str, ...]:
 
 
 def _parts(details: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Each with how many lines follow it."""
+    """Yield each part with the number of lines that follow it."""
     head, more = None, 0
     for line in details:
         if head is not None and line.startswith("  "):

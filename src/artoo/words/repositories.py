@@ -1,4 +1,4 @@
-"""What changed files of a git repository mean, for people: branches, tags, commits, not names of files in `.git`.
+"""The meaning of changed files of a git repository: branches, tags and commits, not names in `.git`.
 
 Only what the place of a file says is told here. Whether something is lost git itself was asked
 (`workspace.git`), and that is the change's class and reason.
@@ -35,13 +35,13 @@ class Inside:
 
     @classmethod
     def of(cls, path: str) -> Inside | None:
-        """None for what is in no `.git`."""
+        """Split a path; None for one outside every `.git`."""
         repository, found, inner = path.partition(_MARK)
         return cls(repository, inner) if found else None
 
 
 def meaning(change: ClassifiedChange, language: str) -> str:
-    """`branch main`, `the stash`; empty for what has no name among people."""
+    """Return the meaning of a file, such as `branch main`; empty for a file without one."""
     inside = Inside.of(change.path)
     is_directory = change.size_before is None and change.size_after is None
     if inside is None or is_directory:
@@ -56,12 +56,12 @@ def meaning(change: ClassifiedChange, language: str) -> str:
 
 
 def names_first(changes: Iterable[ClassifiedChange]) -> list[ClassifiedChange]:
-    """Branches and tags before git's other files: of a repository that is rewritten they are what people know."""
+    """Sort branches and tags before git's other files, because users know them."""
     return sorted(changes, key=lambda one: f"{_MARK}refs/" not in one.path)
 
 
 def is_object(change: ClassifiedChange) -> bool:
-    """Whether it is a new object of git's, or the time of one: named after its content, and started by nobody.
+    """Check whether it is a new git object, or the time of one. No program starts these files.
 
     One that git does not believe is of another class.
     """
@@ -72,16 +72,16 @@ def is_object(change: ClassifiedChange) -> bool:
 
 
 Group = tuple[str, ChangeClass]
-"""A repository, by the directory of its files, and the class of what is told of it together."""
+"""A repository, by the directory of its files, and the class of the changes that share a line."""
 
 
 def group_of(change: ClassifiedChange) -> Group:
-    """Where a path in a repository is told."""
+    """Return the group of a path in a repository."""
     return change.path.partition(_MARK)[0], change.change_class
 
 
 def objects_of(changes: Iterable[ClassifiedChange]) -> dict[Group, list[ClassifiedChange]]:
-    """git's objects, by repository and class."""
+    """Group git's objects by repository and class."""
     found: dict[Group, list[ClassifiedChange]] = {}
     for change in filter(is_object, changes):
         found.setdefault(group_of(change), []).append(change)
@@ -91,9 +91,9 @@ def objects_of(changes: Iterable[ClassifiedChange]) -> dict[Group, list[Classifi
 def apart(
     changes: Iterable[ClassifiedChange],
 ) -> tuple[list[ClassifiedChange], dict[Group, list[ClassifiedChange]]]:
-    """Harmless changes in repositories, and git's objects, by repository, apart from all others.
+    """Separate harmless changes in repositories and git's objects from all others.
 
-    What else needs a yes is never folded.
+    Other changes that need approval are never folded.
     """
     others: list[ClassifiedChange] = []
     inside: dict[Group, list[ClassifiedChange]] = {}
@@ -107,7 +107,7 @@ def apart(
 
 
 def told(changes: Sequence[ClassifiedChange], language: str) -> str:
-    """`branch work (new), what is checked out, 3 new objects`: what is told of one repository together."""
+    """Describe the changes of one repository, such as `branch work (new), what is checked out, 3 new objects`."""
     parts, text = list[str](), in_language(language)
     objects = touched = 0
     for change in changes:

@@ -1,4 +1,4 @@
-"""What artoo says about a result, in the user's language: fields in, sentences out.
+"""artoo's sentences about a result, in the user's language.
 
 Criteria, outputs and a model's or a tool's own words stand as they are.
 """
@@ -39,12 +39,13 @@ from artoo.words.catalogue import Catalogue, in_language
 
 _MOST_TRIED = 5
 _OF_A_CHECK = 400
-"""Characters of each thing that is told of a check that was replaced; the log has all."""
+"""The most characters of each part of a replaced check; the log has all."""
 
 
 class HowTo(NamedTuple):
-    """How a person says something to artoo where a result is shown, if there is one way: a terminal has options and
-    commands for it. `budget` and `setting` have room for a name; `answer`: to go on with the conversation.
+    """The options and commands for a person where a result is shown, such as those of a terminal.
+
+    `budget` and `setting` have room for a name; `answer` continues the conversation.
     """
 
     budget: str = ""
@@ -58,31 +59,32 @@ _NAMES = ("seconds", "calls", "tokens", "money")
 
 @dataclass(frozen=True, slots=True)
 class ResultWords:
-    """What is said about results, in the language of `text`."""
+    """The sentences about results in the language of `text`."""
 
     text: Catalogue
 
     def criterion(self, text: str) -> str:
-        """A criterion; those that code implies have words here."""
+        """Return a criterion; those of code are translated."""
         return self.text(text)
 
     def reason(self, unmet: UnmetCriterion) -> str:
-        """Why a criterion is not met."""
+        """Return why a criterion is not met."""
         found = unmet.found
         if found is None or self.text.gettext(found.template) == found.template:
-            return unmet.reason  # not translated: the reason in English may say more
+            # Without a translation, the reason in English may say more.
+            return unmet.reason
         return self.found(found)
 
     def found(self, found: Reason) -> str:
-        """What code found."""
+        """Return what code found."""
         return self.text(found.template, subject=found.subject, said=found.said).rstrip("：: ")
 
     def failed(self, result: FinalResult) -> tuple[UnmetCriterion, ...]:
-        """What is unmet though work on it was possible; of the rest it is said that it cannot be done."""
+        """Return the unmet criteria that could have been met."""
         return tuple(each for each in result.unmet if not each.impossible)
 
     def why_unmet(self, unmet: UnmetCriterion, output: str) -> str:
-        """The reason, unless the output has said it: why a task cannot be done is its answer."""
+        """Return the reason, unless the output has said it already."""
         reason = self.reason(unmet)
         return "" if output.strip().startswith(reason.removesuffix(CUT)) else reason
 
@@ -91,7 +93,7 @@ class ResultWords:
         return self.text("{reason} ({detail})", reason=criterion, detail=reason) if reason else criterion
 
     def fact(self, fact: ResultFact) -> str:
-        """One thing that code knows, as a line."""
+        """Format one fact as a line."""
         match fact:
             case Unconfirmed(confirmed=(_, *_) as confirmed):
                 return self.text("Verified in part: {criteria}.", criteria=self._listed(confirmed))
@@ -127,7 +129,7 @@ class ResultWords:
                 )
             case Unread(checks=checks):
                 return self.text(
-                    "Checked: {checks}. The answer's own words were checked by nobody.", checks=self._listed(checks)
+                    "Checked: {checks}. The answer's own words were not checked.", checks=self._listed(checks)
                 )
             case PartChecked(criteria=checks):
                 return self.text("Checked of it: {checks}.", checks=self._listed(checks))
@@ -189,11 +191,11 @@ class ResultWords:
                 return text
 
     def _listed(self, criteria: Iterable[str]) -> str:
-        """Criteria in a row, without the full stop of the last one: the sentence around them has its own."""
+        """Join criteria, without the full stop of the last one."""
         return "; ".join(map(self.criterion, criteria)).rstrip(".\u3002")
 
     def why_stopped(self, result: FinalResult) -> str:
-        """Why a task was abandoned; empty of any other."""
+        """Return why a task was abandoned; empty for any other."""
         if result.directive is not Directive.ABANDON:
             return ""
         why = result.stopped_by or StoppedBy.INTERNAL
@@ -203,6 +205,7 @@ class ResultWords:
             if not result.detail:
                 return self.text("It cannot be done here, as far as was seen.")
             return self.text("A part of it cannot be done here, as far as was seen: {reason}", reason=result.detail)
+        # A task that gave up because a subtask ran out of time needs time, not other words.
         late = why in (StoppedBy.REPLANS, StoppedBy.DIVERGENCE) and _is_out_of_time(result)
         reason = self.text("the time for a subtask ran out before there was a result" if late else _STOPPED[why])
         if result.detail not in ("", why.value):
@@ -210,9 +213,10 @@ class ResultWords:
         return self.text("The task could not be completed: {reason}.", reason=reason)
 
     def could(self, result: FinalResult, how: HowTo | None = None) -> tuple[str, ...]:
-        """What the person can do: a model's suggestions, else what the ending itself suggests. Where nothing could
-        even be planned, other words of theirs would not help; where a subtask's time ran out, more of it may.
-        Of what was delivered unjudged: what would have left room for a judge.
+        """List possible next steps: the suggestions of a model, else those that follow from the ending.
+
+        If no plan was possible, other words would not help. If a subtask ran out of time, more time may. For an
+        answer that no judge has seen, the step is the budget that would have left room for one.
         """
         why, how = result.stopped_by, how or HowTo()
         if _is_out_of_time(result):
@@ -225,6 +229,7 @@ class ResultWords:
             return (*result.next_moves, *(self._move(StoppedBy(fact.budget), how) for fact in facts))
         if result.next_moves or why not in _MOVES:
             return result.next_moves
+        # Without any plan, other words or more time would not help.
         in_vain = why in (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS) and not result.unmet
         return () if in_vain else (self._move(why, how),)
 
@@ -234,8 +239,9 @@ class ResultWords:
         return self.text(_MOVES[why], answer=answer, **budgets)
 
     def plain(self, result: FinalResult, how: HowTo | None = None, *, told: bool = True) -> str:
-        """The whole answer as text: what was reached, what is missing, why it stopped, what comes next. `told`: to
-        a person. A model that reads it later has only a model's suggestions.
+        """Return the whole answer as text, with unmet criteria, the reason of the ending, and next steps.
+
+        `told`: to a person. A model that reads it later gets only the suggestions of a model.
         """
         why, output = self.why_stopped(result), result.output.strip()
         lines = [why, self.text("What was reached:") if why and result.done else "", output]
@@ -251,7 +257,7 @@ class ResultWords:
 
 
 def _is_out_of_time(result: FinalResult) -> bool:
-    """Whether a subtask of the last round had no time left: no other words would have helped there."""
+    """Check whether a subtask of the last round had no time left."""
     found = (unmet.found for unmet in result.unmet)
     return any(reason is not None and reason.found is Found.OUT_OF_TIME for reason in found)
 

@@ -1,4 +1,4 @@
-"""What is said about a settled difference, in the user's language."""
+"""artoo's sentences about settled changes, in the user's language."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _parts(count: ClassCount, text: Catalogue) -> tuple[str, ...]:
 
 
 def rewritten(count: ClassCount, text: Catalogue) -> str:
-    """`2 branches, 1 tag rewritten (11 commits)`; empty where git names neither: the files are counted then."""
+    """Return `2 branches, 1 tag rewritten (11 commits)`; empty where git names neither."""
     parts = [text.count("{count} branch", "{count} branches", count.branches)] if count.branches else []
     parts += [text.count("{count} tag", "{count} tags", count.tags)] if count.tags else []
     if not parts:
@@ -48,29 +48,32 @@ def rewritten(count: ClassCount, text: Catalogue) -> str:
 
 
 def title(what: str, language: str, *, unfinished: bool) -> str:
-    """The question in one line."""
+    """Return the question in one line."""
     text = in_language(language)
     before = text("the task was not finished; ") if unfinished else ""
     return before + text("apply what the task changed: {what}", what=what)
 
 
 def why_it_waits(conflicts: Sequence[Conflict], language: str, *others: str) -> str:
-    """What there is to say beside the consent that it needs, and nothing of how that is given: whoever shows it
-    knows what can be typed or called there. Empty where it only waits for consent."""
+    """Return why changes are pending, apart from the approval that they need; empty if they only need that.
+
+    How to approve them depends on the surface, which adds it.
+    """
     return joined(*others, met(conflicts, language) if conflicts else "")
 
 
 def waiting(reason: str, counts: Sequence[ClassCount], conflicts: int, language: str) -> str:
-    """All of it in one sentence, for who is shown no list: the reason, and what consent is needed for.
+    """Return the reason and the counts of pending changes in one sentence, for a surface without a list.
 
-    Where nothing but conflicts is left, what is there now stays, whatever is said.
+    If only conflicts are left, the user's version stays in any case.
     """
+    # New files need no approval, so they are counted only if nothing else is pending.
     loud = [each for each in counts if each.change_class is not ChangeClass.SILENT] or list(counts)
     text = in_language(language)
     what = counted(loud, text)
     if what:
-        return joined(reason, text("waits for your consent: {what}", what=what))
-    return joined(reason, text("what is there now stays") if conflicts else "")
+        return joined(reason, text("pending your approval: {what}", what=what))
+    return joined(reason, text("your version stays") if conflicts else "")
 
 
 def dropped(language: str) -> str:
@@ -79,27 +82,27 @@ def dropped(language: str) -> str:
 
 
 def not_yet(waits: str, language: str) -> str:
-    """What is said below an answer whose changes are pending: it may speak of them as done. `waits`: `waiting`."""
+    """Say below an answer that its changes are pending. `waits`: see `waiting`."""
     return in_language(language)("Not done yet: {waits}", waits=waits)
 
 
 def unfinished(language: str) -> str:
-    """Why what could have been applied unasked was not."""
+    """Say why changes that need no approval were not applied."""
     return in_language(language)("the task was not finished")
 
 
 def kept_in_memory(language: str) -> str:
-    """What waits, and does not outlive the machine's next start."""
+    """Warn that pending changes do not outlive the next start of the machine."""
     return in_language(language)("artoo's home (ARTOO_HOME) is in memory: what waits there is lost at a reboot")
 
 
 def rest_by_hand(language: str) -> str:
-    """Of what was applied only a part is told: what became of the rest after that."""
+    """Say that the user settled the rest while the task was interrupted."""
     return in_language(language)("you settled the rest while the task was cut off")
 
 
 def met(conflicts: Sequence[Conflict], language: str) -> str:
-    """What stands in the way."""
+    """Describe the conflicts."""
     text = in_language(language)
     shown = ", ".join(f"{one.path} ({one.reason})" for one in conflicts[:_CONFLICTS_SHOWN])
     more = len(conflicts) - _CONFLICTS_SHOWN
@@ -108,5 +111,5 @@ def met(conflicts: Sequence[Conflict], language: str) -> str:
 
 
 def joined(*parts: str) -> str:
-    """Sentences that are there, one after the other."""
+    """Join the sentences that are not empty."""
     return "; ".join(part for part in parts if part)

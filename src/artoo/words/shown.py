@@ -17,7 +17,7 @@ _SELECTORS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 
 
 def printable(text: str) -> str:
-    """`text` with control, direction and other invisible characters written out as `\\x1b` or `\\u202e`.
+    """Return `text` with control, direction and other invisible characters written out as `\\x1b` or `\\u202e`.
 
     A joiner or a selector behind a character that it shapes (Persian, emoji, variants of Chinese characters) stays;
     more of them say nothing to a reader, and may carry a message. A carriage return is left out.
@@ -32,12 +32,12 @@ def printable(text: str) -> str:
 
 
 def uncoloured(text: str) -> str:
-    """`text` without the colours that a program gave it (ECMA-48, SGR); all other control stays for `printable`."""
+    """Remove the colours of a program from `text` (ECMA-48, SGR); `printable` handles other control."""
     return _COLOUR.sub("", text)
 
 
 def written(character: str) -> str:
-    """A character as its number; a byte of a name that is no text as that byte."""
+    """Return a character as its number; a byte of a name that is no text as that byte."""
     number = ord(character)
     if 0xDC80 <= number <= 0xDCFF:
         number -= 0xDC00
@@ -59,18 +59,18 @@ def _selects(character: str) -> bool:
 
 
 def _is_plain(character: str) -> bool:
-    """Whether it is seen by itself, or is a blank."""
+    """Check whether a character is visible by itself, or is a blank."""
     hidden = not character or unicodedata.category(character) in _HIDDEN_CATEGORIES
     return not hidden and not is_ignorable(character)
 
 
 def plural(number: int, noun: str) -> str:
-    """`1 path`, `2 paths`, for what is said in English alone."""
+    """Return `1 path` or `2 paths`, for English sentences."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def duration(milliseconds: float, *, whole: bool = False) -> str:
-    """`0.4 s`, `12 s`, `3 min 05 s`, `2 h 05 min`; `whole` leaves out tenths."""
+    """Format a duration as `0.4 s`, `12 s`, `3 min 05 s`, `2 h 05 min`; `whole` leaves out tenths."""
     seconds = milliseconds / 1000
     if seconds < 9.95 and not whole:
         return f"{seconds:.1f} s"

@@ -9,7 +9,7 @@ Every method raises ForeignRefused with a sentence that the foreign agent may re
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from artoo.agents.board.board import LONGEST_TEXT, NewTask, add_in, cancel_in
@@ -102,23 +102,6 @@ class Foreign(Stored):
         self._ids = ids
         self._policies = policies
         self._rules = tuple(rules)
-
-    async def enter(self, names: Sequence[str]) -> None:
-        """Make these foreign agents, and no others, such that can be written to."""
-        wanted = {FOREIGN + name for name in names}
-        if await self._entered() != wanted:
-            await self._enter(wanted)
-
-    @reads
-    def _entered(self, reading: Reading) -> set[str]:
-        return set(reading.names("SELECT name FROM foreign_agents"))
-
-    @writes
-    def _enter(self, writing: Writing, wanted: Collection[str]) -> None:
-        writing.alone("foreign agents")
-        writing.run("DELETE FROM foreign_agents")
-        for name in sorted(wanted):
-            writing.insert("foreign_agents", name=name)
 
     @writes
     def accept(self, writing: Writing, peer: str, asked: Asked, bounds: Bounds) -> tuple[ForeignTask, bool]:

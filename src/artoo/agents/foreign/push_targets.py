@@ -1,4 +1,4 @@
-"""Keep the push targets of foreign agents, and which letters are with them, over every crash."""
+"""Keep the push targets of foreign agents over every crash."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ MOST_TARGETS = 5
 """Targets of one task."""
 MOST_DUE = 20
 """Targets of one foreign agent that are told at the same time: its own that hang hold up no other's."""
-_KEPT_US = 90 * 24 * 3_600 * 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +81,6 @@ class ForeignPost(Stored):
             "UPDATE foreign_pushes SET told = ? WHERE board_task = ? AND id = ? AND told < ?",
             (target.position, target.board_task, target.id, target.position),
         )
-
-    @writes
-    def sent(self, writing: Writing, mail_id: str, task: str) -> None:
-        """Record that a letter is with its foreign agent, which calls it `task`: it is not sent again."""
-        writing.run("DELETE FROM foreign_letters WHERE at_us < ?", (writing.now_us - _KEPT_US,))
-        writing.insert("foreign_letters", over=("mail",), mail=mail_id, task=task, at_us=writing.now_us)
-
-    @reads
-    def task_of(self, reading: Reading, mail_id: str) -> str:
-        """Return what the foreign agent calls it; empty when it was not sent yet."""
-        return "".join(reading.names("SELECT task FROM foreign_letters WHERE mail = ?", (mail_id,)))
 
 
 def _target(row: Row) -> Target:

@@ -31,10 +31,6 @@ PICK_UP_US = 60_000_000
 _MOST_NAMED = 20
 """Names in an error."""
 
-_ADDRESSES = (
-    "(SELECT name, retired FROM agents UNION ALL SELECT name, FALSE AS retired FROM foreign_agents) AS addresses"
-)
-
 BY_RANK = "CASE priority WHEN 'critical' THEN 0 WHEN 'standard' THEN 1 ELSE 2 END, position"
 """The order of handing over before anything grows old."""
 
@@ -97,7 +93,7 @@ def check_address(reading: Reading, name: str, what: str, gone: Collection[str] 
 
     `gone`: names that the error does not propose.
     """
-    if name == OPERATOR or reading.one(f"SELECT 1 FROM {_ADDRESSES} WHERE name = ?", (name,)) is not None:
+    if name == OPERATOR or reading.one("SELECT 1 FROM agents WHERE name = ?", (name,)) is not None:
         return
     raise MailRefused(f"Nobody is called {name!r}, so there is no {what}; {_known(reading, gone)}.")
 
@@ -116,14 +112,14 @@ def check_recipient(reading: Reading, name: str, gone: Collection[str] = ()) -> 
 
 
 def _known(reading: Reading, gone: Collection[str]) -> str:
-    known = reading.names(f"SELECT name FROM {_ADDRESSES} WHERE NOT retired ORDER BY name")
+    known = reading.names("SELECT name FROM agents WHERE NOT retired ORDER BY name")
     names = [name for name in known if name not in gone]
     return f"known: {', '.join([OPERATOR, *names[:_MOST_NAMED]])}"
 
 
 def check_reader(reading: Reading, name: str) -> None:
     """Raise ActorRefused when `name` may not deal with mail now (paused, stopped, unknown)."""
-    if name == OPERATOR or reading.one("SELECT 1 FROM foreign_agents WHERE name = ?", (name,)) is not None:
+    if name == OPERATOR:
         return
     row = reading.one("SELECT paused, stopped FROM agents WHERE name = ?", (name,))
     idle = "there is no such agent" if row is None else row["stopped"] or ("it is paused" if row["paused"] else "")

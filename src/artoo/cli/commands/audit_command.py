@@ -21,18 +21,16 @@ _HEAD = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
 @click.group(invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def audit(context: click.Context) -> None:
-    """What the Auditor saw, and whether its records or task logs were changed. Without a command: the report."""
+    """Show the report of the Auditor, and verify its records and the task logs. Without a command: the report."""
     if context.invoked_subcommand is None:
         context.invoke(report, earlier=0, as_json=False)
 
 
 @audit.command("report")
-@click.option(
-    "--earlier", default=0, type=click.IntRange(min=0), help="The last reports that are on record instead."
-)
+@click.option("--earlier", default=0, type=click.IntRange(min=0), help="Show this many stored reports instead.")
 @as_json_option
 def report(earlier: int, as_json: bool) -> None:
-    """Report what happened since the last report. The next one begins with nothing."""
+    """Show the report since the last one, and start a new period."""
     from artoo.auditor.reading import earlier_reports, report_now
     from artoo.cli.views.audit_view import report_lines
     from artoo.runtime.app.system import SystemClock
@@ -62,39 +60,35 @@ def _head(context: click.Context, option: click.Parameter, value: str | None) ->
     "--decisions",
     "task",
     metavar="TASK",
-    help="Also recompute every decision of this task, by its id or the beginning of it.",
+    help="Also recompute every decision of this task (its id, or the beginning of it).",
 )
 @click.option(
     "--head",
     "noted",
     metavar="COUNT:HASH",
     callback=_head,
-    help="A head that an earlier verify printed: it must still be there.",
+    help="A head that an earlier verify printed, and that must still be in the log.",
 )
 @as_json_option
 @click.pass_context
 def verify(context: click.Context, task: str | None, noted: Head | None, as_json: bool) -> None:
-    """Check the audit log and the task logs for changes, and name file and line of each. Exits with 1 then.
+    """Check the audit log and the task logs for changes. Exit code 1 if there are any, with file and line of each.
 
-    With --decisions, also run the task again from its log, without a model and without tools, and hold it against
-    every invariant.
+    With --decisions, also run the task again from its log, without a model and tools, and check every invariant.
     """
     import asyncio
 
-    from artoo.auditor.layout import audit_directory, chains_in
+    from artoo.auditor.layout import audit_directory
     from artoo.auditor.verify import verify as verified
     from artoo.cli.commands.log_command import reader_of
-    from artoo.cli.display.progress import reading_progress
     from artoo.cli.views.audit_view import proof_lines, proof_object, verification_lines, verification_object
     from artoo.tasklog.layout import tasks_directory
 
     home = current_home()
-    directory = audit_directory(home)
-    total = sum(path.stat().st_size for parts in chains_in(directory).values() for path in parts)
-    with reading_progress("audit", total) as progress:
-        found = verified(directory, tasks_directory(home), progress, noted=noted)
+    found = verified(audit_directory(home), tasks_directory(home), noted=noted)
     address = current_store()
     elsewhere: list[str] = []
+    # A machine can rewrite its own home, so the store's copies of its anchors are compared, too.
     if address is not None:
         from artoo.runtime.cluster.remote_logs import verify_shared
 

@@ -1,10 +1,9 @@
-"""`artoo diff`, `artoo apply`, `artoo discard`: what waits for a yes, settled in any later process."""
+"""`artoo diff`, `artoo apply`, `artoo discard`: pending changes, settled in any later process."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 import time
 from collections.abc import Coroutine, Sequence
@@ -15,18 +14,13 @@ import click
 
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.conversation.yes_no import agreed, is_asked
-from artoo.cli.display.colors import Paint
-from artoo.cli.display.display import is_plain
-from artoo.cli.display.keyboard import Keyboard
-from artoo.cli.display.sanitize import asked_line, one_line, show, show_as_it_is
+from artoo.cli.display.sanitize import asked_line, one_line, show
 from artoo.cli.display.screen import Screen, show_lines
-from artoo.cli.display.symbols import marks_for
 from artoo.cli.results.pending_view import all_waiting, settling_commands, waiting_object, with_the_task
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.settlement_view import SettledLines, from_here
 from artoo.cli.results.task_names import local_time, name_at
 from artoo.cli.review.layout import Layout, conflict_hint
-from artoo.cli.review.pager import page
 from artoo.cli.review.review_prompt import SURE_TO_DISCARD
 from artoo.cli.review.selection import of_path
 from artoo.contracts.errors import ConfigurationError
@@ -52,15 +46,15 @@ _yes_option = click.option("--yes", is_flag=True, help="Do not ask again on a te
 @click.argument("paths", nargs=-1)
 @as_json_option
 def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
-    """Show what TASK would change: what waits for your yes.
+    """Show the pending changes of TASK.
 
-    TASK is the beginning of its id; without it, the latest that waits is meant. PATHs (files or directories) show a
-    part. A new directory with more than 50 new files is one line, but where it is such a PATH.
+    TASK is the beginning of its id; without it, the latest pending task is shown. PATHs (files or directories)
+    select a part. A new directory with more than 50 new files is one line, unless it is such a PATH.
     """
     config = load_config()
     found = all_waiting(config)
     if task is None and not found:
-        show("null" if as_json else in_language("en")("Nothing waits for you."))
+        show("null" if as_json else in_language("en")("Nothing is pending."))
         return
 
     async def shown(pending: Pending, chosen: tuple[str, ...]) -> None:
@@ -70,7 +64,7 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
             show(_dump({**waiting_object(pending), "review": review.model_dump(mode="json")}))
         else:
             now = replace(pending, counts=whole.counts, conflicts=len(whole.conflicts))
-            await _show(_told(now, review, name_at(config.home, pending.task_id), folded=not chosen))
+            show_lines(_told(now, review, name_at(config.home, pending.task_id), folded=not chosen), painted=True)
 
     asyncio.run(with_the_task(config, task, paths, found, shown))
 
@@ -78,19 +72,19 @@ def diff(task: str | None, paths: tuple[str, ...], as_json: bool) -> None:
 @click.command(context_settings=HELP)
 @click.argument("task", required=False)
 @click.argument("paths", nargs=-1)
-@click.option("--rest", is_flag=True, help="Apply what is not in conflict with what was changed meanwhile.")
+@click.option("--rest", is_flag=True, help="Apply the changes that are not in conflict with yours.")
 @_yes_option
 @as_json_option
 @click.pass_context
 def apply(
     context: click.Context, task: str | None, paths: tuple[str, ...], rest: bool, yes: bool, as_json: bool
 ) -> None:
-    """Apply what TASK changed, or only PATHs of it (files or directories) and what they need.
+    """Apply the pending changes of TASK, or only PATHs (files or directories) and what they need.
 
-    TASK is the beginning of its id. Without it, the latest that waits is meant and asked about on a terminal;
-    where nobody can be asked only the one that waits alone is. On a terminal, deletions, start-up files, rewritten
-    history and special files are named and asked about once more. Where the same paths were changed meanwhile
-    nothing is applied: see --rest. artoo undo puts back what was applied.
+    TASK is the beginning of its id. Without it, the latest pending task is meant, and artoo asks on a terminal.
+    Without a terminal, TASK may be left out only if a single task is pending. On a terminal artoo asks once more
+    about deletions, start-up files, rewritten history and special files. If you changed the same paths, nothing is
+    applied: see --rest. artoo undo restores what was applied.
 
     Exit codes: 0 applied, 1 nothing was applied, 2 no such task or path.
     """
@@ -119,7 +113,7 @@ def apply(
 
 
 def _approved(config: Config, board_task: str, *, quiet: bool) -> None:
-    """All that the team has handed in is applied: the board is told, as of an approval."""
+    """Tell the board that a submission of the team was applied, as after an approval."""
     from artoo.team.by_hand import complete_applied
 
     state = asyncio.run(complete_applied(config, board_task))
@@ -133,11 +127,11 @@ def _approved(config: Config, board_task: str, *, quiet: bool) -> None:
 @as_json_option
 @click.pass_context
 def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) -> None:
-    """Drop what TASK changed: your files stay as they are.
+    """Discard the pending changes of TASK. Your files stay as they are.
 
-    TASK is the beginning of its id. Without it, the latest that waits is meant on a terminal; where nobody can be
-    asked only the one that waits alone is. On a terminal you are asked once more. What left the machine does not
-    come back by this. A task that stopped before it changed anything is dismissed: artoo status lists it no more.
+    TASK is the beginning of its id. Without it, the latest pending task is meant on a terminal. Without a terminal,
+    TASK may be left out only if a single task is pending. On a terminal artoo asks once more. Data that was already
+    sent is not called back. A stopped task that changed nothing is removed from the list of artoo status.
 
     Exit codes: 0 discarded, 1 you said no, 2 no such task.
     """
@@ -165,7 +159,7 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
         return
     show(_discarded(config, pending))
     for sent in settled.went_out:
-        show(f"{words('Already sent, and not taken back by discarding:')} {one_line(sent)}")
+        show(f"{words('Already sent; discarding does not undo it:')} {one_line(sent)}")
 
 
 def _stopped(config: Config, task: str, found: Sequence[Pending]) -> TaskSummary | None:
@@ -195,18 +189,18 @@ async def _itself(pending: Pending, _: tuple[str, ...]) -> Pending:
 
 
 def _discarded(config: Config, pending: Pending) -> str:
-    """What is said: a part of it may have been applied before, and stays."""
+    """Return the sentence after a discard. A part of the changes may have been applied before."""
     from artoo.runtime.changes.undo import can_be_undone
 
     words = in_language(pending.language)
     if all(one.task_id != pending.task_id for one in can_be_undone(config)):
         return words("Discarded. Your files are as they were.")
-    hint = words("put it back: {command}", command=f"artoo undo {name_at(config.home, pending.task_id)}")
-    return f"{words('Discarded what still waited. What was applied before stays;')} {hint}"
+    hint = words("undo it: {command}", command=f"artoo undo {name_at(config.home, pending.task_id)}")
+    return f"{words('Discarded the pending changes. What was applied before stays;')} {hint}"
 
 
 def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
-    """The part of a review at and below some paths. Raises ConfigurationError for one that is not in it."""
+    """Return the part of a review at and below some paths. Raises ConfigurationError for an unknown path."""
     if not paths:
         return review
     wanted: set[str] = set()
@@ -215,7 +209,7 @@ def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
         clashing = {one.path for one in review.conflicts if here.holds(typed, one.path)}
         if not below and not clashing:
             raise ConfigurationError(
-                f"{typed!r} is neither a task that waits nor a path that this one would change; artoo status lists"
+                f"{typed!r} is neither a pending task nor a path that this one would change; artoo status lists"
                 " the tasks, artoo diff the paths"
             )
         wanted |= {*with_arrivals(below, review.changes), *clashing}
@@ -227,7 +221,7 @@ def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
 async def _apply(
     pending: Pending, paths: tuple[str, ...], name: str, *, rest: bool, ask: bool, named: bool
 ) -> Settled | None:
-    """Applies exactly what is there now, or was shown. None: the person said no."""
+    """Apply exactly the changes that are there now, or were shown. None: the user declined."""
     here = Here()
     digest = await pending.digest()
     review = part_of(await pending.diff(), paths, here)
@@ -238,13 +232,14 @@ async def _apply(
         if not await agreed(layout.words("[y]es, [N]o: ")):
             return None
     chosen = tuple(here.named(typed) for typed in paths) or None
-    if chosen is not None and ask:  # what the question has listed is named, too
+    # The applied changes are those that the question has listed.
+    if chosen is not None and ask:
         chosen = tuple(dict.fromkeys((*chosen, *(one.path for one in review.changes))))
     return await _said(pending.apply(chosen, digest=digest, rest=rest))
 
 
 async def _said(act: Coroutine[None, None, Settled]) -> Settled:
-    """What an act has come to: a Ctrl-C is too late for one that has begun, and does not hide what became of it."""
+    """Wait for an operation that has begun. A Ctrl-C is too late for it, and does not hide its outcome."""
     acting = asyncio.ensure_future(act)
     try:
         return await asyncio.shield(acting)
@@ -259,19 +254,18 @@ def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
         reason = from_here(settled.reason, settled.conflicts, here, pending.language)
         head = [words("Nothing was applied: {reason}", reason=one_line(reason))]
         settled = settled.model_copy(update={"reason": ""})
-    marks = marks_for(sys.stdout.encoding)
-    lines = [*head, *SettledLines(settled, words, marks, name, here, _screen().paint).lines()]
-    return lines or [words("It has changed nothing.")]
+    lines = [*head, *SettledLines(settled, words, name, here, Screen.of(sys.stdout).paint).lines()]
+    return lines or [words("It changed nothing.")]
 
 
 def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[str]:
-    """A review with what it is about, and the commands that settle it. `folded`: a crowd of new files too."""
+    """Lay out a review with its request and the commands that settle it. `folded`: hide crowds of new files."""
     layout = _layout(review, pending.language, Here(), f"artoo diff {name}" if folded else "", unfolded=not folded)
     words = layout.words
     known = {
-        "resume": words("go on with it: {command}"),
+        "resume": words("resume it: {command}"),
         "apply": words("apply it: {command}"),
-        "discard": words("drop it: {command}"),
+        "discard": words("discard it: {command}"),
     }
     if pending.only_conflicts and not pending.resumable:
         known["discard"] = conflict_hint(name, words)
@@ -280,26 +274,13 @@ def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[
         commands.pop("apply", None)
     how = [known.get(verb, "{command}").format(command=each) for verb, each in commands.items() if verb != "diff"]
     about = f"{name}  {asked_line(pending.request)}" if pending.request else name
-    shown = layout.whole()[1:] if review.changes or review.conflicts else [words("It has changed nothing.")]
+    shown = layout.whole()[1:] if review.changes or review.conflicts else [words("It changed nothing.")]
     return [about, *shown, "; ".join((*how, words("kept until {date}", date=local_time(pending.expires_at))))]
 
 
 def _layout(review: Review, language: str, here: Here, opened_by: str = "", *, unfolded: bool = False) -> Layout:
-    screen = _screen()
+    screen = Screen.of(sys.stdout)
     return Layout(review, language, here, screen.paint, screen.width, opened_by, unfolded)
-
-
-def _screen() -> Screen:
-    redraws = os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown")
-    return Screen(sys.stdout, Paint(colours=not is_plain(sys.stdout, os.environ)), redraws=redraws)
-
-
-async def _show(lines: list[str]) -> None:
-    """In pages on a terminal, else as lines."""
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        await page(lines, _screen(), Keyboard(sys.stdin), in_language("en"))
-    else:
-        show_as_it_is("\n".join(lines))
 
 
 def _ask_about(pending: Pending, name: str, overview: Sequence[str] = ()) -> None:

@@ -22,12 +22,12 @@ SCHEMA_NAME = "config.schema.json"
 
 @click.group(cls=LazyGroup, mounted=SETTINGS, context_settings=HELP)
 def config() -> None:
-    """Look at the configuration, or change one value of its file."""
+    """Show the configuration, or change one value of its file."""
 
 
 @config.command(context_settings=HELP)
 def path() -> None:
-    """Show where the file is, or would be."""
+    """Show the path of the configuration file."""
     from artoo.runtime.app.home import CONFIG_NAME, default_home
 
     show(str(default_home(os.environ) / CONFIG_NAME))
@@ -36,9 +36,9 @@ def path() -> None:
 @config.command(context_settings=HELP)
 @click.argument("key", required=False)
 def get(key: str | None) -> None:
-    """Show what is in effect, of the file and the environment: one setting (KEY as in limits.calls), or all.
+    """Show the settings in effect, from the file and the environment: KEY (as in limits.calls), or all.
 
-    A name with dots in it stands in quotes: 'prices.models."gpt-4.1"'.
+    Put a name with dots in quotes: 'prices.models."gpt-4.1"'.
     """
     import yaml
 
@@ -57,9 +57,9 @@ def get(key: str | None) -> None:
 @click.argument("key")
 @click.argument("value")
 def set_(key: str, value: str) -> None:
-    """Write VALUE (as in YAML) for KEY into the file. All else in it stays; what would be a mistake is refused.
+    """Set KEY to VALUE (in YAML) in the configuration file. Invalid values are refused.
 
-    A name with dots in it stands in quotes: 'prices.models."gpt-4.1"'.
+    Put a name with dots in quotes: 'prices.models."gpt-4.1"'.
     """
     import yaml
 
@@ -75,7 +75,9 @@ def set_(key: str, value: str) -> None:
     except yaml.YAMLError as error:
         raise ConfigurationError(f"{value!r} cannot be read as a value; put quotes around it") from error
     text = decoded(bytes_of(file) or b"", file)
-    parse(text, file)  # a file that is broken already is named as such, with the place
+    # A file that is broken already is reported with the place, before the new value is blamed.
+    parse(text, file)
+    # The text is edited in its place, so that comments and order stay.
     changed = with_value(text, _route(key), meant)
     checked(changed, file, {})
     put(file, changed)
@@ -83,7 +85,7 @@ def set_(key: str, value: str) -> None:
 
 
 def _route(key: str) -> list[str]:
-    """The names of nested settings, the outermost first. One with dots (gpt-4.1) stands in quotes."""
+    """Split KEY into the names of nested settings. A name with dots (gpt-4.1) is in quotes."""
     if not _KEY.fullmatch(key):
         raise ConfigurationError(f"{key!r} names no setting; names stand with dots between, as in limits.calls")
     return [name.strip('"') for name in _NAME.findall(key)]
@@ -93,7 +95,7 @@ def _route(key: str) -> list[str]:
 @click.option("--force", is_flag=True, help="Replace an existing configuration.")
 @click.option("--schema", is_flag=True, help="Only print the JSON schema of the configuration.")
 def init(force: bool, schema: bool) -> None:
-    """Write a commented configuration (never over an existing one, unless --force)."""
+    """Write a commented configuration, if there is none."""
     from artoo.disk.whole import write_new, write_whole
     from artoo.runtime.app.home import CONFIG_NAME, default_home
 
@@ -116,14 +118,14 @@ def init(force: bool, schema: bool) -> None:
 
 
 def template_text() -> str:
-    """The commented configuration, every value the default."""
+    """Return the commented configuration, with every value at its default."""
     from importlib.resources import files
 
     return files("artoo.runtime").joinpath("config_template.yaml").read_text(encoding="utf-8")
 
 
 def schema_text() -> str:
-    """The JSON schema of the configuration, for editors."""
+    """Return the JSON schema of the configuration, for editors."""
     import json
 
     from artoo.runtime.config.model import Config

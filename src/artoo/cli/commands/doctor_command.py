@@ -27,7 +27,7 @@ COLOURS = {State.OK: "green", State.WARN: "yellow", State.FAIL: "red"}
 @as_json_option
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> None:
-    """Check this machine and say what to mend. Ends with 1 when something must be mended."""
+    """Check this machine, and say how to fix what does not work. Exit code 1: something must be fixed."""
     findings = asyncio.run(examine(os.environ))
     if as_json:
         print_json(findings)
@@ -38,7 +38,7 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
 
 async def examine(environ: Mapping[str, str]) -> list[Finding]:
-    """All findings, in the order in which they matter."""
+    """Run all checks, and return the findings in the order in which they matter."""
     home = default_home(environ)
     settings, config = diagnosis.configuration(home, environ)
     findings = [diagnosis.system(), diagnosis.home(home), settings, diagnosis.texts()]
@@ -70,6 +70,6 @@ def _show(finding: Finding) -> None:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Lines that fit beside the names; words such as paths are never broken."""
+    """Wrap a text to the room next to the names. Words such as paths are never broken."""
     room = max(30, shutil.get_terminal_size().columns - INDENT)
     return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)

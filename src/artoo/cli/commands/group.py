@@ -1,6 +1,6 @@
-"""Which commands there are, and the groups behind `artoo`, `artoo serve` and `artoo config`.
+"""The table of commands, and the groups behind `artoo`, `artoo serve` and `artoo config`.
 
-A command is one line here. It is loaded when it is called, and free text is read as a request.
+Each command is one line here. Its module is loaded when it is called. Free text is read as a request.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import click
 DEFAULT_COMMAND = "run"
 OWN_OPTIONS = frozenset({"-h", "--help", "--version"})
 ALIKE = 0.75
-"""How near a word must come to a command's name to be a misspelling of it (difflib ratio)."""
+"""The difflib ratio from which a word counts as a misspelling of a command."""
 _MOST_WORDS = 2
-"""After the first, in what may be a command. A sentence has more."""
+"""The most words after the first one in a misspelled command. A sentence has more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
-    """A command: the module in this folder and the attribute that hold it, and what `--help` says about it."""
+    """A command: its module in this folder, its attribute there, and its line in `--help`."""
 
     module: str
     attribute: str
@@ -41,68 +41,70 @@ Table = Mapping[str, Mounted]
 
 SECTIONS: Mapping[str, Table] = {
     "Tasks": {
-        "run": Mounted("run_command", "run", "Do what TEXT asks (also: artoo TEXT; artoo alone: a conversation)."),
-        "review": Mounted("review_command", "review", "Review a diff or a branch, and change nothing."),
-        "resume": Mounted("run_command", "resume", "Go on with a task that stopped before its end."),
+        "run": Mounted("run_command", "run", "Run a request. Also: artoo TEXT. artoo alone starts a conversation."),
+        "review": Mounted("review_command", "review", "Review a diff or a branch, without any change."),
+        "resume": Mounted("run_command", "resume", "Continue a task that stopped before its end."),
         "attach": Mounted("attach_command", "attach", "Follow a running task, and answer its questions."),
-        "say": Mounted("running_commands", "say", "Write to a task that runs."),
-        "status": Mounted("status_command", "status", "What waits for you, and the team at a glance."),
-        "ps": Mounted("running_commands", "ps", "Show running tasks, and what tasks left running."),
-        "stop": Mounted("running_commands", "stop", "Stop a running task, or what a task left running."),
+        "say": Mounted("running_commands", "say", "Send a message to a running task."),
+        "status": Mounted("status_command", "status", "Show what needs you, and the state of the team."),
+        "ps": Mounted("running_commands", "ps", "List running tasks, and processes that tasks left running."),
+        "stop": Mounted("running_commands", "stop", "Stop a running task, or a process that a task left running."),
     },
     "Changes": {
-        "diff": Mounted("changes_commands", "diff", "Show what a task would change, that waits for you."),
-        "apply": Mounted("changes_commands", "apply", "Apply what a task changed, or a part of it."),
-        "discard": Mounted("changes_commands", "discard", "Drop what a task changed."),
-        "undo": Mounted("undo_command", "undo", "Put back what a task changed."),
-        "sandbox": Mounted("sandbox_command", "sandbox", "Run one command as a task, without a model."),
+        "diff": Mounted("changes_commands", "diff", "Show the pending changes of a task."),
+        "apply": Mounted("changes_commands", "apply", "Apply the pending changes of a task, or some of them."),
+        "discard": Mounted("changes_commands", "discard", "Discard the pending changes of a task."),
+        "undo": Mounted("undo_command", "undo", "Undo the changes that a task applied."),
+        "sandbox": Mounted("sandbox_command", "sandbox", "Run one command in a workspace, without a model."),
     },
     "Records": {
-        "log": Mounted("log_command", "log", "Look at what tasks did."),
-        "audit": Mounted("audit_command", "audit", "What the Auditor saw; are logs as written; the Four Laws."),
-        "memory": Mounted("memory_command", "memory", "Look at what was learnt."),
+        "log": Mounted("log_command", "log", "Show and replay the logs of tasks."),
+        "audit": Mounted(
+            "audit_command", "audit", "Show the report of the Auditor, verify logs, show the Four Laws."
+        ),
+        "memory": Mounted("memory_command", "memory", "Show and correct what artoo has learned."),
     },
     "Team and servers": {
-        "serve": Mounted("serve_command", "serve", "Let the agents work; serve browsers, editors, programs."),
-        "service": Mounted("service_command", "service", "Keep artoo serve running: systemd or launchd."),
-        "agent": Mounted("agent_command", "agent", "Standing agents: make, show, trust, pause them."),
-        "task": Mounted("task_command", "task", "The board of tasks that agents work on."),
-        "mail": Mounted("mail_command", "mail", "Letters between you and the agents."),
+        "serve": Mounted("serve_command", "serve", "Run the team, or a server for browsers, editors and programs."),
+        "service": Mounted("service_command", "service", "Keep artoo serve running, with systemd or launchd."),
+        "agent": Mounted("agent_command", "agent", "Create, show, trust and pause standing agents."),
+        "task": Mounted("task_command", "task", "Manage the board of tasks that agents work on."),
+        "mail": Mounted("mail_command", "mail", "Read and send letters between you and the agents."),
     },
     "Setup": {
         "init": Mounted("config_command", "init", "Write a commented configuration."),
-        "config": Mounted("config_command", "config", "Look at the configuration, change or tune it."),
-        "doctor": Mounted("doctor_command", "doctor", "Check this machine and say what to mend."),
-        "model": Mounted("model_command", "model_group", "The local model: list, fetch, choose, remove."),
-        "skill": Mounted("skill_command", "skill", "Skills, and what you said to those of projects."),
-        "trust": Mounted("trust_command", "trust", "Hooks and commands of projects, and your answers to them."),
-        "mcp": Mounted("mcp_command", "mcp", "MCP servers whose tools artoo may use."),
-        "store": Mounted("store_command", "store", "The PostgreSQL that several machines share."),
-        "help": Mounted("misc_commands", "help_", "Show what there is, or what a command does."),
+        "config": Mounted("config_command", "config", "Show, change or tune the configuration."),
+        "doctor": Mounted("doctor_command", "doctor", "Check this machine, and say how to fix what does not work."),
+        "model": Mounted("model_command", "model_group", "List, download, choose and remove local models."),
+        "skill": Mounted("skill_command", "skill", "List skills, and approve those of projects."),
+        "trust": Mounted("trust_command", "trust", "List and approve the hooks and commands of projects."),
+        "mcp": Mounted("mcp_command", "mcp", "Manage the MCP servers whose tools artoo may use."),
+        "store": Mounted("store_command", "store", "Set up the PostgreSQL database that several machines share."),
+        "help": Mounted("misc_commands", "help_", "Show all commands, or the help of one."),
     },
 }
-"""What `artoo --help` lists."""
+"""The commands that `artoo --help` lists."""
 
 SERVERS: Table = {
-    "team": Mounted("serve_command", "team", "Let the standing agents work."),
-    "worker": Mounted("serve_command", "worker", "Work for agents of other machines."),
-    "web": Mounted("web_command", "web", "Watch and settle tasks in a browser."),
+    "team": Mounted("serve_command", "team", "Run the standing agents."),
+    "worker": Mounted("serve_command", "worker", "Work for the agents of other machines."),
+    "web": Mounted("web_command", "web", "Serve the web UI."),
     "mcp": Mounted("mcp_command", "serve_mcp", "Serve MCP to other programs."),
     "acp": Mounted("serve_command", "acp", "Serve editors (Agent Client Protocol)."),
     "a2a": Mounted("serve_command", "a2a", "Serve foreign agents (Agent2Agent)."),
 }
-"""What `artoo serve --help` lists."""
+"""The commands that `artoo serve --help` lists."""
 
 SETTINGS: Table = {
-    "tune": Mounted("tune_command", "tune", "Better numbers for the control law, from your own logs."),
-    "completion": Mounted("misc_commands", "completion", "Completion for bash, zsh or fish."),
+    "tune": Mounted("tune_command", "tune", "Propose better numbers for the control law, from your own logs."),
+    "completion": Mounted("misc_commands", "completion", "Print shell completion for bash, zsh or fish."),
 }
-"""What `artoo config` has besides the commands about its file."""
+"""The commands of `artoo config` besides those about its file."""
 
 ALIASES: Table = {
     **{name: mounted for name, mounted in SERVERS.items() if name not in ("team", "mcp")},
     **SETTINGS,
-    "chat": Mounted("misc_commands", "chat", "Talk (also: artoo alone)."),
+    "chat": Mounted("misc_commands", "chat", "Start a conversation."),
     "laws": Mounted("audit_command", "laws", "Show the Four Laws and what enforces them."),
     "version": Mounted("misc_commands", "version", "Show the version."),
 }
@@ -149,15 +151,18 @@ class TopGroup(LazyGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `run` before anything that is neither a command nor an option of artoo itself."""
+        # Free text has no command in front of it, so everything that is no command is a request.
         if args and args[0] not in OWN_OPTIONS and args[0] not in self.mounted:
             self._refuse_what_is_no_request(ctx, args)
             args = [DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
 
     def _refuse_what_is_no_request(self, ctx: click.Context, args: list[str]) -> None:
-        """`artoo --json status` has an option before its command, and `artoo modle`, `artoo doctro --json`,
-        `artoo agnet show bob` are mistakes; `artoo modle the world` is a request: what is alone, or goes on with a
-        part of that command and at most one word, has a command's form.
+        """Raise UsageError for a misplaced option or a misspelled command.
+
+        `artoo --json status` has an option before its command. `artoo modle`, `artoo doctro --json` and
+        `artoo agnet show bob` are misspelled. `artoo modle the world` is a request, because it has not the form of
+        a command: a single word, or a subcommand and at most one more word.
         """
         words = self._words(ctx, args)
         if not words:
@@ -167,6 +172,7 @@ class TopGroup(LazyGroup):
         if word in self.mounted:
             hint = f"a command's options stand after its name: artoo {word} --help. (For a request: {request})"
             raise click.UsageError(f"{word!r} is a command; {hint}", ctx)
+        # Only the form of a command can be a misspelled command; all other words are a request.
         if len(word.split()) != 1 or len(more) > _MOST_WORDS:
             return
         from difflib import get_close_matches
@@ -178,7 +184,7 @@ class TopGroup(LazyGroup):
             )
 
     def _words(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The words of a request, without its options and their values; none where `--` says that it is one."""
+        """Return the words of a request without its options; none where `--` marks it as a request."""
         run = self.get_command(ctx, DEFAULT_COMMAND)
         if run is None or "--" in args:
             return []
@@ -186,10 +192,10 @@ class TopGroup(LazyGroup):
         found: object = parsed.params["text"]
         if isinstance(found, tuple) and found:
             return list(map(str, cast("tuple[object, ...]", found)))
-        # An option that a request has not got: it is one of the command that was meant.
+        # `run` has no such option, so it belongs to the command that was meant.
         return [] if args[0].startswith("-") else [each for each in args if not each.startswith("-")]
 
     def _is_part_of(self, ctx: click.Context, name: str, word: str) -> bool:
-        """True when `word` is a subcommand of `name`."""
+        """Check whether `word` is a subcommand of `name`."""
         command = self.get_command(ctx, name)
         return isinstance(command, click.Group) and word in command.list_commands(ctx)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from artoo.cli.commands.options import HELP, as_json_option
-from artoo.cli.display.sanitize import print_json
+from artoo.cli.display.screen import report
 from artoo.cli.results.home import current_home, current_store
 from artoo.cli.results.redact_output import say
 
@@ -24,9 +24,9 @@ task_argument = click.argument("task_id", metavar="[ID]", required=False)
 @click.group(invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def log(context: click.Context) -> None:
-    """Look at what tasks did. Without a command: the list of tasks.
+    """Show the logs of tasks. Without a command: list them.
 
-    ID is a task's id or the beginning of one; without it, the latest task is meant. Old logs are forgotten when
+    ID is a task's id or the beginning of one; without it, the latest task is meant. Old logs are deleted when
     artoo starts a task: see log.keep_days and log.keep_megabytes in the configuration.
     """
     if context.invoked_subcommand is None:
@@ -34,13 +34,13 @@ def log(context: click.Context) -> None:
 
 
 @log.command("list")
-@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many, at most.")
-@click.option("--here", is_flag=True, help="Only those of this machine, where several share a store.")
+@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(min=1), help="The most tasks.")
+@click.option("--here", is_flag=True, help="Only tasks of this machine, where several share a store.")
 @as_json_option
 def list_(limit: int, here: bool, as_json: bool) -> None:
-    """Show the latest tasks: when, how they ended, what became of their changes, what was asked.
+    """Show the latest tasks with their start, ending, changes and request.
 
-    With a shared store: those of all machines.
+    With a shared store, the list has the tasks of all machines.
     """
     from artoo.cli.views import log_view
     from artoo.runtime.changes.settlement_history import SettledBooks
@@ -56,14 +56,12 @@ def list_(limit: int, here: bool, as_json: bool) -> None:
     ended = {one.task_id: one.result.changes for one in tasks if one.result is not None}
     states = {task_id: books.afterwards(task_id, changes).state for task_id, changes in ended.items()}
     became = {task_id: state for task_id, state in states.items() if state is not None}
-    if as_json:
-        print_json(log_view.tasks_object(tasks, machines, became))
-    else:
-        log_view.show_tasks(tasks, machines, became)
+    lines = log_view.task_lines(tasks, machines, became)
+    report(log_view.tasks_object(tasks, machines, became), lines, as_json=as_json)
 
 
 def _elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewhere]:
-    """Those of the other machines. A store that is away is no reason not to show what is here."""
+    """List the tasks of other machines. A store that cannot be reached hides no local task."""
     from artoo.contracts.errors import ConfigurationError
     from artoo.runtime.cluster.remote_logs import list_elsewhere
 
@@ -76,41 +74,36 @@ def _elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewhere]
 
 @log.command("show")
 @task_argument
-@click.option("--full", is_flag=True, help="With prompts, answers, outputs and each note of memory.")
+@click.option("--full", is_flag=True, help="Include prompts, answers, outputs and each memory note.")
 @as_json_option
 def show(task_id: str | None, full: bool, as_json: bool) -> None:
     """Show a task: rounds, subtasks, calls with their cost, verdicts with evidence, the loss, the result.
 
-    At the end stands what became of its changes since: what waits, was applied, discarded or put back, and when. Of
-    a very long log the first and the last events are shown, and how many there are between them; `artoo log export`
-    writes all of it. Lines that cannot be read are left out, and named.
+    The last lines say what became of its changes since: pending, applied, discarded or undone, and when. A very
+    long log is shown without its middle; `artoo log export` writes all of it. Unreadable lines are left out and
+    named.
     """
-    from artoo.cli.display.progress import reading_progress
-    from artoo.cli.results.later_settlement import SettledSince
+    from artoo.cli.results.settlement_view import later_lines
     from artoo.cli.results.task_names import name_at
     from artoo.cli.views import log_view
-    from artoo.cli.views.log_summary import told
     from artoo.runtime.changes.settlement_history import SettledBooks
     from artoo.tasklog.lock import is_running
     from artoo.tasklog.reader import TaskLogReader
 
     reader = reader_of(task_id)
-    running = is_running(reader.directory)  # before it is read: a task that ends meanwhile has a result
-    with reading_progress("log", reader.bytes) as progress:
-        unreadable: list[str] = []
-        story = told(TaskLogReader(reader.directory, progress, unreadable.append), whole=full or as_json)
-        story.unreadable, story.running = unreadable, running
+    # Asked before the log is read, so that a task that ends meanwhile has a result.
+    running = is_running(reader.directory)
+    unreadable: list[str] = []
+    story = log_view.told(TaskLogReader(reader.directory, damaged=unreadable.append), whole=full or as_json)
+    story.unreadable, story.running = unreadable, running
     state = story.state
     ended = None if state.result is None else state.result.changes
     afterwards = SettledBooks.of(current_home()).afterwards(state.task_id, ended)
-    if as_json:
-        print_json(log_view.story_object(story, afterwards))
-        return
     language = "en" if state.result is None else state.result.language
     under = "" if ended is None else ended.kept_under
     name = name_at(current_home(), under or state.task_id)
-    since = SettledSince(afterwards, name, language, on_board=bool(under))
-    log_view.show_story(story, since, full=full)
+    lines = log_view.story_lines(story, later_lines(afterwards, name, language, on_board=bool(under)), full=full)
+    report(log_view.story_object(story, afterwards) if as_json else None, lines, as_json=as_json)
 
 
 @log.command("replay")
@@ -120,7 +113,7 @@ def show(task_id: str | None, full: bool, as_json: bool) -> None:
     "values",
     multiple=True,
     metavar="NAME=VALUE",
-    help="What other hyperparameters decide (δ=.2, theta=.9).",
+    help="Show the decisions of other hyperparameters (δ=.2, theta=.9).",
 )
 @as_json_option
 @click.pass_context
@@ -138,10 +131,7 @@ def replay(context: click.Context, task_id: str | None, values: tuple[str, ...],
     if values:
         context.exit(_what_if(reader, values, as_json=as_json))
     replayed = asyncio.run(replaying.replay(reader))
-    if as_json:
-        print_json(replay_view.replay_object(replayed))
-    else:
-        replay_view.show_replay(replayed)
+    report(replay_view.replay_object(replayed), replay_view.replay_lines(replayed), as_json=as_json)
     context.exit(0 if replayed.difference is None else 1)
 
 
@@ -152,10 +142,8 @@ def _what_if(reader: TaskLogReader, values: tuple[str, ...], *, as_json: bool) -
 
     recording = read_recording(reader)
     rounds = what_if(recording.stream, changed(law_of(recording), values))
-    if as_json:
-        print_json(replay_view.what_if_object(recording.task_id, values, rounds))
-    else:
-        replay_view.show_what_if(values, rounds)
+    found = replay_view.what_if_object(recording.task_id, values, rounds)
+    report(found, replay_view.what_if_lines(values, rounds), as_json=as_json)
     return 0 if all(each.same for each in rounds) else 1
 
 
@@ -165,10 +153,7 @@ def _what_if(reader: TaskLogReader, values: tuple[str, ...], *, as_json: bool) -
     "-o", "--output", type=click.File("wb", lazy=True), default="-", help="A file (default: standard output)."
 )
 def export(task_id: str | None, output: BinaryIO) -> None:
-    """Write a task's whole log as JSON lines, long strings put back where they belong.
-
-    Lines that cannot be read are left out, and named.
-    """
+    """Write the whole log of a task as JSON lines. Unreadable lines are left out and named."""
     from artoo.cli.display.sanitize import one_line
     from artoo.contracts import codec
     from artoo.tasklog.reader import TaskLogReader
@@ -185,7 +170,7 @@ def export(task_id: str | None, output: BinaryIO) -> None:
 
 
 def reader_of(task_id: str | None) -> TaskLogReader:
-    """The log of a task of this home, or of the shared store; of the latest task without an id."""
+    """Find the log of a task in this home or in the shared store. Without an id: the latest task."""
     from artoo.contracts.errors import ConfigurationError
     from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from artoo.cli.commands.options import HELP, as_json_option
+from artoo.cli.commands.options import HELP, as_json_option, text_of
 from artoo.cli.display.sanitize import print_json
 from artoo.cli.display.screen import report, show_lines
-from artoo.cli.views.team_access import JsonObject, in_office, plain_object, text_of, the_one
+from artoo.cli.views.team_access import JsonObject, in_office, plain_object, the_one
 from artoo.contracts.agents import OPERATOR, Priority
 from artoo.runtime.config.loader import load_config
 
@@ -28,7 +28,7 @@ BOXES = ("inbox", "outbox", "archive", "sent")
 @click.group(invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def mail(context: click.Context) -> None:
-    """Letters between you and the agents. Without a command: your inbox."""
+    """Read and send letters between you and the agents. Without a command: list your inbox."""
     if context.invoked_subcommand is None:
         context.invoke(list_, name=OPERATOR, box="inbox", limit=20, as_json=False)
 
@@ -42,15 +42,15 @@ def mail(context: click.Context) -> None:
     default=Priority.STANDARD.value,
     show_default=True,
 )
-@click.option("--wait", type=click.FloatRange(min=0, max=3_600), help="Wait so many seconds for the answer.")
+@click.option("--wait", type=click.FloatRange(min=0, max=3_600), help="Wait this many seconds for the answer.")
 @as_json_option
 @click.pass_context
 def send(
     context: click.Context, recipient: str, text: tuple[str, ...], priority: str, wait: float | None, as_json: bool
 ) -> None:
-    """Write TEXT to RECIPIENT. TEXT may be - to read it from standard input.
+    """Send TEXT to RECIPIENT. TEXT may be - to read it from standard input.
 
-    The agent answers when artoo serve runs; with --wait the answer is printed, and the exit code is 1 without one.
+    The agent answers while artoo serve runs. With --wait the answer is printed; exit code 1: there was no answer.
     """
     from artoo.team.locks import serving
 
@@ -65,37 +65,36 @@ def send(
         lambda office: office.asking.ask(OPERATOR, recipient, words, priority=Priority(priority), seconds=wait),
     )
     _print_reply(reply, recipient, wait, as_json)
+    # Without a serving process no answer can come, however long the wait is.
     if reply.mail is None and not as_json and serving(load_config().home) is None:
-        click.echo("artoo: nobody works here: artoo serve", err=True)
+        click.echo("artoo: no process serves the team: artoo serve", err=True)
     context.exit(0 if reply.mail is not None else 1)
 
 
 @mail.command("list")
-@click.option("--of", "name", default=OPERATOR, show_default=True, help="Whose letters.")
+@click.option("--of", "name", default=OPERATOR, show_default=True, help="The owner of the mailbox.")
 @click.option("--box", type=click.Choice(BOXES), default="inbox", show_default=True)
 @click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000))
 @as_json_option
 def list_(name: str, box: str, limit: int, as_json: bool) -> None:
     """Show the newest letters of a mailbox, oldest first."""
     found = in_office(lambda office: _listed(office, name, box, limit))
-    if as_json:
-        print_json([_kept_object(kept) for kept in found])
-        return
-    from artoo.cli.views.team_view import short, show_table, when
+    from artoo.cli.views.team_view import short, table_lines, when
 
     rows = [
         (short(kept.mail.id), when(kept.mail.sent_at), kept.mail.sender, kept.mail.recipient, kept.mail.text)
         for kept in found
     ]
-    show_table(("id", "sent", "from", "to", "text"), rows, f"No letters in the {box} of {name}.")
+    lines = table_lines(("id", "sent", "from", "to", "text"), rows, f"No letters in the {box} of {name}.")
+    report([_kept_object(kept) for kept in found], lines, as_json=as_json)
 
 
 @mail.command("read")
 @click.argument("letter", required=False)
-@click.option("--all", "everything", is_flag=True, help="Show all of your inbox, and put it into your archive.")
+@click.option("--all", "everything", is_flag=True, help="Show all letters of your inbox, and archive them.")
 @as_json_option
 def read(letter: str | None, everything: bool, as_json: bool) -> None:
-    """Show a letter. LETTER is its id or the beginning of it; one of your inbox goes to your archive."""
+    """Show a letter, and archive it if it is in your inbox. LETTER is its id, or the beginning of it."""
     if everything == (letter is not None):
         raise click.UsageError("name one letter, or --all")
     if letter is None:
@@ -136,7 +135,7 @@ async def _listed(office: Office, name: str, box: str, limit: int) -> tuple[Kept
 
 
 async def _read(office: Office, beginning: str) -> Kept:
-    """The letter; read by the operator it is dealt with."""
+    """Read one letter. A letter to the operator is archived by that."""
     from artoo.team.by_hand import read_letter
 
     ids = await office.database.read(

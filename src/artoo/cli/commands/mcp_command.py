@@ -27,19 +27,18 @@ _PORT = 8_722
 
 
 @click.group(invoke_without_command=True, context_settings=HELP)
-@click.option("--http", is_flag=True, help="Serve by HTTP on loopback, to whoever has the token.")
+@click.option("--http", is_flag=True, help="Serve by HTTP on loopback, to clients that have the token.")
 @click.option("--port", type=click.IntRange(0, 65_535), help=f"With --http (default: {_PORT}).")
 @click.option(
     "--project",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Where tasks work unless a client says otherwise (default: the current directory).",
+    help="The directory of tasks, unless a client names another (default: the current one).",
 )
 @click.pass_context
 def mcp(context: click.Context, http: bool, port: int | None, project: Path | None) -> None:
-    """Serve MCP on standard input and output: other programs hand artoo tasks. docs/protocols.md says how.
+    """Serve MCP on standard input and output, so that other programs can hand artoo tasks (docs/protocols.md).
 
-    The commands are about the other direction, MCP servers whose tools artoo may use: those of the configuration,
-    and of mcp.json in its home.
+    The commands manage the MCP servers whose tools artoo may use, from the configuration and mcp.json in its home.
     """
     if context.invoked_subcommand is not None:
         return
@@ -60,7 +59,7 @@ serve_mcp = click.Command(
     "mcp",
     params=mcp.params,
     callback=_serve,
-    help="Serve MCP on standard input and output: other programs hand artoo tasks. docs/protocols.md says how.",
+    help="Serve MCP on standard input and output, so that other programs can hand artoo tasks (docs/protocols.md).",
     context_settings=HELP,
 )
 """`artoo serve mcp`: as `artoo mcp` alone, without the commands about other servers."""
@@ -68,7 +67,7 @@ serve_mcp = click.Command(
 
 @mcp.command(name="list", context_settings=HELP)
 def list_() -> None:
-    """Show the servers that tasks are offered."""
+    """List the servers whose tools tasks may use."""
     found = _servers()
     show(
         "\n".join(one_line(server.shown) for server in found)
@@ -79,10 +78,10 @@ def list_() -> None:
 @mcp.command(context_settings={**HELP, "ignore_unknown_options": True})
 @click.argument("name")
 @click.argument("command", nargs=-1)
-@click.option("--url", help="A server that is reached by streamable HTTP.")
-@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable of its environment.")
-@click.option("--tool", multiple=True, metavar="PATTERN", help="Offer only its tools with such a name.")
-@click.option("--trust-read-only", is_flag=True, help="Believe it when it says of a tool that it only reads.")
+@click.option("--url", help="The address of a server with streamable HTTP.")
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="A variable of its environment (may be repeated).")
+@click.option("--tool", multiple=True, metavar="PATTERN", help="Offer only tools with such a name.")
+@click.option("--trust-read-only", is_flag=True, help="Trust the server's statement that a tool only reads.")
 def add(
     name: str,
     command: tuple[str, ...],
@@ -114,7 +113,7 @@ def add(
 @mcp.command(context_settings=HELP)
 @click.argument("name")
 def remove(name: str) -> None:
-    """Take a server out of mcp.json."""
+    """Remove a server from mcp.json."""
     table = _table()
     if name not in table:
         raise ConfigurationError(f"{_file()} has no server {name!r}; artoo mcp list shows which there are")
@@ -223,7 +222,7 @@ def _file() -> Path:
 
 
 def _table() -> Table:
-    """What is in the file. Raises ConfigurationError for a file that is none."""
+    """Return the servers in the file. Raises ConfigurationError if it cannot be read."""
     from artoo.tools.mcp.servers import read_servers
 
     file = _file()
@@ -237,6 +236,7 @@ def _write(table: Table) -> None:
     """Keeps what else is in the file; for its owner only, as variables may be secrets."""
     file = _file()
     whole = cast(Table, json.loads(file.read_bytes())) if file.is_file() else {}
+    # The variables of a server may be secrets, so only the owner may read the file.
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     text = json.dumps({**whole, "mcpServers": table}, indent=2, ensure_ascii=False) + "\n"
     write_whole(file, text.encode(), mode=0o600)

@@ -1,4 +1,4 @@
-"""`artoo memory`: what was learnt, why, and how to correct it."""
+"""`artoo memory`: what artoo has learned, why, and how to correct it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import click
 
 from artoo.cli.commands.exit_codes import FAILED
 from artoo.cli.commands.options import HELP, as_json_option
-from artoo.cli.display.sanitize import print_json
+from artoo.cli.display.sanitize import one_line
+from artoo.cli.display.screen import report
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.tags import Pair, label, pair_named, placed
 from artoo.runtime.config.loader import load_config
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 
 def with_books(config: Config, work: Callable[[Books], Awaitable[T]]) -> T:
-    """Runs `work` on memory's books, open for the length of one command."""
+    """Run `work` on the memory database, open for the length of one command."""
     from artoo.runtime.memory.books import opened_books
 
     async def opened() -> T:
@@ -40,7 +41,7 @@ def with_books(config: Config, work: Callable[[Books], Awaitable[T]]) -> T:
 
 
 def pair_of(words: tuple[str, ...]) -> Pair:
-    """See `pair_named`; a target is that of the current directory. Raises UsageError for no words."""
+    """Read a pair from words; a target is relative to the current directory. Raises UsageError for no words."""
     text = " ".join(words)
     if not text.strip():
         raise click.UsageError("Name a pair, such as `tool:glob path:/tmp`, a tool, or a request.")
@@ -51,7 +52,7 @@ def pair_of(words: tuple[str, ...]) -> Pair:
 @as_json_option
 @click.pass_context
 def memory(context: click.Context, as_json: bool) -> None:
-    """Look at what was learnt, and correct it. Without a command: the pyramid."""
+    """Show and correct what artoo has learned. Without a command: the pyramid."""
     if context.invoked_subcommand is not None:
         return
     from artoo.runtime.app.system import SystemClock
@@ -59,23 +60,17 @@ def memory(context: click.Context, as_json: bool) -> None:
     found = with_books(load_config(), lambda books: books.overview(SystemClock().now()))
     from artoo.cli.views import memory_view
 
-    if as_json:
-        print_json(memory_view.overview_object(found))
-    else:
-        memory_view.show_overview(found)
+    report(memory_view.overview_object(found), memory_view.overview_lines(found), as_json=as_json)
 
 
 @memory.command("kinds")
 @as_json_option
 def kinds(as_json: bool) -> None:
-    """The kinds of request that memory tells apart, by label, with the newest request of each."""
+    """List the kinds of request by label, with the newest request of each."""
     from artoo.cli.views import memory_view
 
     found = with_books(load_config(), lambda books: books.kinds())
-    if as_json:
-        print_json(found)
-    else:
-        memory_view.show_kinds(found)
+    report(found, memory_view.kind_lines(found), as_json=as_json)
 
 
 @memory.command("rename")
@@ -95,31 +90,29 @@ def rename(old: str, new: str) -> None:
 @click.argument("pair", nargs=-1, required=True)
 @as_json_option
 def query(pair: tuple[str, ...], as_json: bool) -> None:
-    """What memory advises about PAIR: `SPACE ENTITY`, `tool:NAME`, or the label of a kind."""
+    """Show the advice of memory about PAIR: `SPACE ENTITY`, `tool:NAME`, or the label of a kind."""
     from artoo.cli.views import memory_view
     from artoo.runtime.memory.books import advice_about
 
     found = asyncio.run(advice_about(load_config(), pair_of(pair)))
-    if as_json:
-        print_json({"potentials": found.potentials, "rules": found.rules})
-    else:
-        memory_view.show_advice(found.potentials, found.rules)
+    report(
+        {"potentials": found.potentials, "rules": found.rules},
+        memory_view.advice_lines(found.potentials, found.rules),
+        as_json=as_json,
+    )
 
 
 @memory.command("explain")
 @click.argument("pair", nargs=-1, required=True)
 @as_json_option
 def explain(pair: tuple[str, ...], as_json: bool) -> None:
-    """Every megram's share in PAIR's two potentials. `--json` and the web UI have both over time."""
+    """Show the share of every megram in the two potentials of PAIR. `--json` has both over time."""
     from artoo.cli.views import memory_view
     from artoo.runtime.app.system import SystemClock
 
     asked = pair_of(pair)
     found = with_books(load_config(), lambda books: books.explain(asked, SystemClock().now()))
-    if as_json:
-        print_json(memory_view.explanation_object(found))
-    else:
-        memory_view.show_explanation(found)
+    report(memory_view.explanation_object(found), memory_view.explanation_lines(found), as_json=as_json)
 
 
 @memory.command("dream")
@@ -130,17 +123,14 @@ def dream(context: click.Context, as_json: bool) -> None:
     from artoo.cli.views import memory_view
 
     config = load_config()
-    report = with_books(config, lambda books: _dream_once(config, books))
-    if as_json:
-        print_json(report)
-    else:
-        memory_view.show_report(report)
-    if report.error is not None:
+    dreamt = with_books(config, lambda books: _dream_once(config, books))
+    report(dreamt, memory_view.report_lines(dreamt), as_json=as_json)
+    if dreamt.error is not None:
         context.exit(FAILED)
 
 
 async def _dream_once(config: Config, books: Books) -> DreamReport:
-    """One pass without pauses: somebody is waiting for it."""
+    """Run one pass of the Dreamer without pauses, because a user waits for it."""
     from artoo.loops.slow.dreamer import Dreamer
     from artoo.loops.slow.passing import DreamLimits
     from artoo.runtime.app.system import SystemClock, UuidIds
@@ -222,11 +212,11 @@ def feedback(rule: str, verdict: str, why: str) -> None:
 
 
 @memory.command("verify")
-@click.option("--check", is_flag=True, help="Only look; exit with 1 when something is wrong.")
+@click.option("--check", is_flag=True, help="Only check, without repairs; exit code 1 if something is wrong.")
 @as_json_option
 @click.pass_context
 def verify(context: click.Context, check: bool, as_json: bool) -> None:
-    """Recompute all sums and indexes from the records, and repair what differs."""
+    """Check all sums and indexes against the records, and repair the differences."""
     from artoo.cli.views import memory_view
 
     async def verified(books: Books) -> tuple[Findings, Findings]:
@@ -237,10 +227,11 @@ def verify(context: click.Context, check: bool, as_json: bool) -> None:
         return found, await books.examine()
 
     found, after = with_books(load_config(), verified)
-    if as_json:
-        print_json({**asdict(found), "sound": after.sound})
-    else:
-        memory_view.show_findings(found, after, checked_only=check)
+    report(
+        {**asdict(found), "sound": after.sound},
+        memory_view.finding_lines(found, after, checked_only=check),
+        as_json=as_json,
+    )
     if not after.sound:
         context.exit(FAILED)
 
@@ -250,15 +241,8 @@ def verify(context: click.Context, check: bool, as_json: bool) -> None:
 def proposals(as_json: bool) -> None:
     """Show what the Dreamer would add to the T layer. Only you can accept it."""
     found = with_books(load_config(), lambda books: books.open_proposals())
-    if as_json:
-        print_json(found)
-        return
-    from artoo.cli.display.sanitize import one_line
-
-    for proposal in found:
-        click.echo(f"{proposal.id}  {one_line(proposal.text)}")
-    if not found:
-        click.echo("No open proposals.")
+    lines = [f"{proposal.id}  {one_line(proposal.text)}" for proposal in found]
+    report(found, lines or ["No open proposals."], as_json=as_json)
 
 
 @memory.command("accept")

@@ -18,7 +18,7 @@ _LOADING = {
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @click.pass_context
 def help_(context: click.Context, words: tuple[str, ...]) -> None:
-    """Show what there is, or what COMMAND does."""
+    """Show all commands, or the help of COMMAND."""
     here = context.find_root()
     for word in words:
         command = here.command.get_command(here, word) if isinstance(here.command, click.Group) else None
@@ -38,11 +38,11 @@ def version() -> None:
 
 
 @click.command(context_settings=HELP)
-@click.option("-c", "--continue", "latest", is_flag=True, help="Go on with the last conversation.")
-@click.option("--session", metavar="NAME", help="Begin or go on with the conversation of this name.")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the last conversation.")
+@click.option("--session", metavar="NAME", help="Start or continue the conversation with this name.")
 @click.pass_context
 def chat(context: click.Context, latest: bool, session: str | None) -> None:
-    """Talk: a conversation, as `artoo` alone begins one."""
+    """Start a conversation, like `artoo` alone."""
     from artoo.cli.conversation.repl import converse
 
     context.exit(converse(name=session, latest=latest))
@@ -52,7 +52,7 @@ def chat(context: click.Context, latest: bool, session: str | None) -> None:
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes SHELL complete artoo's commands and options."""
+    """Print the completion of artoo's commands and options for SHELL."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

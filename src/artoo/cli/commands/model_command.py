@@ -9,22 +9,21 @@ import click
 
 from artoo.cli.commands.exit_codes import INTERRUPTED
 from artoo.cli.commands.options import as_json_option
-from artoo.cli.display.progress import progress_line
 from artoo.cli.display.sanitize import print_json
-from artoo.cli.display.side_channel import MEGABYTE
+from artoo.cli.display.side_channel import MEGABYTE, Fetch
 from artoo.cli.results.home import current_home
 from artoo.llm.embedded.fetch import fetch_model
 from artoo.llm.embedded.store import KnownModel, ModelStore
 
 
 def model_store() -> ModelStore:
-    """The models below artoo's own directory."""
+    """Return the store of models in artoo's home."""
     return ModelStore(current_home())
 
 
 @click.group("model")
 def model_group() -> None:
-    """The local model: list, fetch, choose, remove."""
+    """List, download, choose and remove local models."""
 
 
 @model_group.command("list")
@@ -55,12 +54,20 @@ def pull_model(context: click.Context, name: str | None) -> None:
         store.check_file(model)
         click.echo(f"{model} is a file of your own; there is nothing to fetch")
         return
-    with progress_line(elsewhere=True) as report:
-        try:
-            path = asyncio.run(fetch_model(store, model, report=report))
-        except KeyboardInterrupt:
-            click.echo("Interrupted; `artoo model pull` goes on where it stopped.", err=True)
-            context.exit(INTERRUPTED)
+    fetch, shown = Fetch(), ""
+
+    def changed() -> None:
+        nonlocal shown
+        if fetch.line != shown:
+            shown = fetch.line
+            click.echo(shown, err=True)
+
+    fetch.changed = changed
+    try:
+        path = asyncio.run(fetch_model(store, model, report=fetch))
+    except KeyboardInterrupt:
+        click.echo("Interrupted. `artoo model pull` continues where it stopped.", err=True)
+        context.exit(INTERRUPTED)
     click.echo(f"{model.name} is here and verified: {path}")
 
 
@@ -82,8 +89,9 @@ def use_model(name_or_path: str) -> None:
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def remove_model(name: str, yes: bool) -> None:
-    """Delete a model that artoo fetched, and what is left of fetching it."""
+    """Delete a model that artoo fetched, with its incomplete downloads."""
     store = model_store()
+    # Checked before the question, so that the user is not asked about the impossible.
     store.require_removable(name)
     if not yes:
         click.confirm(f"Delete {name} below {store.directory}?", abort=True)

@@ -1,8 +1,9 @@
-"""What the declarations of commands have in common."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
@@ -13,7 +14,7 @@ as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSO
 
 
 class Directory(click.Path):
-    """A directory. A variable that was not set names none: as a path it would be the current one."""
+    """A directory as the value of an option. An empty value is refused: it comes from an unset variable."""
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
@@ -21,3 +22,21 @@ class Directory(click.Path):
         if not os.fspath(value):
             self.fail("it is empty; name a directory, or leave the option out", param, ctx)
         return super().convert(value, param, ctx)
+
+
+LONGEST_INPUT = 256 * 1024
+"""The most bytes that are read from standard input."""
+
+
+def text_of(words: tuple[str, ...]) -> str:
+    """Return a text: the words of the command line, or standard input for a single `-`."""
+    if words != ("-",):
+        # An argument that the locale cannot decode has its bytes as surrogates, which no message can carry.
+        return " ".join(words).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
+    if len(raw) > LONGEST_INPUT:
+        raise click.UsageError(f"standard input is longer than {LONGEST_INPUT:,} bytes; name a file instead")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.UsageError("standard input is not UTF-8 text") from error

@@ -14,7 +14,7 @@ from typing import cast
 import click
 
 from artoo.cli.commands.exit_codes import INTERRUPTED
-from artoo.cli.commands.options import HELP, Directory
+from artoo.cli.commands.options import HELP, Directory, text_of
 from artoo.cli.conversation.confirm import dialogue
 from artoo.cli.conversation.own_commands import as_request
 from artoo.cli.display import run_task as running
@@ -23,7 +23,6 @@ from artoo.cli.display.display import Progress, is_plain
 from artoo.cli.display.interrupts import Interrupts
 from artoo.cli.display.sanitize import show, show_as_it_is
 from artoo.cli.display.side_channel import Aside
-from artoo.cli.display.symbols import marks_for
 from artoo.cli.display.task_state import TaskView
 from artoo.cli.results.redact_output import outward
 from artoo.cli.results.result_json import as_json, exit_code
@@ -41,13 +40,11 @@ from artoo.runtime.task.conversations import Session, open_session, tell_resumed
 EFFORTS: tuple[Effort, ...] = ("quick", "normal", "long")
 _OF_THE_TERMINAL = ("text", "background", "detached", "progress", "as_json_", "events", "verbose")
 """Parameters of a run that its process in the background is not given."""
-LONGEST_REQUEST = 256 * 1024
-"""Bytes of a request that are read from standard input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What goes to standard output: text for a person, or one JSON object, or every message and then the object.
+    """The form of standard output: text for a person, one JSON object, or all messages and then the object.
 
     `verbose`: the rounds' numbers are told too, while it runs. `strict`: only a complete result is a success.
     `talk`: the option that goes on with this conversation; empty inside of it. `detached`: where the id of a task
@@ -69,7 +66,7 @@ _progress_option = click.option(
     "--progress",
     type=click.Choice([choice.value for choice in Progress]),
     default=Progress.AUTO.value,
-    help="How to show what is going on (standard error).",
+    help="The progress display on standard error.",
 )
 
 
@@ -80,42 +77,44 @@ _progress_option = click.option(
 @click.option(
     "--workspace",
     type=Directory(file_okay=False, path_type=Path),
-    help="Where generated files go (default: ~/artoo_workspace).",
+    help="The output folder (default: ~/artoo_workspace).",
 )
 @click.option(
     "--project",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Where commands run (default: the current directory).",
+    help="The directory where commands run (default: the current one).",
 )
 @click.option(
     "--apply",
     type=click.Choice([mode.value for mode in ApplyMode]),
-    help="What takes effect unasked: new files (the default), edits too, edits at each turn (live), nothing (ask), "
-    "or everything in project and output folder (all: for containers and CI).",
+    help="What takes effect without approval: new files (the default), edits too, edits at each turn (live), "
+    "nothing (ask), or everything in project and output folder (all: for containers and CI).",
 )
-@click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "edits src/**".')
-@click.option("--check", multiple=True, metavar="COMMAND", help="A command that must succeed in the end.")
+@click.option("--allow", multiple=True, metavar="LINE", help='Permit an operation beforehand: "edits src/**".')
+@click.option("--check", multiple=True, metavar="COMMAND", help="A command that must succeed at the end.")
 @click.option(
     "--image",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="An image that the model is shown (PNG, JPEG, GIF, WebP); may be repeated.",
 )
-@click.option("--verify", is_flag=True, help="Reach each answer in a second way too, and compare.")
+@click.option("--verify", is_flag=True, help="Get each answer in a second way, and compare.")
 @click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000,money=0.50")
 @click.option(
-    "--effort", type=click.Choice(EFFORTS), help="How large the task is; sets its budgets (default: the plan)."
+    "--effort",
+    type=click.Choice(EFFORTS),
+    help="The size of the task and of its budgets (default: the plan decides).",
 )
 @click.option(
     "--plan", "show_plan", is_flag=True, help="Show the plan for approval or changes before anything runs."
 )
 @_strict_option
-@click.option("--strict-roles", is_flag=True, help="Every role asks its model, also where code could decide.")
+@click.option("--strict-roles", is_flag=True, help="Every role asks its model, even where code could decide.")
 @click.option("--model", metavar="NAME", help="The model for this request, of the configured server.")
-@click.option("-c", "--continue", "latest", is_flag=True, help="Go on from the last conversation of this project.")
-@click.option("--session", metavar="NAME", help="Begin or go on with the conversation of this name.")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the last conversation of this project.")
+@click.option("--session", metavar="NAME", help="Start or continue the conversation with this name.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the control law's numbers of each round.")
-@click.option("--no-memory", is_flag=True, help="Neither recall nor learn.")
+@click.option("--no-memory", is_flag=True, help="Do not use memory.")
 @click.option("--background", is_flag=True, help="Run in a process of its own; artoo attach shows it.")
 @click.option("--detached", type=click.Path(path_type=Path), hidden=True)
 @_progress_option
@@ -146,11 +145,10 @@ def run(
     detached: Path | None,
     progress: str,
 ) -> None:
-    """Do what TEXT asks. TEXT may be - to read the request from standard input.
+    """Run the request TEXT. TEXT may be - to read the request from standard input.
 
-    Exit codes: 0 done, 1 abandoned, 2 usage or configuration, 3 no model reachable, 4 done, and changes wait for
-    your yes (artoo diff, artoo apply, artoo discard), 5 artoo asks
-    something, 130 interrupted.
+    Exit codes: 0 done, 1 abandoned, 2 usage or configuration, 3 no model reachable, 4 done with pending changes
+    (artoo diff, artoo apply, artoo discard), 5 artoo asks a question, 130 interrupted.
     """
     if not text and (latest or session):
         from artoo.cli.conversation.repl import converse
@@ -184,8 +182,11 @@ def run(
             f"which of these is the request: {'; '.join(text)}? --verify takes no value; a command that must "
             'succeed in the end is --check "COMMAND". Put the request between quotes, as one'
         )
+    typed = text_of(text).strip()
+    if not typed:
+        raise click.UsageError('the request is empty; say what you want done: artoo "…"')
     home = load_config().home
-    request = asyncio.run(as_request(_request(text), home, project))
+    request = asyncio.run(as_request(typed, home, project))
     if background:
         _start_in_background(home, context, request)
         return
@@ -209,25 +210,6 @@ def _start_in_background(home: Path, context: click.Context, request: str) -> No
     show(
         f"started as {name}\n  watch it, answer it: artoo attach {name}\n  its result later: artoo log show {name}"
     )
-
-
-def _request(words: tuple[str, ...]) -> str:
-    """The request: the words of the command line, or standard input for a single `-`."""
-    # An argument that the locale cannot decode comes with its bytes as surrogates, which no message can carry.
-    request = " ".join(words).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    if words == ("-",):
-        raw = sys.stdin.buffer.read(LONGEST_REQUEST + 1)
-        if len(raw) > LONGEST_REQUEST:
-            raise click.UsageError(
-                f"the request is longer than {LONGEST_REQUEST:,} bytes; put the data into a file"
-            )
-        try:
-            request = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise click.UsageError("the request on standard input is not UTF-8 text") from error
-    if not request.strip():
-        raise click.UsageError('the request is empty; say what you want done: artoo "…"')
-    return request.strip()
 
 
 async def _run(request: str, options: RunOptions, output: Output, progress: Progress, talk: Session) -> int:
@@ -258,10 +240,10 @@ async def _run(request: str, options: RunOptions, output: Output, progress: Prog
 def resume(
     context: click.Context, task_id: str | None, as_json_: bool, events: bool, progress: str, strict: bool
 ) -> None:
-    """Go on with a task that was interrupted or whose process died.
+    """Resume a task that was interrupted or whose process died.
 
-    ID is a task's id or the beginning of one; without it, the latest task that can go on is meant. Answers of
-    models, tool calls and permissions that its log has are not asked for again. Exit codes as in `artoo run`.
+    ID is a task's id or the beginning of one; without it, the latest task that can be resumed. Model answers, tool
+    calls and approvals in its log are not repeated. Exit codes as in `artoo run`.
     """
     context.exit(asyncio.run(_resume(task_id, Output(as_json_, events, strict=strict), Progress(progress))))
 
@@ -296,7 +278,8 @@ async def on_terminal(
                 result, view = await play(running.Terminal(runtime, interrupts, aside, asking, on_message))
                 print_result(result, view, config.home, output)
                 sys.stdout.flush()
-                await runtime.dream_briefly()  # no Dreamer runs beside one request
+                # No Dreamer runs during a single request, so memory consolidates here.
+                await runtime.dream_briefly()
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BrokenPipeError:
@@ -313,12 +296,10 @@ def print_result(result: FinalResult, view: TaskView, home: Path, output: Output
         return
     name = name_at(home, result.task_id)
     terminal, plain = sys.stdout.isatty(), is_plain(sys.stdout, os.environ)
-    marks = marks_for(sys.stdout.encoding)
     columns = shutil.get_terminal_size().columns if terminal else 0
     ending = Ending(
         result,
         view,
-        marks,
         name,
         paint=Paint(colours=not plain),
         terminal=terminal,

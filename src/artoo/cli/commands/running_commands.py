@@ -16,10 +16,9 @@ from artoo.runtime.config.loader import load_config
 @click.command(context_settings=HELP)
 @as_json_option
 def ps(as_json: bool) -> None:
-    """Show the tasks that run, then the processes that tasks left running and how those that have ended ended.
+    """List running tasks, and the processes that tasks left running, with their states.
 
-    ID and state of each, since when it runs, the task that started it, and the command. Its output is in
-    running/ID/output in artoo's home.
+    Each has its id, state, start, task and command. Its output is in running/ID/output in artoo's home.
     """
     from artoo.runtime.extensions.background import running
     from artoo.runtime.task.kept_processes import LeftProcess, left_processes
@@ -56,9 +55,9 @@ def ps(as_json: bool) -> None:
 @click.argument("text", nargs=-1, required=True)
 @click.pass_context
 def say(context: click.Context, task_id: str, text: tuple[str, ...]) -> None:
-    """Write TEXT to a task that runs, in whatever window: it is read before the task's next turn.
+    """Send TEXT to a running task, which reads it before its next turn.
 
-    TASK is its id, or a beginning of it. Exit codes: 0 it was passed on, 1 the task does not run.
+    TASK is its id, or the beginning of it. Exit codes: 0 sent, 1 the task does not run.
     """
     from artoo.contracts.steering import UserMessage
     from artoo.runtime.approvals.prompt_store import send_message
@@ -71,7 +70,7 @@ def say(context: click.Context, task_id: str, text: tuple[str, ...]) -> None:
     if not send_message(home, whole, UserMessage(text=said, by="terminal")):
         show(f"task {task_id} does not run now; to go on with one that stopped: artoo resume {task_id}")
         context.exit(FAILED)
-    show("It is passed on.")
+    show("The message is sent.")
 
 
 @click.command(context_settings=HELP)
@@ -79,9 +78,9 @@ def say(context: click.Context, task_id: str, text: tuple[str, ...]) -> None:
 @click.option("--forget", is_flag=True, help="Remove its output and its line in `artoo ps`, too.")
 @click.pass_context
 def stop(context: click.Context, process_id: str, forget: bool) -> None:
-    """Stop what a task left running, or a task that runs. ID is as `artoo ps` shows it, or a beginning of it.
+    """Stop a running task, or a process that a task left running. ID is its id in `artoo ps`, or its beginning.
 
-    A task ends with what it has reached; artoo resume goes on with it.
+    A task ends with what it has reached; artoo resume continues it.
 
     Exit codes: 0 stopped or ended already, 1 it could not be stopped, 2 there is no such process.
     """

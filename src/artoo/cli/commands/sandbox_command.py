@@ -19,7 +19,6 @@ from artoo.cli.display.colors import Paint
 from artoo.cli.display.display import is_plain
 from artoo.cli.display.interrupts import Interrupts
 from artoo.cli.display.sanitize import printable, show
-from artoo.cli.display.symbols import marks_for
 from artoo.cli.results.redact_output import say
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.result_view import allowing
@@ -48,16 +47,22 @@ SECONDS = 24 * 3_600.0
     context_settings={**HELP, "ignore_unknown_options": True},
 )
 @click.option(
-    "--workspace", type=click.Path(file_okay=False, path_type=Path), help="Where new files are free, besides here."
+    "--workspace",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A further directory in which new files need no approval.",
 )
 @click.option(
     "--apply",
     type=click.Choice([mode.value for mode in ApplyMode]),
-    help="What takes effect unasked, as with artoo run: new files (the default), edits too, nothing (ask), ...",
+    help="What takes effect without approval, as in artoo run --help.",
 )
-@click.option("--allow", multiple=True, metavar="LINE", help='Permit an act beforehand: "edits src/**".')
-@click.option("--network", multiple=True, metavar="HOST[:PORT]", help="What the command may reach, if you agree.")
-@click.option("--seconds", type=click.FloatRange(0.1, SECONDS), default=600.0, help="Stop it after this time.")
+@click.option("--allow", multiple=True, metavar="LINE", help='Permit an operation beforehand: "edits src/**".')
+@click.option(
+    "--network", multiple=True, metavar="HOST[:PORT]", help="A host that the command may reach, if you agree."
+)
+@click.option(
+    "--seconds", type=click.FloatRange(0.1, SECONDS), default=600.0, help="Stop the command after this time."
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def sandbox(
@@ -69,12 +74,12 @@ def sandbox(
     seconds: float,
     command: tuple[str, ...],
 ) -> None:
-    """Run COMMAND as a task of its own, in a workspace. What it would change is shown and asked about.
+    """Run COMMAND as a task of its own, in a workspace. Its changes are shown before they take effect.
 
-    One word is a line for bash, whose first line may ask for hosts (# artoo hosts: pypi.org); several are a program
-    and its arguments. The exit code is the command's own. Of a command that ended well it is 4 when its changes
-    wait for your approval (artoo apply), 1 when they were discarded. artoo undo restores what was applied. What it
-    had changed when it was interrupted (130), or when its time was over (124), is not applied unasked: artoo diff.
+    One word is a script for bash, whose first line may ask for hosts (# artoo hosts: pypi.org). Several words are a
+    program and its arguments. The exit code is that of the command, but instead of 0 it is 4 if changes are pending
+    (artoo apply), and 1 if they were discarded. After an interruption (130) or the end of its time (124), all
+    changes are pending. artoo undo restores the files.
     """
     for line in allow:
         check_policy_line(line)
@@ -91,7 +96,7 @@ def sandbox(
 async def _run(
     command: tuple[str, ...], options: RunOptions, asked: Wanted, seconds: float, *, by_option: bool
 ) -> int:
-    """Its exit code. `by_option`: a host that is missing is asked for by an option."""
+    """Run the command and return its exit code. `by_option`: a missing host can be permitted by an option."""
     from artoo.ports.workspace import MIB, SandboxLimits
     from artoo.runtime.app.system import UuidIds
     from artoo.runtime.changes.startup_recovery import keeping_of, settle_earlier
@@ -116,6 +121,7 @@ async def _run(
     told = _Told(Answers(policies, asking, mode, roots=roots), talks=asking is not None)
     used = Network(by_option=by_option)
     runner = WorkspaceCommands(workspace, Gate(told, Origins(line), advice=""), used)
+    # Start files of the user's shell would run with the rights of the sandbox and change the result.
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
     settler = Settler(
         workspace, config.home, f"artoo sandbox -- {line}", mode, keeping_of(config), used.went_out, logged=False
@@ -133,6 +139,7 @@ async def _run(
         except SandboxError:
             await settler.settle(Ending(task_id=task_id, directive="abandon"), None)
             raise
+        # Background processes could still write while the changes are read.
         await workspace.stop_processes()
         ended = outcome.status is not CallStatus.RUNNING
         if not ended:
@@ -140,15 +147,17 @@ async def _run(
         _say(outcome)
         for option in allowing(told.not_allowed):
             click.echo(ENGLISH("To allow it: {line}", line=option), err=True)
-        with nullcontext() if asking is None else interrupts.during(asking.refuse):  # which keeps what it made
-            directive = "accept" if ended else "abandon"  # half of a command's work is not applied unasked
+        # Ctrl-C during the question keeps the changes for later.
+        with nullcontext() if asking is None else interrupts.during(asking.refuse):
+            # An incomplete command's changes are never applied without approval.
+            directive = "accept" if ended else "abandon"
             settled = await settler.settle(Ending(task_id=task_id, directive=directive), told)
     _tell(settled, name_at(config.home, task_id))
     return _code(outcome, settled)
 
 
 class _Told:
-    """Shows the question also where nobody can be asked: what was not done must be seen."""
+    """Answers that print each question where no user can be asked, because what was refused must be seen."""
 
     def __init__(self, answers: Answers, *, talks: bool) -> None:
         self._answers = answers
@@ -179,7 +188,7 @@ def _roots(config: Config, workspace: Path | None) -> Roots:
 
 
 def _say(outcome: Outcome) -> None:
-    """What the command printed, and why it was refused or stopped."""
+    """Print the output of the command, and why it was refused or stopped."""
     sys.stdout.flush()
     if outcome.output:
         show(outcome.output.removesuffix("\n"))
@@ -191,14 +200,15 @@ def _say(outcome: Outcome) -> None:
 
 
 def _tell(settled: Settled, name: str) -> None:
-    """What became of its changes, and how to take them back."""
+    """Print what became of its changes, and how to undo them."""
     paint = Paint(colours=not is_plain(sys.stderr, os.environ))
-    for line in SettledLines(settled, ENGLISH, marks_for(sys.stderr.encoding), name, Here(), paint).lines():
+    for line in SettledLines(settled, ENGLISH, name, Here(), paint).lines():
         click.echo(line, err=True)
 
 
 def _code(outcome: Outcome, settled: Settled) -> int:
-    if outcome.status is CallStatus.RUNNING:  # its time was over, and it was stopped
+    # Its time was over, and it was stopped.
+    if outcome.status is CallStatus.RUNNING:
         return TIMED_OUT
     if outcome.dropped or outcome.exit_code is None:
         return outcome.exit_code or REFUSED

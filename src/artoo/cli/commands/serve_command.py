@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.commands.exit_codes import FAILED
 from artoo.cli.commands.group import SERVERS, LazyGroup
 from artoo.cli.commands.options import HELP
 from artoo.cli.results.redact_output import outward, say
@@ -38,10 +36,7 @@ if TYPE_CHECKING:
     from artoo.team.team import Team
 
 GRACE_SECONDS = 20.0
-"""How long what is being done may take to end after the first signal; then it is given back."""
-
-LEAVE_SECONDS = 40.0
-"""And when even that hangs, the process ends: everything that matters is on disk."""
+"""The time that running work has after the first signal; then it is given back."""
 
 LONGEST = 500
 """Characters of a line, cut between words; the whole of it is in `artoo task log`."""
@@ -50,13 +45,13 @@ LONGEST = 500
 def _printing(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of what is printed while the agents work."""
     whole = click.option("--events", is_flag=True, help="Print the whole stream as JSON lines.")
-    quiet = "Print what happens to tasks, letters and agents as JSON lines."
+    quiet = "Print the events of tasks, letters and agents as JSON lines."
     return whole(click.option("--json", "as_json", is_flag=True, help=quiet)(command))
 
 
 def _team_options(command: Callable[..., None]) -> Callable[..., None]:
-    web = click.option("--web", is_flag=True, help="With the page beside it (artoo serve web).")
-    port = click.option("--port", type=click.IntRange(0, 65_535), help="The page's port.")
+    web = click.option("--web", is_flag=True, help="Serve the web UI, too (artoo serve web).")
+    port = click.option("--port", type=click.IntRange(0, 65_535), help="The port of the web UI.")
     return _printing(web(port(command)))
 
 
@@ -64,10 +59,10 @@ def _team_options(command: Callable[..., None]) -> Callable[..., None]:
 @_team_options
 @click.pass_context
 def serve(context: click.Context, events: bool, as_json: bool, web: bool, port: int | None) -> None:
-    """Let the agents work, until Ctrl-C. One process for each home.
+    """Run the agents until Ctrl-C, in one process per home.
 
-    What was begun is ended or given back; the next start goes on with it. A second Ctrl-C ends at once. The
-    commands serve something else, to browsers, editors and other programs.
+    Ctrl-C ends running work or gives it back, and the next start continues it. A second Ctrl-C ends at once. The
+    commands serve browsers, editors and other programs.
     """
     if context.invoked_subcommand is None:
         context.exit(_serve_team(events, as_json, web=web, port=port))
@@ -77,7 +72,7 @@ def serve(context: click.Context, events: bool, as_json: bool, web: bool, port: 
 @_team_options
 @click.pass_context
 def team(context: click.Context, events: bool, as_json: bool, web: bool, port: int | None) -> None:
-    """Let the agents work, until Ctrl-C: the same as artoo serve alone."""
+    """Run the agents until Ctrl-C, like artoo serve alone."""
     context.exit(_serve_team(events, as_json, web=web, port=port))
 
 
@@ -95,10 +90,10 @@ def _serve_team(events: bool, as_json: bool, *, web: bool, port: int | None) -> 
 @_printing
 @click.pass_context
 def worker(context: click.Context, events: bool, as_json: bool) -> None:
-    """Work for the agents of a shared store on this machine, without their folders, until Ctrl-C.
+    """Run agents of a shared store on this machine, without their folders, until Ctrl-C.
 
-    It takes agents that work nowhere else, and tasks of the `projects` that this machine has. What they hand in
-    waits in the store for its review. Patrols and dreams are left to the machines that have the agents' folders.
+    It runs agents that work nowhere else, and tasks of the `projects` in its configuration. Submissions stay in
+    the store until their review. Patrols and dreams run on the machines that have the agents' folders.
     """
     from artoo.team.locks import only_instance
 
@@ -112,7 +107,7 @@ def worker(context: click.Context, events: bool, as_json: bool) -> None:
 def acp() -> None:
     """Serve the Agent Client Protocol on standard input and output: an editor starts this.
 
-    docs/protocols.md says what to put into the editor's settings.
+    docs/protocols.md has the editor's settings.
     """
     from artoo.protocols.acp.serving import serve  # the library and its schema: only when it serves
     from artoo.runtime.config.loader import load_config
@@ -123,12 +118,18 @@ def acp() -> None:
 
 
 @click.command(context_settings=HELP)
-@click.option("--port", type=click.IntRange(0, 65_535), default=8_723, show_default=True, help="0: any free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8_723,
+    show_default=True,
+    help="The port; 0 takes any free one.",
+)
 def a2a(port: int) -> None:
-    """Serve A2A by HTTP on loopback: foreign agents that config.yaml names hand tasks to the team, until Ctrl-C.
+    """Serve A2A by HTTP on loopback, for the foreign agents in config.yaml, until Ctrl-C.
 
-    What they hand in comes onto the board, under your policy for each. The team works in this process, unless
-    artoo serve runs. Letters to a2a:NAME go out from here. docs/protocols.md says how.
+    Their requests become tasks on the board, under your policy for each agent. The team works in this process,
+    unless artoo serve runs. See docs/protocols.md.
     """
     if find_spec("a2a") is None:
         raise ConfigurationError("A2A needs its library: pip install 'artoo[a2a]'")
@@ -148,6 +149,7 @@ async def _serve_with_page(config: Config, tell: Callable[[Envelope], None], *, 
 
 async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bool = False) -> int:
     from artoo.cli.display.side_channel import Fetch
+    from artoo.protocols.ending import first_signal
     from artoo.runtime.app.artoo import Artoo
     from artoo.runtime.config.endpoints import endpoint
     from artoo.team.office import open_office
@@ -160,8 +162,13 @@ async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bo
         open_team(office, artoo, small_model=small, grace=GRACE_SECONDS, worker=worker) as team,
     ):
         detach = artoo.bus.attach(tell)
+
+        def stop() -> None:
+            team.stop()
+            _tell("stopping; what is being done is ended or given back")
+
         try:
-            with _signals(team.stop):
+            with first_signal(stop):
                 await team.run(ready=lambda: _greet(team, waits=worker))
         finally:
             detach()
@@ -170,7 +177,7 @@ async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bo
 
 
 def _greet(team: Team, *, waits: bool) -> None:
-    """Who works, and what is wrong with the others. `waits`: having nobody to work for is no mistake."""
+    """Print which agents work, and the problems of the others. `waits`: no agent at all is not an error."""
     for problem in team.problems:
         _tell(problem)
     names = ", ".join(sorted(team.heartbeats))
@@ -183,38 +190,16 @@ def _greet(team: Team, *, waits: bool) -> None:
 
 
 def _tell(text: str) -> None:
-    """A line on standard error. Whoever read it may have gone, or its disk be full: that ends nothing."""
+    """Print a line on standard error. A closed or full standard error ends nothing."""
     with suppress(OSError):
         say(text)
 
 
-@contextmanager
-def _signals(stop: Callable[[], None]) -> Generator[None]:
-    """The first signal asks to stop, the second ends the process; so does a stop that hangs."""
-    loop = asyncio.get_running_loop()
-    asked: list[asyncio.TimerHandle] = []
-
-    def received() -> None:
-        if asked:
-            os._exit(128 + signal.SIGINT)
-        asked.append(loop.call_later(LEAVE_SECONDS, os._exit, FAILED))
-        stop()
-        _tell("stopping; what is being done is ended or given back")
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, received)
-    try:
-        yield
-    finally:
-        for timer in asked:
-            timer.cancel()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.remove_signal_handler(number)
-
-
 def _printer(events: bool, as_json: bool) -> Callable[[Envelope], None]:
-    """What is printed of the stream. A reader that is gone, or a full disk under it, ends nothing: the team does
-    not work for the display."""
+    """Return the function that prints the stream.
+
+    A closed or full standard output ends nothing, because the team does not work for the display.
+    """
 
     def show(envelope: Envelope) -> None:
         line = line_of(envelope, events=events, as_json=as_json)
@@ -224,13 +209,14 @@ def _printer(events: bool, as_json: bool) -> Callable[[Envelope], None]:
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
         except OSError:
+            # Later lines go nowhere, instead of raising the same error for every message.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     return show
 
 
 def line_of(envelope: Envelope, *, events: bool, as_json: bool) -> str | None:
-    """What is printed of a message, without secrets; None: nothing."""
+    """Return the line to print for a message, without secrets; None for nothing."""
     if events:
         from artoo.contracts.codec import encode
 
@@ -250,7 +236,7 @@ def line_of(envelope: Envelope, *, events: bool, as_json: bool) -> str | None:
 
 
 def told(envelope: Envelope) -> str | None:
-    """One quiet line for what people want to know; None for everything else."""
+    """Return one line for a message that users want to see; None for all others."""
     from artoo.cli.views.team_view import short
 
     match envelope.payload:

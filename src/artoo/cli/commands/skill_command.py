@@ -1,4 +1,4 @@
-"""`artoo skill`: the skills that tasks here are offered, and what was said to those of projects."""
+"""`artoo skill`: the skills that tasks here get, and your answers about those of projects."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from artoo.cli.commands.options import HELP
 from artoo.cli.display.sanitize import one_line, show
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.config.loader import load_config
+from artoo.words.shown import plural
 
 if TYPE_CHECKING:
     from artoo.runtime.app.skill_selection import Agreed, Said
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
     from artoo.tools.context.skills import Found
 
 _SHOWN = 12
-_STANDS = {True: "agreed", False: "refused", None: "not asked yet"}
+_STANDS = {True: "accepted", False: "refused", None: "not asked yet"}
 
 
 @click.group(context_settings=HELP)
 def skill() -> None:
-    """Skills: what tasks in this directory are offered, and your answers to those of projects."""
+    """List the skills that tasks in this directory get, and approve those of projects."""
 
 
 @skill.command(name="list", context_settings=HELP)
-@click.option("--all", "everything", is_flag=True, help="Every answer that is kept, of other projects too.")
+@click.option("--all", "everything", is_flag=True, help="Show all answers, also those for other projects.")
 def list_(everything: bool) -> None:
     """Show your own skills, and those of the project in this directory with what you said to them."""
     config = load_config()
@@ -44,47 +45,34 @@ def list_(everything: bool) -> None:
 
 @skill.command(context_settings=HELP)
 @click.argument("name", required=False)
-@click.option("--all", "everything", is_flag=True, help="Every skill that tasks here would be asked about.")
+@click.option("--all", "everything", is_flag=True, help="Accept every skill that tasks here would ask about.")
 def accept(name: str | None, everything: bool) -> None:
-    """Agree to a skill of this directory's project, exactly as it is now. Read it first.
+    """Accept a skill of the project in this directory, exactly as it is now. Read it first.
 
-    Where several folders have one of that name it is the one that tasks are offered; the others stay as they are.
-    Where you have one of that name yourself, tasks are offered yours, and there is nothing to agree to.
+    If several folders have a skill of that name, the one that tasks get is accepted. A skill of your own with the
+    same name takes precedence, and there is nothing to accept.
     """
     from artoo.runtime.app.skill_selection import named_once
 
-    config = load_config()
-    agreed, found = _of(config)
-    own = _own(config).skills
     if everything == (name is not None):
         raise click.UsageError("name one skill, or say --all")
-    if everything:
-        offered = named_once(found.skills, own)
-        agreed.note(offered, yes=True)
-        for one in offered:
-            show(one_line(f"{one.name} is agreed to, as it is now ({one.folder})"))
-        if not offered:
-            show("The project here has no skills that tasks would be offered.")
-        return
-    wanted = [one for one in named_once(found.skills, own) if one.name == name]
-    if not wanted and any(one.name == name for one in found.skills):
-        raise ConfigurationError(
-            f"tasks are offered your own skill {name!r} in place of the one of the project here"
-        )
-    if not wanted:
+    config = load_config()
+    agreed, found = _of(config)
+    offered = [one for one in named_once(found.skills, _own(config).skills) if everything or one.name == name]
+    if not offered and not everything:
         known = ", ".join(one.name for one in found.skills) or "none"
-        raise ConfigurationError(f"the project here has no skill {name!r}; it has: {known}")
-    agreed.note(wanted, yes=True)
-    show(one_line(f"{name} is agreed to, as it is now ({wanted[0].folder})"))
-    for other in found.skills:
-        if other.name == name and not agreed.of(other):
-            show(one_line(f"not agreed to: the other one of that name ({other.folder})"))
+        raise ConfigurationError(f"tasks get no skill {name!r} from this project, which has: {known}")
+    agreed.note(offered, yes=True)
+    for one in offered:
+        show(one_line(f"{one.name} is accepted, as it is now ({one.folder})"))
+    if not offered:
+        show("The project here has no skills for tasks.")
 
 
 @skill.command(context_settings=HELP)
 @click.argument("name")
 def forget(name: str) -> None:
-    """Forget answers, and be asked anew: by a skill's name here, or by what `list --all` shows first."""
+    """Remove answers, so that artoo asks again: by a skill's name, or by the digest that `list --all` shows."""
     agreed, found = _of(load_config())
     here = {one.digest for one in found.skills if one.name == name}
     project = Path.cwd().resolve()
@@ -94,8 +82,8 @@ def forget(name: str) -> None:
 
     forgotten = agreed.forget(wanted)
     if not forgotten:
-        raise ConfigurationError(f"no answer is kept for {name!r}; artoo skill list --all shows those that are")
-    show("1 answer is forgotten" if forgotten == 1 else f"{forgotten} answers are forgotten")
+        raise ConfigurationError(f"there is no answer for {name!r}; artoo skill list --all shows all answers")
+    show(f"{plural(forgotten, 'answer')} removed")
 
 
 def _of(config: Config) -> tuple[Agreed, Found]:

@@ -1,11 +1,11 @@
-"""`artoo status`: what waits for the person, and the team at a glance."""
+"""`artoo status`: what needs the user, and the state of the team."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -25,67 +25,42 @@ if TYPE_CHECKING:
     from artoo.contracts.solution import Cost
     from artoo.tasklog.reader import TaskSummary
     from artoo.team.office import Office
-    from artoo.team.roster import Listed
 
-NOTHING_WAITS = "no changes wait for your yes"
+NOTHING_PENDING = "no pending changes"
 
 LATEST = 20
-"""Of so many tasks those are named that stopped before their end."""
+"""The latest tasks among which stopped ones are listed."""
 
 MOST_WAITING = 20
-"""Tasks that are named of those that wait for the operator."""
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """An agent at a glance, with its last pulse."""
-
-    listed: Listed
-    unread: int
-    working_on: str | None
-    pulse: PulseRecorded | None
-
-    def plain(self) -> JsonObject:
-        """Return what print_json prints."""
-        return {**asdict(self.listed), "unread": self.unread, "working_on": self.working_on, "pulse": self.pulse}
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """One of those that share the books, and whose hearts beat there."""
-
-    machine: str
-    program: str
-    projects: tuple[str, ...]
-    last_seen_at: str
-    agents: tuple[str, ...]
-    this: bool
+"""The most tasks that are listed of those that need the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """How the team stands. `serving`: its process; `tasks`: how many in each state; `unread`: your letters."""
+    """The state of the team. `agents` and `machines` are JSON objects, because programs read them too.
+
+    `serving` is the process that serves this home, `tasks` counts tasks by state, `unread` counts your letters.
+    """
 
     memory_today: Cost
     serving: int | None
-    agents: tuple[Agent, ...]
+    agents: tuple[JsonObject, ...]
     tasks: dict[str, int]
     waiting_for_you: tuple[Left, ...]
     problems: tuple[str, ...]
     unread: int
-    machines: tuple[Machine, ...]
+    machines: tuple[JsonObject, ...]
 
     def plain(self) -> JsonObject:
         """Return what print_json prints."""
         waiting = [{**plain_object(one.task), "why": one.why} for one in self.waiting_for_you]
-        plain = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**plain, "agents": [each.plain() for each in self.agents], "waiting_for_you": waiting}
+        return {**{each.name: getattr(self, each.name) for each in fields(self)}, "waiting_for_you": waiting}
 
 
 @click.command(context_settings=HELP)
 @as_json_option
 def status(as_json: bool) -> None:
-    """Show what waits for your yes, whether the team works, and what it is at."""
+    """Show pending changes, stopped tasks, and the state of the team."""
     from artoo.cli.results.pending_view import all_waiting, waiting_lines, waiting_object
     from artoo.runtime.changes.startup_recovery import drop_expired
     from artoo.runtime.task.resumable_tasks import left_undone
@@ -94,6 +69,7 @@ def status(as_json: bool) -> None:
     drop_expired(config)
     waiting = all_waiting(config)
     found, problem = _of_the_team()
+    # A task with pending changes is listed with them, and not once more among the stopped tasks.
     known = {one.task_id for one in waiting}
     stopped = tuple(one for one in left_undone(config.home, LATEST) if one.task_id not in known)
     if as_json:
@@ -108,18 +84,19 @@ def status(as_json: bool) -> None:
 
     own = tuple(one for one in waiting if not one.on_board)
     teams = tuple(one for one in waiting if one.on_board)
-    waits = ["changes that wait for your yes:", *waiting_lines(own, config.home)] if own else [NOTHING_WAITS]
+    waits = ["pending changes:", *waiting_lines(own, config.home)] if own else [NOTHING_PENDING]
     if teams:
-        waits += ["what the team made and nobody has approved yet:", *waiting_lines(teams, config.home)]
+        waits += ["work of the team that nobody has approved yet:", *waiting_lines(teams, config.home)]
     show_lines([*waits, *_stopped_lines(stopped, config.home)])
 
+    # Pending changes are shown first: an unreachable team database must not hide them.
     _raise(problem)
     if found is not None:
         show_lines(status_lines(found))
 
 
 def _of_the_team() -> tuple[Team | None, ArtooError | None]:
-    """How the team stands, or why its books cannot be read (a full disk): what waits is shown all the same."""
+    """Return the state of the team, or the error that hides it. Pending changes are shown in either case."""
     try:
         return in_office(_status), None
     except ArtooError as error:
@@ -132,7 +109,7 @@ def _raise(problem: ArtooError | None) -> None:
 
 
 def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
-    """Tasks that were cut off before they had changed anything: nothing of them waits, but they can go on."""
+    """List tasks that were interrupted before they changed anything. Nothing of them is pending."""
     from artoo.cli.display.sanitize import asked_line
     from artoo.cli.results.task_names import name_at
 
@@ -154,13 +131,13 @@ async def _status(office: Office) -> Team:
     counted = Counter(task.state.value for task in tasks)
     rows, problems = await roster(office)
     working = {task.assignee: task.id for task in tasks if task.state is BoardState.IN_PROGRESS}
-    agents = [
-        Agent(
-            each,
-            unread=await office.mailbox.unread(each.name),
-            working_on=working.get(each.name),
-            pulse=next(iter(await office.pulses.recent(each.name, 1)), None),
-        )
+    agents: list[JsonObject] = [
+        {
+            **asdict(each),
+            "unread": await office.mailbox.unread(each.name),
+            "working_on": working.get(each.name),
+            "pulse": next(iter(await office.pulses.recent(each.name, 1)), None),
+        }
         for each in rows
         if each.state is not Standing.RETIRED
     ]
@@ -176,73 +153,80 @@ async def _status(office: Office) -> Team:
     )
 
 
-async def _machines(office: Office) -> tuple[Machine, ...]:
-    """The machines that share the books, and whose hearts beat there; none where there is one."""
+async def _machines(office: Office) -> tuple[JsonObject, ...]:
+    """Return the machines that share the store, and the agents at work on each; empty without a store."""
     from artoo.agents.board.claim_holders import machine_of
 
     if office.cluster is None:
         return ()
     seats = await office.cluster.seats.all()
     return tuple(
-        Machine(
-            machine=one.id,
-            program=one.program,
-            projects=tuple(one.projects),
-            last_seen_at=one.last_seen_at.isoformat(),
-            agents=tuple(agent for agent, holder in seats.items() if machine_of(holder) == one.id),
-            this=one.id == office.machine,
-        )
+        {
+            "machine": one.id,
+            "program": one.program,
+            "projects": tuple(one.projects),
+            "last_seen_at": one.last_seen_at.isoformat(),
+            "agents": tuple(agent for agent, holder in seats.items() if machine_of(holder) == one.id),
+            "this": one.id == office.machine,
+        }
         for one in await office.cluster.machines.list()
     )
 
 
 def status_lines(found: Team) -> list[str]:
-    """The same for people."""
+    """Return the same for people."""
     from artoo.cli.display.sanitize import one_line
     from artoo.cli.views.team_view import short
 
-    lines = ["nobody works: artoo serve" if found.serving is None else f"the team works (process {found.serving})"]
+    serving = f"the team works (process {found.serving})"
+    lines = ["no process serves the team: artoo serve" if found.serving is None else serving]
     if found.serving is not None or found.machines:
-        lines += _why_none_is_held(found.agents)
-    for agent in found.agents:
-        doing = f", at task {short(agent.working_on)}" if agent.working_on else ""
-        beat = "" if agent.pulse is None else _last_pulse(agent.pulse)
-        who = agent.listed
-        why = f": {who.detail}" if who.detail and who.state != "folder gone" else ""  # that is among the problems
-        lines.append(f"{who.name} ({who.trust or '-'}, {who.state}{why}), unread {agent.unread}{doing}{beat}")
+        lines += _skipped_lines(found.agents)
+    lines += map(_agent_line, found.agents)
     for machine in found.machines:
-        agents, here = ", ".join(machine.agents) or "nobody", " (this one)" if machine.this else ""
-        lines.append(f"machine {machine.machine}{here}: {agents} at work, last seen {machine.last_seen_at}")
+        agents = ", ".join(cast("tuple[str, ...]", machine["agents"])) or "no agent"
+        here = " (this one)" if machine["this"] else ""
+        lines.append(f"machine {machine['machine']}{here}: {agents} at work, last seen {machine['last_seen_at']}")
     shown = ", ".join(f"{state} {count}" for state, count in found.tasks.items())
     lines.append(f"the team's tasks: {shown or 'none'}")
     if found.unread:
         lines.append(f"letters for you: {found.unread} (artoo mail)")
     waiting = found.waiting_for_you
     if waiting:
-        lines.append("waits for you (artoo task show ID):")
+        lines.append("needs you (artoo task show ID):")
     lines += [f"  {short(one.task.id)} {one.why}: {one_line(one.task.text)[:60]}" for one in waiting[:MOST_WAITING]]
     if len(waiting) > MOST_WAITING:
         lines.append(f"  and {len(waiting) - MOST_WAITING} more (artoo status --json)")
     return [*lines, *_memory_today(found.memory_today), *(f"! {problem}" for problem in found.problems)]
 
 
-def _why_none_is_held(agents: Sequence[Agent]) -> list[str]:
-    """Why beats are skipped, once for all whom one reason stops: only the person mends a refused key."""
+def _agent_line(agent: JsonObject) -> str:
+    from artoo.cli.views.team_view import short
+
+    pulse, beat = cast("PulseRecorded | None", agent["pulse"]), ""
+    if pulse is not None:
+        done = f" ({pulse.why})" if pulse.outcome == "run" and pulse.why else ""
+        beat = f", last pulse {pulse.outcome}{done}"
+    doing = f", at task {short(str(agent['working_on']))}" if agent["working_on"] else ""
+    # The problems below say why a folder is gone.
+    why = f": {agent['detail']}" if agent["detail"] and agent["state"] != "folder gone" else ""
+    return (
+        f"{agent['name']} ({agent['trust'] or '-'}, {agent['state']}{why}), unread {agent['unread']}{doing}{beat}"
+    )
+
+
+def _skipped_lines(agents: Sequence[JsonObject]) -> list[str]:
+    """Say why pulses are skipped, once for all agents with the same reason."""
     stopped: dict[str, list[str]] = {}
     for agent in agents:
-        if agent.pulse is not None and agent.pulse.outcome == "skipped" and agent.listed.state == "ready":
-            stopped.setdefault(agent.pulse.why, []).append(agent.listed.name)
+        pulse = cast("PulseRecorded | None", agent["pulse"])
+        if pulse is not None and pulse.outcome == "skipped" and agent["state"] == "ready":
+            stopped.setdefault(pulse.why, []).append(str(agent["name"]))
     return [f"{', '.join(names)}: no pulse is held: {why}" for why, names in stopped.items()]
 
 
-def _last_pulse(pulse: PulseRecorded) -> str:
-    """How the last beat ended; of a run what it did, and whether the agent waits since."""
-    done = f" ({pulse.why})" if pulse.outcome == "run" and pulse.why else ""
-    return f", last pulse {pulse.outcome}{done}"
-
-
 def _memory_today(used: Cost) -> list[str]:
-    """What memory's own calls have used today, where they have."""
+    """Say what memory's own model calls have used today, if there were any."""
     from artoo.cli.display.symbols import money_text
     from artoo.words.catalogue import ENGLISH
 

@@ -22,13 +22,13 @@ _url = click.argument("url", required=False)
 
 @click.group(context_settings=HELP)
 def store() -> None:
-    """The PostgreSQL that several machines share (docs/many-machines.md). URL defaults to the setting `store`."""
+    """Manage the PostgreSQL that several machines share (docs/many-machines.md). URL defaults to `store`."""
 
 
 @store.command()
 @_url
 def init(url: str | None) -> None:
-    """Make the tables, or bring them up to date, and give the roles their rights.
+    """Create or update the tables, and give the roles their rights.
 
     Run it as the owner of the database, once for all machines.
     """
@@ -45,7 +45,7 @@ def init(url: str | None) -> None:
 @_url
 @as_json_option
 def check(url: str | None, as_json: bool) -> None:
-    """Reach the store, look at its schema, and count and hash what is in it."""
+    """Check the connection and the schema of the store, and count and hash its rows."""
     config = load_config()
     address = _address(config, url)
     found = {part.name: part.in_store(address) for part in _parts(config)}
@@ -56,7 +56,7 @@ def check(url: str | None, as_json: bool) -> None:
 @_url
 @as_json_option
 def import_(url: str | None, as_json: bool) -> None:
-    """Copy what this home has into an empty store. The home keeps its own."""
+    """Copy the data of this home into an empty store. The home keeps its data."""
     _move(url, as_json, lambda part, address: part.move_in(address))
 
 
@@ -64,7 +64,7 @@ def import_(url: str | None, as_json: bool) -> None:
 @_url
 @as_json_option
 def export(url: str | None, as_json: bool) -> None:
-    """Copy what the store has into this home, which must have none. The store keeps its own."""
+    """Copy the data of the store into this home, which must be empty. The store keeps its data."""
     _move(url, as_json, lambda part, address: part.move_out(address))
 
 
@@ -85,7 +85,7 @@ def _parts(config: Config) -> tuple[Part, ...]:
 
 
 def _address(config: Config, url: str | None) -> StoreAddress:
-    """The store that is meant. Raises ConfigurationError."""
+    """Return the address of the store. Raises ConfigurationError."""
     from artoo.store.address import EXAMPLE, parse
     from artoo.store.connecting import check_installed
 

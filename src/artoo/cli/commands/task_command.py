@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from artoo.cli.commands.options import HELP, as_json_option
-from artoo.cli.display.sanitize import print_json
+from artoo.cli.commands.options import HELP, as_json_option, text_of
 from artoo.cli.display.screen import report
 from artoo.cli.results.redact_output import say
-from artoo.cli.views.team_access import JsonObject, in_office, plain_object, text_of, the_one
+from artoo.cli.views.team_access import JsonObject, in_office, plain_object, the_one
 from artoo.contracts.agents import (
     OPERATOR,
     WHOEVER_MAY,
@@ -27,7 +25,6 @@ from artoo.contracts.confirmation import Choice, Consent
 from artoo.contracts.errors import ConfigurationError, SandboxError
 
 if TYPE_CHECKING:
-    from artoo.contracts.agents import SubmittedWork
     from artoo.contracts.settling import Review
     from artoo.team.office import Office
     from artoo.team.proposal import Proposal
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 
 UNSET = "unset"
 WIDE = 120
-"""Columns that a review is laid out for; the terminal wraps it."""
+"""The columns of a review; the terminal wraps it."""
 
 _STATES = [state.value for state in BoardState]
 _priority = click.Choice([level.value for level in Priority])
@@ -45,7 +42,7 @@ _complexity = click.Choice([*(level.value for level in Complexity), UNSET])
 @click.group(invoke_without_command=True, context_settings=HELP)
 @click.pass_context
 def task(context: click.Context) -> None:
-    """The board of tasks that agents work on. Without a command: what is on it.
+    """Manage the board of tasks that agents work on. Without a command: list it.
 
     ID is a task's id or the beginning of one.
     """
@@ -55,16 +52,20 @@ def task(context: click.Context) -> None:
 
 @task.command("add")
 @click.argument("text", nargs=-1, required=True)
-@click.option("--to", "assignee", metavar="AGENT", help="Whose it is (default: whoever may take it).")
+@click.option("--to", "assignee", metavar="AGENT", help="The agent that does it (default: any that may take it).")
 @click.option("--priority", type=_priority, default=Priority.STANDARD.value, show_default=True)
 @click.option(
-    "--complexity", type=_complexity, default=UNSET, show_default=True, help="Unset is reviewed like critical."
+    "--complexity",
+    type=_complexity,
+    default=UNSET,
+    show_default=True,
+    help="An unset complexity is reviewed like critical.",
 )
 @click.option(
     "--project",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=Path(),
-    help="Where it works (default: here). Nothing changes there before a review.",
+    help="The directory of the work (default: here). Nothing changes there before a review.",
 )
 @as_json_option
 def add(
@@ -75,7 +76,7 @@ def add(
     project: Path,
     as_json: bool,
 ) -> None:
-    """Put TEXT on the board, pending. TEXT may be - to read it from standard input."""
+    """Add TEXT to the board, pending. TEXT may be - to read it from standard input."""
     words = text_of(text)
     made = in_office(
         lambda office: office.board.add(
@@ -91,21 +92,25 @@ def add(
 
 
 @task.command("list")
-@click.option("--state", "states", type=click.Choice(_STATES), multiple=True, help="Only these (may be repeated).")
-@click.option("--agent", metavar="AGENT", help="Only this agent's.")
-@click.option("--all", "everything", is_flag=True, help="Archived ones too.")
+@click.option(
+    "--state",
+    "states",
+    type=click.Choice(_STATES),
+    multiple=True,
+    help="Only tasks in this state (may be repeated).",
+)
+@click.option("--agent", metavar="AGENT", help="Only tasks of this agent.")
+@click.option("--all", "everything", is_flag=True, help="Include archived tasks.")
 @click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000))
 @as_json_option
 def list_(states: tuple[str, ...], agent: str | None, everything: bool, limit: int, as_json: bool) -> None:
     """Show the newest tasks, oldest first."""
     wanted = {BoardState(state) for state in states} or (set(BoardState) if everything else None)
     found = in_office(lambda office: office.board.list(wanted, assignee=agent, limit=limit))
-    if as_json:
-        print_json(found)
-        return
-    from artoo.cli.views.team_view import TASK_HEADS, show_table, task_row
+    from artoo.cli.views.team_view import TASK_HEADS, table_lines, task_row
 
-    show_table(TASK_HEADS, map(task_row, found), "No such task is on the board: artoo task add TEXT")
+    lines = table_lines(TASK_HEADS, map(task_row, found), "No such task is on the board: artoo task add TEXT")
+    report(found, lines, as_json=as_json)
 
 
 @task.command("show")
@@ -113,26 +118,26 @@ def list_(states: tuple[str, ...], agent: str | None, everything: bool, limit: i
 @as_json_option
 def show_(identifier: str, as_json: bool) -> None:
     """Show a task: its result with the evidence, and what its submission would change."""
-    shown = in_office(lambda office: _shown(office, identifier))
-    report(_shown_object(shown), _shown_lines(shown), as_json=as_json)
+    shown, lines = in_office(lambda office: _shown(office, identifier))
+    report(shown, lines, as_json=as_json)
 
 
 @task.command("log")
 @click.argument("identifier", metavar="ID")
 @as_json_option
 def log(identifier: str, as_json: bool) -> None:
-    """Show everything that was done with a task, who did it, and why."""
+    """Show the history of a task: each change, its author and the reason."""
 
     async def work(office: Office) -> tuple[tuple[TaskMoved | TaskChanged, ...], tuple[SettledRecord, ...]]:
         task_id = await _id(office, identifier)
-        return await office.board.log(task_id), _put_back(office.home, task_id)
+        return await office.board.log(task_id), _undone(office.home, task_id)
 
-    records, put_back = in_office(work)
+    records, undone = in_office(work)
     from artoo.cli.views.team_view import record_line
 
-    named = (*((record.kind(), record) for record in records), *(("PutBack", one) for one in put_back))
+    named = (*((record.kind(), record) for record in records), *(("PutBack", one) for one in undone))
     told = [(record.at.timestamp(), record_line(record)) for record in records]
-    told += [(one.at, _put_back_line(one)) for one in put_back]
+    told += [(one.at, _undone_line(one)) for one in undone]
     lines = [line for _, line in sorted(told, key=lambda one: one[0])]
     report([{"kind": kind, **plain_object(record)} for kind, record in named], lines, as_json=as_json)
 
@@ -141,8 +146,8 @@ def log(identifier: str, as_json: bool) -> None:
 @click.argument("identifier", metavar="ID")
 @click.argument("state", type=click.Choice(_STATES), required=False)
 @click.argument("why", nargs=-1)
-@click.option("--to", "assignee", metavar="AGENT", help="Give it to this agent (anybody: whoever may take it).")
-@click.option("--reviewer", metavar="AGENT", help="Who reviews it (anybody: whoever may).")
+@click.option("--to", "assignee", metavar="AGENT", help="The new agent (anybody: any that may take it).")
+@click.option("--reviewer", metavar="AGENT", help="The new reviewer (anybody: any that may review it).")
 @click.option("--priority", type=_priority)
 @click.option("--complexity", type=_complexity)
 @as_json_option
@@ -156,8 +161,10 @@ def move(
     complexity: str | None,
     as_json: bool,
 ) -> None:
-    """Move a task to STATE (pending, blocked, cancelled, archived; in_progress lets a blocked one go on), or change
-    whose it is, who reviews it, how urgent or complex it is."""
+    """Move a task to STATE, or change its agent, reviewer, priority or complexity.
+
+    You can set pending, blocked, cancelled and archived; in_progress releases a blocked task.
+    """
     if state is None and not any((assignee, reviewer, priority, complexity)):
         raise click.UsageError("Say what to change: a state, --to, --reviewer, --priority or --complexity.")
 
@@ -193,14 +200,14 @@ def move(
 def review(
     context: click.Context, identifier: str, verdict: str, why: tuple[str, ...], digest: str | None, as_json: bool
 ) -> None:
-    """Approve or reject what was handed in. WHY reaches whoever does it again.
+    """Approve or reject a submission. WHY reaches the agent that does the task again.
 
-    What would overwrite, delete or otherwise lose something is shown and asked about; without a terminal, --digest
-    names what you agree to. The exit code is 1 when nothing was approved.
+    Changes that overwrite, delete or otherwise lose something are shown and need your consent. Without a terminal,
+    --digest names the changes that you agree to. Exit code 1: nothing was approved.
     """
     reason = " ".join(why)
     if verdict == "reject" and not reason.strip():
-        raise click.UsageError("Say why: the reasons reach whoever does it again.")
+        raise click.UsageError("Say why: the reason reaches the agent that does the task again.")
 
     async def work(office: Office) -> tuple[BoardTask, bool, tuple[str, ...]]:
         task_id = await _id(office, identifier)
@@ -219,7 +226,7 @@ def review(
 async def _approve(
     office: Office, task_id: str, reason: str, digest: str | None
 ) -> tuple[BoardTask, bool, tuple[str, ...]]:
-    """Approves as the operator, with their consent where Law 1 wants it. What stood in the way comes last."""
+    """Apply a submission as the operator, with their consent where Law 1 wants it. Returns problems last."""
     from artoo.team.by_hand import approve as approve_by_hand
 
     found = await office.board.get(task_id)
@@ -229,6 +236,7 @@ async def _approve(
         problems = await _disagreement(found, proposal)
         if problems:
             return found, False, problems
+    # The digest binds the approval to what was shown: a submission that changes meanwhile is refused.
     if proposal is not None and digest is None:
         digest = proposal.digest
     ruling = await approve_by_hand(office, found, reason, submission=found.submission, digest=digest)
@@ -236,7 +244,7 @@ async def _approve(
 
 
 async def _disagreement(found: BoardTask, proposal: Proposal) -> tuple[str, ...]:
-    """The review in the terminal; empty when the operator agrees to all of it. Without a terminal they do not."""
+    """Ask for consent in the terminal. Empty: the operator agrees to all of it."""
     from artoo.cli.conversation.confirm import dialogue
 
     asking = dialogue()
@@ -256,108 +264,91 @@ async def _disagreement(found: BoardTask, proposal: Proposal) -> tuple[str, ...]
 
 
 async def _id(office: Office, beginning: str) -> str:
-    """The task that begins so."""
+    """Find the task whose id begins so."""
     ids = await office.database.read(
         lambda reading: [str(row["id"]) for row in reading.all("SELECT id FROM tasks ORDER BY id")]
     )
     return the_one(beginning, ids, "task")
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """A task with what was handed in. `proposal`: what an approval would change here; without one `review` is how
-    it looked on the machine that made it, and `why` says why it cannot be approved here. `moved`: the move to where
-    it stands, unless it is in review."""
-
-    task: BoardTask
-    work: SubmittedWork | None
-    proposal: Proposal | None = None
-    review: Review | None = None
-    why: str = ""
-    put_back: tuple[SettledRecord, ...] = ()
-    moved: TaskMoved | None = None
-
-
-def _put_back(home: Path, task_id: str) -> tuple[SettledRecord, ...]:
-    """What `artoo undo` took back of a task's files here: the board stands as it stood."""
+def _undone(home: Path, task_id: str) -> tuple[SettledRecord, ...]:
+    """Return the undone changes of a task's files here. The board does not know of them."""
     from artoo.workspace.settlement.history import settled_records
 
     return tuple(one for one in settled_records(home) if one.task_id == task_id and one.what == "undone")
 
 
-def _put_back_line(one: SettledRecord) -> str:
+def _undone_line(one: SettledRecord) -> str:
     from datetime import UTC, datetime
 
     from artoo.cli.views.team_view import when
 
     left = f", {one.left} left as they are" if one.left else ""
-    return f"{when(datetime.fromtimestamp(one.at, UTC))}  files put back: {one.count}{left} (by {one.by})"
+    return f"{when(datetime.fromtimestamp(one.at, UTC))}  files restored: {one.count}{left} (by {one.by})"
 
 
-async def _shown(office: Office, beginning: str) -> _Shown:
+async def _shown(office: Office, beginning: str) -> tuple[JsonObject, list[str]]:
+    """Return a task with its submission, for programs and for people.
+
+    A submission of another machine is shown as it looked there, with the reason why it cannot be approved here.
+    """
     found = await office.board.get(await _id(office, beginning))
     work = await office.approvals.work(found)
+    proposal, review, why, moved = None, None, "", None
+    undone: tuple[SettledRecord, ...] = ()
     if found.state is not BoardState.REVIEW:
         moves = [record for record in await office.board.log(found.id) if isinstance(record, TaskMoved)]
-        return _Shown(found, work, put_back=_put_back(office.home, found.id), moved=moves[-1] if moves else None)
-    try:
-        proposal = await office.approvals.look(found)
-    except SandboxError as error:
-        if office.exchange is None or not office.exchange.is_elsewhere(found):
-            raise ConfigurationError(str(error)) from error
-        return _Shown(found, work, review=await office.exchange.review(found), why=str(error))
-    return _Shown(found, work, proposal, None if proposal is None else proposal.review)
-
-
-def _shown_object(shown: _Shown) -> JsonObject:
-    proposal, review = shown.proposal, shown.review
-    return {
-        **plain_object(shown.task),
-        "work": shown.work,
+        undone, moved = _undone(office.home, found.id), moves[-1] if moves else None
+    else:
+        try:
+            proposal = await office.approvals.look(found)
+            review = None if proposal is None else proposal.review
+        except SandboxError as error:
+            if office.exchange is None or not office.exchange.is_elsewhere(found):
+                raise ConfigurationError(str(error)) from error
+            review, why = await office.exchange.review(found), str(error)
+    shown: JsonObject = {
+        **plain_object(found),
+        "work": work,
         "changes": [] if review is None else review.changes,
         "asks": [] if proposal is None else proposal.asks,
         "conflicts": [] if review is None else review.conflicts,
         "digest": None if proposal is None else proposal.digest,
-        "why": shown.why,
-        "put_back": shown.put_back,
-        "reason": "" if shown.moved is None else shown.moved.reason,
+        "why": why,
+        "put_back": undone,
+        "reason": "" if moved is None else moved.reason,
     }
+    lines = _task_lines(found, moved)
+    if work is not None:
+        lines += ["", f"Evidence (artoo log show {work.run}):"]
+        lines += [f"{one.verdict}: {one.criterion} ({one.evidence})" for one in work.verdicts]
+        lines += [*(f"not met: {one}" for one in work.unmet), *work.calls]
+    lines += ["", *map(_undone_line, undone)] if undone else []
+    lines += ["", why] if why else []
+    if review is not None:
+        head = "What an approval would change:" if proposal else f"What it changes on {found.made_on}:"
+        lines += ["", head, *_change_lines(review)]
+    return shown, lines
 
 
-def _shown_lines(shown: _Shown) -> list[str]:
-    found, work = shown.task, shown.work
+def _task_lines(found: BoardTask, moved: TaskMoved | None) -> list[str]:
     complexity = found.complexity.value if found.complexity else "unset"
-    moved = shown.moved
     lines = [
         f"task {found.id}",
         *([f"{found.state.value} by {moved.actor}: {moved.reason}"] if moved is not None and moved.reason else []),
         f"{found.state.value}, {found.priority.value}, complexity {complexity}",
-        f"agent {found.assignee or 'anybody'}, reviewer {found.reviewer or 'anybody who may'}",
+        f"agent {found.assignee or 'any'}, reviewer {found.reviewer or 'any who may'}",
         f"project {found.project or 'none'}",
         *([f"made on {found.made_on}"] if found.made_on else []),
         "",
         found.text,
+        *(f"note: {note}" for note in found.notes),
     ]
-    lines += [f"note: {note}" for note in found.notes]
-    if found.summary:
-        lines += ["", "Result:", found.summary]
-    if work is not None:
-        lines += ["", f"Evidence (artoo log show {work.run}):"]
-        lines += [f"{one.verdict}: {one.criterion} ({one.evidence})" for one in work.verdicts]
-        lines += [f"not met: {one}" for one in work.unmet]
-        lines += list(work.calls)
-    if shown.put_back:
-        lines += ["", *map(_put_back_line, shown.put_back)]
-    if shown.why:
-        lines += ["", shown.why]
-    if shown.review is not None:
-        head = "What an approval would change:" if shown.proposal else f"What it changes on {found.made_on}:"
-        lines += ["", head, *_change_lines(shown.review)]
-    return lines
+    return [*lines, "", "Result:", found.summary] if found.summary else lines
 
 
 def _change_lines(review: Review) -> list[str]:
-    """The review as it is asked about, without its question."""
+    """Lay out the review without its question."""
     from artoo.cli.display.colors import Paint
     from artoo.cli.results.relative_paths import Here
     from artoo.cli.review.layout import Layout

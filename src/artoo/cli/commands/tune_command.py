@@ -22,17 +22,21 @@ _WORTH = 100.0
 @click.option(
     "--worth",
     type=click.FloatRange(min=0, min_open=True),
-    help="Model calls that all criteria of a task are worth; limits.calls otherwise.",
+    help="The value of all criteria of a task, in model calls (default: limits.calls).",
 )
 @click.option(
-    "--tasks", default=2_000, show_default=True, type=click.IntRange(min=1), help="Latest tasks to read, at most."
+    "--tasks",
+    default=2_000,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="The most tasks to read, latest first.",
 )
 @as_json_option
 def tune(worth: float | None, tasks: int, as_json: bool) -> None:
-    """Look for better numbers of the control law in the logs of your own tasks.
+    """Propose better numbers for the control law, from the logs of your own tasks.
 
-    Replay the logs under other numbers and show what is proposed, for each type of task, each with the command that
-    accepts it. Nothing changes before. What the logs cannot tell is said.
+    The logs are replayed with other numbers, for each type of task. Each proposal has the command that accepts it,
+    and nothing changes without that command.
     """
     from artoo.runtime.config.loader import load_config
     from artoo.runtime.tuning.proposing import proposals

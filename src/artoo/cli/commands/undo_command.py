@@ -1,4 +1,4 @@
-"""`artoo undo`: puts back what a task changed, file by file, where nobody has changed it since."""
+"""`artoo undo`: restores the files that a task changed, except those that were changed since."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 REFUSED = 1
 NAMED = 12
-"""Paths that are named before the latest is put back, and afterwards of those that came back or went."""
+"""The most paths that are listed before an undo, and of restored and removed ones after it."""
 
 _ASKED = 80
 """Characters of a request in an error."""
@@ -45,17 +45,17 @@ _NO_LOG = "(what was asked is not on record)"
 @click.command(context_settings=HELP)
 @click.argument("task", required=False)
 @click.option("--list", "list_", is_flag=True, help="Show what can be undone, and until when.")
-@click.option("--yes", is_flag=True, help="Without TASK: do not ask whether the latest is meant.")
+@click.option("--yes", is_flag=True, help="Do not ask whether the latest task is meant.")
 @as_json_option
 @click.pass_context
 def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_json: bool) -> None:
-    """Put back what TASK changed. TASK is its id, or a beginning of it that no other task has.
+    """Undo the changes that TASK applied. TASK is its id, or a beginning of it that no other task has.
 
-    Without TASK the latest that was asked here, or has changed something here, is meant: on a terminal it is named
-    and asked about, without one it is named and nothing is put back. A file that was changed since is left alone
-    and named. A task that still runs is left alone, and one that was put back cannot be resumed.
+    Without TASK, the latest task that was started here or changed something here is meant. On a terminal artoo asks
+    whether you mean it; without one it only names it. A file that was changed since is left alone and named. A
+    running task cannot be undone, and an undone task cannot be resumed.
 
-    Exit codes: 0 put back, 1 something was left or you said no, 2 no such task, or none was named.
+    Exit codes: 0 undone, 1 something was left or you said no, 2 no such task, or none was named.
     """
     from artoo.contracts.confirmation import PERSON
     from artoo.runtime.changes.undo import can_be_undone, put_back, undoable_task, undone_already
@@ -72,7 +72,7 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
     already = undone_already(config, known, task) if task is not None else None
     if already is not None:
         if not as_json:
-            show(f"{name_at(config.home, already.task_id)} was put back already, {local_time(already.at)}")
+            show(f"{name_at(config.home, already.task_id)} was undone already, {local_time(already.at)}")
         report = UndoReport(task_id=already.task_id, restored=already.paths)
         _print_report(report, what_was_asked(config.home, already.task_id), as_json)
         return
@@ -85,7 +85,7 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
 
 
 def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> str | None:
-    """The latest of this directory, if the person means it; None: they said no. Raises ConfigurationError."""
+    """Find the latest task of this directory, and ask whether it is meant. None: no. Raises ConfigurationError."""
     from artoo.runtime.changes.undo import latest_here, paths_of
 
     here = Here()
@@ -100,11 +100,12 @@ def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> st
         raise ConfigurationError(f"say which task; the latest here ({what}): artoo undo {name}")
     words = in_language(language_of(asked))
     lines = [f"{name}  {local_time(latest.last_at)}  {asked_line(asked) or _NO_LOG}"]
-    paths = sorted(paths_of(config, latest.task_id), key=is_gits)  # the person's own first
+    # The user's own files come before those of git.
+    paths = sorted(paths_of(config, latest.task_id), key=is_gits)
     lines += [f"    {here.short(path)}" for path in paths[:NAMED]]
     lines += [f"    {words('and {count} more', count=f'{len(paths) - NAMED:,}')}"] if len(paths) > NAMED else []
     show_lines(lines, sys.stderr)
-    return latest.task_id if asyncio.run(agreed(words("Put this back? [y]es, [N]o: "))) else None
+    return latest.task_id if asyncio.run(agreed(words("Undo this? [y]es, [N]o: "))) else None
 
 
 def _print_list(home: Path, known: tuple[UndoableTask, ...], requests: Mapping[str, str], as_json: bool) -> None:
@@ -132,7 +133,7 @@ def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
         _show(f"asked for: {asked_line(request)}")
     # A change that git brought over is no file: `DIRECTORY/.git (main: 1 commit)`.
     became = {path: "/.git (" in path or os.path.lexists(path_bytes(path)) for path in sorted(report.restored)}
-    for done, is_there in (("put back", True), ("removed ", False)):
+    for done, is_there in (("restored", True), ("removed ", False)):
         for line in _told([path for path, there in became.items() if there is is_there], here):
             _show(f"{done}  {line}")
     for path in report.separate:
@@ -140,7 +141,7 @@ def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
     for conflict in report.refused:
         _show(f"left      {here.short(conflict.path)}: {conflict.reason}")
     if not report.restored and not report.refused:
-        show("Everything was as before already.")
+        show("Everything was restored already.")
 
 
 def _show(line: str) -> None:
@@ -148,7 +149,7 @@ def _show(line: str) -> None:
 
 
 def _told(paths: Sequence[str], here: Here) -> Iterator[str]:
-    """The first of a person's own paths, and of each repository one line."""
+    """Yield the first paths of the user, and one line for each repository."""
     own = [path for path in paths if not is_gits(path)]
     yield from (here.short(path) for path in own[:NAMED])
     if len(own) > NAMED:

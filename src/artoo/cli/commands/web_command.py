@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import threading
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,20 +17,18 @@ from artoo.cli.commands.options import HELP
 from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:
+    from artoo.runtime.app.artoo import Artoo
     from artoo.runtime.config.model import Config
-    from artoo.web.starting import Runtime
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command(context_settings=HELP)
 @click.option("--port", type=click.IntRange(0, 65_535), help="The port (default: 7226, or a free one).")
 @click.option("--no-open", is_flag=True, help="Only print the address.")
 def web(port: int | None, no_open: bool) -> None:
-    """Show tasks, differences, memory, team and audit in a browser, live, until Ctrl-C.
+    """Serve the web UI of tasks, changes, memory, team and audit, until Ctrl-C.
 
-    The printed address is good once, within a quarter of an hour; type the command again for another one. Nobody
-    outside this machine can reach it.
+    The printed address works once, within 15 minutes; run the command again for a new one. Only this machine can
+    reach it.
     """
     from artoo.web.entry import Entry
     from artoo.web.serving import address_of, only_page
@@ -48,25 +45,24 @@ def web(port: int | None, no_open: bool) -> None:
 
 
 async def _serve(config: Config, listening: socket.socket, no_open: bool) -> None:
+    from artoo.protocols.ending import first_signal
     from artoo.web.serving import served
 
-    def runtime() -> AbstractAsyncContextManager[Runtime]:
-        return runtime_of(config)
-
-    loop = asyncio.get_running_loop()
-    async with served(config, Path.cwd(), runtime, listening) as serving:
-        for number in SIGNALS:
-            loop.add_signal_handler(number, serving.stop)
-        click.echo(f"artoo: {serving.address}")
-        if not no_open:  # a browser of the terminal stays as long as somebody reads, and the page must answer it
-            opening = (serving.address, config.home)
-            threading.Thread(target=open_page, args=opening, name="artoo-browser", daemon=True).start()
+    with ExitStack() as stack:
+        async with served(config, Path.cwd(), lambda: runtime_of(config), listening) as serving:
+            # The block of `served` ends before its server does, and until then the signals must be handled.
+            stack.enter_context(first_signal(serving.stop))
+            click.echo(f"artoo: {serving.address}")
+            # A text browser runs until the user leaves it, and the server must answer it meanwhile.
+            if not no_open:
+                opening = (serving.address, config.home)
+                threading.Thread(target=open_page, args=opening, name="artoo-browser", daemon=True).start()
     click.echo("artoo: the page is closed", err=True)
 
 
 @asynccontextmanager
 async def page_beside(config: Config, port: int | None) -> AsyncGenerator[None]:
-    """The page answers while the block runs. Raises ConfigurationError when this home has one already."""
+    """Serve the web UI while the block runs. Raises ConfigurationError when this home has one already."""
     from artoo.contracts.errors import ConfigurationError
     from artoo.web.serving import only_page, served
 
@@ -83,8 +79,8 @@ async def page_beside(config: Config, port: int | None) -> AsyncGenerator[None]:
                 serving.stop()
 
 
-def runtime_of(config: Config) -> AbstractAsyncContextManager[Runtime]:
-    """What runs the tasks that are begun in the page."""
+def runtime_of(config: Config) -> AbstractAsyncContextManager[Artoo]:
+    """Open the runtime for tasks that are begun in the web UI."""
     from artoo.runtime.app.artoo import Artoo
     from artoo.web.starting import nobody_here
 
@@ -95,13 +91,14 @@ def open_page(address: str, home: Path) -> None:
     """Opens a browser by way of a file of the owner's: a command line with the token could be seen by others.
 
     In a process of its own: which browser there is, is looked up on PATH, and there no program of a project counts.
-    Returns when the browser's command does, which may be when somebody closes it.
+    Returns when the browser's command does, which may be when the user closes it.
     """
     import html
     import subprocess
 
     from artoo.sandbox.reading.programs import own_environment, own_python, search_path
 
+    # The token must not appear in a command line, which other users of the machine can read.
     place = home / "web" / "open.html"
     target = html.escape(address, quote=True)
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What the Tab key offers in a conversation: commands, ids of tasks, and files."""
+"""Completion in a conversation: commands, ids of tasks, and files."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _MOST_TASKS = 20
 
 
 class ConversationCompleter(Completer):
-    """Completes the word before the cursor."""
+    """A completer for the word before the cursor."""
 
     def __init__(self, home: Path) -> None:
-        """`home`: artoo's own directory, where tasks are."""
+        """Complete the ids of tasks in `home`, artoo's own directory."""
         self._home = home
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """A slash command at the beginning of the line, a task behind one that takes it, else a path."""
+        """Offer slash commands at the beginning of the line, tasks behind a command that takes one, else paths."""
         line, word = document.text_before_cursor, document.get_word_before_cursor(WORD=True)
         if line.startswith("/") and " " not in line:
             names = dict.fromkeys((*SLASH_COMMANDS, *known_commands(self._home)))

@@ -1,24 +1,21 @@
 """Law 1's question on a terminal: everything is shown, and only a clear yes is one.
 
-What is longer than the screen is shown page by page, and what it is about stands once more right above the prompt:
-the last lines of a long text are whatever its writer wants to be read there.
+Of a question that is longer than the screen, the parts that it asks about are repeated right above the prompt. The
+last lines of a long text are chosen by its writer, and could push them out of sight.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from collections.abc import Generator, Iterable
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from typing import Protocol, TextIO
+from contextlib import contextmanager
+from typing import TextIO
 
-from artoo.cli.display.colors import Paint
-from artoo.cli.display.display import is_plain
+from artoo.cli.display.display import Display, NoDisplay
 from artoo.cli.display.keyboard import Keyboard
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.screen import Screen
-from artoo.cli.review.pager import fits, page
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
 from artoo.runtime.approvals.prompt_store import Given
 from artoo.words.catalogue import in_language
@@ -40,40 +37,23 @@ _ANSWERS: dict[str, Consent] = {
 }
 
 
-class Pausing(Protocol):
-    """A display that can make room."""
-
-    def paused(self) -> AbstractAsyncContextManager[None]:
-        """Nothing is drawn and no line is read while the block runs."""
-        ...
-
-
-class _Still:
-    """Nothing is drawn anyway."""
-
-    def paused(self) -> AbstractAsyncContextManager[None]:
-        return nullcontext()
-
-
 class Dialogue:
     """Asks on `terminal`, reads from `keyboard`; both are terminals. Implements `ports.confirm.Confirm`."""
 
     def __init__(self, keyboard: TextIO, terminal: TextIO) -> None:
-        plain = is_plain(terminal, os.environ)
-        redraws = os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown")
         self._keyboard = Keyboard(keyboard)
-        self._screen = Screen(terminal, Paint(colours=not plain), redraws=redraws)
-        self._display: Pausing = _Still()
+        self._screen = Screen.of(terminal)
+        self._display: Display = NoDisplay()
         self._turn = asyncio.Lock()
 
     @contextmanager
-    def over(self, display: Pausing) -> Generator[None]:
-        """While the block runs, questions pause this display."""
+    def over(self, display: Display) -> Generator[None]:
+        """Let questions pause this display while the block runs."""
         self._display = display
         try:
             yield
         finally:
-            self._display = _Still()
+            self._display = NoDisplay()
 
     def refuse(self) -> None:
         """Answers an open question with no: the person wants to stop."""
@@ -88,7 +68,8 @@ class Dialogue:
             try:
                 said = await self._keyboard.read()
             finally:
-                if not said:  # no Enter has ended the line of the question
+                # No Enter has ended the line of the question.
+                if not said:
                     self._screen.say("\n")
         return said.strip() if said else None
 
@@ -102,7 +83,7 @@ class Dialogue:
         self._screen.say(f"\n{text('answered in the {where}: {said}', said=said, where=given.via)}\n")
 
     async def __call__(self, request: ConfirmationRequest) -> Consent | Choice | Words:
-        """The person's answer; the end of input and an empty line are no, and keep what a review is about."""
+        """Ask the user. An empty line and the end of input mean no, and keep the changes of a review."""
         async with self._turn, self._display.paused():
             self._keyboard.begin()
             if request.wants != "consent":
@@ -114,9 +95,7 @@ class Dialogue:
     async def _in_words(self, request: ConfirmationRequest) -> Consent | Words:
         """Ask for a line of text. To a plan a clear yes or no is enough; the end of input is no."""
         text = in_language(request.language)
-        await page(
-            question_lines(request, request.details), self._screen, self._keyboard, in_language(request.language)
-        )
+        self._screen.show(question_lines(request, request.details))
         self._keyboard.forget()
         of_plan = "Run it? [y]es, [n]o, or say what must be different: "
         self._screen.say(text(of_plan if request.wants == "plan" else "Your answer: "))
@@ -136,9 +115,10 @@ class Dialogue:
 
     async def _answered(self, request: ConfirmationRequest) -> Consent:
         text, lines = in_language(request.language), question_lines(request, request.details)
-        in_sight = fits(lines, self._screen)
-        await page(lines, self._screen, self._keyboard, in_language(request.language))
-        self._keyboard.forget()  # what was typed while it was shown was no answer to what comes
+        in_sight = self._screen.fits(lines)
+        self._screen.show(lines)
+        # Keys that were pressed before the question was shown are no answer to it.
+        self._keyboard.forget()
         beside = "".join(f"{line}\n" for line in question_lines(request, parts(request)))
         ask = text("Allow it? [o]nce, for this [t]ask, [N]o: ")
         while True:
@@ -151,14 +131,14 @@ class Dialogue:
 
 
 def dialogue() -> Dialogue | None:
-    """The dialogue on this process's terminal; None without one: then the answer to every question is no."""
+    """Return the dialogue on this process's terminal; None without one, and then every answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     return Dialogue(sys.stdin, sys.stderr)
 
 
 def question_lines(request: ConfirmationRequest, details: Iterable[str]) -> list[str]:
-    """Title, source and these details: all of them, or what stands beside the answer to a long question."""
+    """Return the title, the source and these details as lines."""
     lines = [f"? {one_line(request.title)}"]
     if request.source is not None:
         text = in_language(request.language)

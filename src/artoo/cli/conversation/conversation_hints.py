@@ -1,4 +1,4 @@
-"""What a person types on a terminal where another surface has no options and no commands."""
+"""The ways to say something to artoo on a terminal: options and commands."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from artoo.words.result import HowTo
 
 
 def typed(talk: str = "-c") -> HowTo:
-    """`talk`: the option that goes on with the conversation; empty inside of one."""
+    """Return the ways. `talk`: the option that continues the conversation; empty inside one."""
     return HowTo("--budget {}=…", "artoo config set {} …", f'artoo {talk} "…"' if talk else "")

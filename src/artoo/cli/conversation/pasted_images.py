@@ -17,7 +17,7 @@ _MOST_LOOKED_AT = 32
 
 
 def images_in(line: str) -> tuple[Path, ...]:
-    """The images whose whole paths (or file URLs) stand in the line, each once, in order.
+    """Find the images whose whole paths (or file URLs) are in the line, each once, in order.
 
     A bare name is a file's name and no picture to be shown: "rename a.png" wants no eyes.
     """
@@ -33,7 +33,8 @@ def _paths_in(line: str) -> Iterator[Path]:
         written = single or double or re.sub(r"\\(.)", r"\1", bare)
         path = _path(written)
         if bare and not path.exists():
-            path = _path(written.rstrip(".,;:!?)]}"))  # a sentence's own sign behind it
+            # The sentence may end right behind the path.
+            path = _path(written.rstrip(".,;:!?)]}"))
         yield path
 
 

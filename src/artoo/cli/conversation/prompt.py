@@ -30,7 +30,7 @@ class Prompt:
         self._beside: PromptSession[str] = PromptSession(history=self._session.history, erase_when_done=True)
 
     async def read(self) -> str | None:
-        """The next line; None at the end of input. Ctrl-C empties the line, and leaves when it is empty twice."""
+        """Read the next line; None at the end of input. Ctrl-C clears the line, and leaves if it is empty twice."""
         emptied = False
         while True:
             try:
@@ -48,7 +48,8 @@ class Prompt:
         `status` is shown above the line and asked for twice a second. The line leaves nothing on the screen.
         """
 
-        def message() -> FormattedText:  # a toolbar is not shown where the cursor cannot be located
+        # A toolbar is not shown where the cursor cannot be located.
+        def message() -> FormattedText:
             columns = self._beside.output.get_size().columns
             return FormattedText([("fg:ansibrightblack", f"{status()[: columns - 1]}\n"), ("", "› ")])
 
@@ -59,7 +60,7 @@ class Prompt:
 
 
 def _history(path: Path) -> History:
-    """The kept history, or one for this session only where the home cannot be written."""
+    """Open the history file; in a home that cannot be written, a history of this session only."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))

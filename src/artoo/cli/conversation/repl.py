@@ -34,7 +34,7 @@ from artoo.words.catalogue import Catalogue, in_language
 
 
 def converse(*, name: str | None = None, latest: bool = False) -> int:
-    """Talks until the person leaves: anew, in the session of that name, or on from the latest. Returns the code."""
+    """Hold a conversation: a new one, a named session, or the latest. Returns the exit code."""
     if not sys.stdout.isatty():
         raise click.UsageError('a conversation needs a terminal; give a request: artoo "…"')
     return asyncio.run(_converse(name, latest))
@@ -58,7 +58,7 @@ async def _converse(name: str | None, latest: bool) -> int:
 
 
 def _spoken(locale: str) -> str:
-    """The language tag of a locale such as `zh_CN.UTF-8`."""
+    """Return the language tag of a locale such as `zh_CN.UTF-8`."""
     return locale.partition(".")[0].replace("_", "-") or "en"
 
 
@@ -136,7 +136,7 @@ class Conversation:
         show("")
 
     def _images(self, request: str) -> tuple[Path, ...]:
-        """The images whose paths were pasted into the request, named on the screen; none where no model sees."""
+        """Return the images whose paths were pasted, and name them; none where no model takes images."""
         found = images_in(request)
         for path in found:
             not_shown = "{name} is not shown to the model: none is said to take images (models.brain.images)"
@@ -144,7 +144,7 @@ class Conversation:
         return found if self._sees else ()
 
     async def _audit(self) -> None:
-        """What the Auditor has seen since its last report."""
+        """Print the report of the Auditor since its last one."""
         from artoo.cli.views.audit_view import report_lines
 
         show_lines(report_lines(await self._terminal.runtime.audit()))
@@ -185,7 +185,8 @@ class Conversation:
 
 
 def _is_slash(word: str) -> bool:
-    """`/help` is a command; `/etc/hosts` and `/tmp` are the beginnings of requests."""
+    """Check whether a word is a command (`/help`) or the beginning of a request (`/etc/hosts`, `/tmp`)."""
     if not word.startswith("/") or "/" in word[1:]:
         return False
+    # An unknown word is a command with a typing mistake, unless a file has that name.
     return word[1:] in SLASH_COMMANDS or not Path(word).exists()

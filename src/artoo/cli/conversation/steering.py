@@ -1,14 +1,13 @@
-"""How a user reaches a task that runs on this terminal: messages, and the turn under way interrupted (SPEC 3.5)."""
+"""Steering of a task that runs on this terminal: messages, and interruption of its turn (SPEC 3.5)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Protocol
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from artoo.cli.conversation.confirm import Dialogue
-from artoo.cli.display.display import Display
 from artoo.cli.display.task_state import TaskView
 from artoo.cli.results.redact_output import say
 from artoo.contracts.errors import ConfigurationError
@@ -17,18 +16,6 @@ if TYPE_CHECKING:  # it loads every role
     from artoo.runtime.app.artoo import Artoo
 
 BY = "terminal"
-
-
-class InputLine(Protocol):
-    """The input line of a conversation while a task runs."""
-
-    def display(self, view: TaskView) -> Display:
-        """Return the display that leaves room for the line."""
-        ...
-
-    def listening(self, steering: Steering) -> AbstractAsyncContextManager[None]:
-        """Read lines and pass them on while the block runs."""
-        ...
 
 
 class Steering:
@@ -43,24 +30,26 @@ class Steering:
 
     @property
     def is_held(self) -> bool:
-        """True while the task waits for a message."""
+        """Check whether the task waits for a message."""
         return self._held.is_set()
 
     def hold(self) -> bool:
-        """Interrupt the turn under way. False: no message could follow, or one is waited for already."""
+        """Hold the turn under way. False: no message could follow, or the task waits for one already."""
         view = self._view
+        # A hold without a way to answer would stop the task forever.
         busy = not view.state.task_id or view.question or view.stopping or view.state.result is not None
         if not self._can_answer or busy or self._held.is_set():
             return False
         try:
             self._runtime.hold(view.state.task_id, by=BY)
-        except ConfigurationError:  # it has just ended
+        except ConfigurationError:
+            # The task has just ended.
             return False
         self._held.set()
         return True
 
     def send(self, text: str) -> None:
-        """Pass a message on to the task; what cannot be passed on is said."""
+        """Send a message to the task, and print why if it cannot be sent."""
         self._held.clear()
         try:
             self._runtime.send(text, self._view.state.task_id, by=BY)
@@ -69,7 +58,7 @@ class Steering:
 
     @asynccontextmanager
     async def asking(self, dialogue: Dialogue | None) -> AsyncGenerator[None]:
-        """While the block runs, ask for a message with `dialogue` whenever a turn was interrupted."""
+        """Ask for a message with `dialogue` whenever a turn was interrupted, while the block runs."""
         if dialogue is None:
             yield
             return
@@ -79,7 +68,7 @@ class Steering:
 
     @asynccontextmanager
     async def typed(self, reading: Coroutine[None, None, None]) -> AsyncGenerator[None]:
-        """While the block runs, `reading` passes on what is typed."""
+        """Run `reading`, which sends what is typed, while the block runs."""
         self._can_answer = True
         async with beside(reading):
             yield

@@ -1,4 +1,4 @@
-"""Whether there is somebody to ask, and what they say to a question of yes or no."""
+"""Questions of yes or no to the user of a terminal."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _YES = frozenset(("y", "yes", "是", "好"))
 
 
 def is_yes(said: str) -> bool:
-    """Whether a line is a clear yes."""
+    """Check whether a line is a clear yes."""
     return said.strip().casefold() in _YES
 
 
 def is_asked() -> bool:
-    """Whether there is somebody to ask."""
+    """Check whether a user at a terminal can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 async def agreed(question: str) -> bool:
-    """Only a clear yes is one; an empty line and the end of input are no.
+    """Ask a question. Only a clear yes is one; an empty line and the end of input are no.
 
     Ctrl-C ends the wait at once: a read that blocks would keep the loop from it until the answer is there.
     """

@@ -1,4 +1,4 @@
-"""Colours that carry a meaning, and never carry it alone: beside each stands a word or a sign."""
+"""Colours with a meaning. Each comes with a word or a sign that says the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Tone(StrEnum):
-    """What a colour means. The value is its code (ECMA-48, SGR), which every palette of a terminal knows."""
+    """The meaning of a colour. The value is its code (ECMA-48, SGR), which every palette of a terminal knows."""
 
     HEAD = "1"
     DANGER = "1;31"
@@ -20,10 +20,10 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """Colours text, or leaves it as it is."""
+    """A painter that colours text, or leaves it unchanged."""
 
     colours: bool = False
 
     def __call__(self, text: str, tone: Tone) -> str:
-        """`text` in a tone. Give it whole lines that are safe to print: the codes are added as they are."""
+        """Return `text` in a tone. Pass whole lines that are safe to print: the codes are added as they are."""
         return f"\x1b[{tone.value}m{text}\x1b[0m" if self.colours and text else text

@@ -9,12 +9,11 @@ from enum import StrEnum
 from typing import Protocol, TextIO
 
 from artoo.cli.display.plain import PlainDisplay
-from artoo.cli.display.symbols import marks_for
 from artoo.cli.display.task_state import TaskView
 
 
 class Progress(StrEnum):
-    """What the person wants to see while a task runs."""
+    """The kind of progress display."""
 
     AUTO = "auto"
     LIVE = "live"
@@ -30,11 +29,11 @@ class Display(Protocol):
         ...
 
     def paused(self) -> AbstractAsyncContextManager[None]:
-        """Nothing is drawn while the block runs: somebody else has the terminal."""
+        """Stop drawing while the block runs, because something else has the terminal."""
         ...
 
     def update(self) -> None:
-        """The view changed."""
+        """Show the changes of a task."""
         ...
 
 
@@ -43,19 +42,19 @@ class NoDisplay:
 
     @contextmanager
     def shown(self) -> Generator[None]:
-        """Nothing to restore."""
+        """Run the block."""
         yield
 
     def paused(self) -> AbstractAsyncContextManager[None]:
-        """Nothing to pause."""
+        """Return an empty context."""
         return nullcontext()
 
     def update(self) -> None:
-        """Nothing to draw."""
+        """Ignore a change."""
 
 
 def is_plain(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """True where colours and redrawing are unwanted or impossible."""
+    """Check whether colours and redrawing are unwanted or impossible."""
     dumb = environ.get("TERM", "").lower() in ("", "dumb", "unknown")
     return bool(environ.get("NO_COLOR")) or dumb or not stream.isatty()
 
@@ -63,16 +62,15 @@ def is_plain(stream: TextIO, environ: Mapping[str, str]) -> bool:
 def display_for(
     wanted: Progress, stream: TextIO, view: TaskView, environ: Mapping[str, str] | None = None
 ) -> Display:
-    """The display for a stream. `auto` is live on a capable terminal and plain elsewhere."""
+    """Choose the display for a stream. `auto` is live on a capable terminal and plain elsewhere."""
     given = os.environ if environ is None else environ
     if wanted is Progress.NONE:
         return NoDisplay()
-    marks = marks_for(stream.encoding)
     possible = stream.isatty() and given.get("TERM", "").lower() != "dumb"
     if wanted is Progress.PLAIN or not possible or (wanted is Progress.AUTO and is_plain(stream, given)):
-        return PlainDisplay(stream, view, marks)
+        return PlainDisplay(stream, view)
     from rich.console import Console
 
     from artoo.cli.display.live import LiveDisplay
 
-    return LiveDisplay(Console(file=stream, highlight=False, markup=False, emoji=False), view, marks)
+    return LiveDisplay(Console(file=stream, highlight=False, markup=False, emoji=False), view)

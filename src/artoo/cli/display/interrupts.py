@@ -63,17 +63,18 @@ class Interrupts:
             self._stop, self._hold = None, _cannot
 
     def _on_signal(self, number: int, _: object) -> None:
-        """Hand a signal to the event loop, and see to it that the command ends if it should.
+        """Pass a signal to the event loop, and make sure that the command ends if it should.
 
         Not by `add_signal_handler`: its handlers wait for the loop, and a clean-up may block that.
         """
         assert self._loop is not None
         if self._ends_command(number):
             self._leave_soon()
+        # A signal handler runs between any two instructions: the state changes only in the loop.
         self._loop.call_soon_threadsafe(self._received, number)
 
     def _ends_command(self, number: int) -> bool:
-        """True if nothing is left that could end in peace."""
+        """Check whether nothing is left that could end in order."""
         if self._stop is not None:
             return self._asked
         return not self._conversation or number != signal.SIGINT
@@ -102,7 +103,7 @@ def _cannot() -> bool:
 
 
 def leave() -> None:
-    """Ends the process now. Nothing is half-written: results are written in one piece, files atomically."""
+    """Stop the process now. Results are written in one piece and files atomically, so nothing is half written."""
     if sys.stderr.isatty():
         sys.stderr.write(SHOW_CURSOR + "\n")
         sys.stderr.flush()

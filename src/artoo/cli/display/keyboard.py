@@ -1,20 +1,17 @@
-"""The keyboard of a terminal, read without blocking the loop: a line, or a single key."""
+"""The keyboard of a terminal, read line by line without blocking the event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import termios
-import tty
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import TextIO
 
 LONGEST_ANSWER = 4_096
 
 
 class Keyboard:
-    """What a person types. One reader at a time; empty text is the end of input, or a wish to stop."""
+    """The input of a user. One reader at a time; an empty text is the end of input, or a wish to stop."""
 
     def __init__(self, source: TextIO) -> None:
         self._source = source
@@ -22,7 +19,7 @@ class Keyboard:
         self._given_up = False
 
     def begin(self) -> None:
-        """A new conversation begins: what was given up before does not end it."""
+        """Start a new question: an earlier Ctrl-C does not end it."""
         self._given_up = False
         self.forget()
 
@@ -31,13 +28,13 @@ class Keyboard:
         termios.tcflush(self._source.fileno(), termios.TCIFLUSH)
 
     def give_up(self) -> None:
-        """Ends the present wait, and all that follow in this conversation, with an empty answer."""
+        """Answer the present read, and all that follow in this conversation, with an empty text."""
         self._given_up = True
         if self._answer is not None and not self._answer.done():
             self._answer.set_result("")
 
     async def read(self) -> str:
-        """What the terminal hands over next: a line with its end, or within `keys` a key; empty at the end."""
+        """Read what the terminal delivers next: a line with its end; empty at the end of input."""
         if self._given_up:
             return ""
         loop = asyncio.get_running_loop()
@@ -56,20 +53,10 @@ class Keyboard:
             loop.remove_reader(descriptor)
             self._answer = None
 
-    @contextmanager
-    def keys(self) -> Generator[None]:
-        """While the block runs, keys arrive one by one and are not shown. Ctrl-C stays a signal."""
-        descriptor = self._source.fileno()
-        before = termios.tcgetattr(descriptor)
-        tty.setcbreak(descriptor, termios.TCSADRAIN)
-        try:
-            yield
-        finally:
-            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-
 
 def _read(descriptor: int) -> str:
     try:
         return os.read(descriptor, LONGEST_ANSWER).decode("utf-8", "replace")
-    except OSError:  # the terminal is gone
+    except OSError:
+        # The terminal is gone.
         return ""

@@ -22,14 +22,15 @@ _FENCES = ("```", "~~~")
 
 
 def cells(text: str) -> int:
-    """Columns that a line takes: wide characters count twice, colours nothing."""
-    from rich.cells import cell_len  # wanted where something is long, and not at every start
+    """Count the columns of a line: wide characters count twice, colours nothing."""
+    # Imported late: most starts have no long line.
+    from rich.cells import cell_len
 
     return cell_len(_COLOUR.sub("", text).replace("\t", " " * _TAB))
 
 
 def folded(line: str, columns: int, mark: str = "") -> list[str]:
-    """The rows of one line, continued below where its own text begins, behind `mark`.
+    """Split a line into rows. Further rows begin where its own text begins, behind `mark`.
 
     A word that is longer than a row (a path, a line of Chinese) is left to the terminal, which goes on where the
     row ends: so it can be copied in one piece. Colours stay with their words.
@@ -49,28 +50,29 @@ def folded(line: str, columns: int, mark: str = "") -> list[str]:
             filled = filled or (width > 0 and not blank)
     if filled or not rows:
         return [*rows, row]
-    rows[-1] += "".join(_COLOUR.findall(row))  # the end of a colour, behind blanks
+    # The end of a colour may stand behind blanks.
+    rows[-1] += "".join(_COLOUR.findall(row))
     return rows
 
 
 def rows_of(lines: Iterable[str], columns: int) -> int:
-    """Rows that these lines take on a terminal of so many columns, marked."""
+    """Count the rows of these lines on a terminal of so many columns, with marks."""
     width = max(1, columns)
     return sum(max(1, -(-cells(row) // width)) for line in lines for row in folded(line, width, MARK))
 
 
 def fold_text(text: str, columns: int) -> str:
-    """Sentences of artoo's own, of any number of lines."""
+    """Fold sentences of artoo's own, of any number of lines."""
     return "\n".join(row for line in text.split("\n") for row in folded(line, columns))
 
 
 def fold_marked(text: str, columns: int, mark: str = MARK) -> str:
-    """What a person decides about: a row that is no line of its own says so."""
+    """Fold a text that a user decides about: each further row has a mark, so it looks like no line."""
     return "\n".join(row for line in text.split("\n") for row in folded(line, columns, mark))
 
 
 def fold_prose(text: str, columns: int) -> str:
-    """An answer: what is laid out by its lines (fenced, set in, a table's row) stays as it is."""
+    """Fold an answer. Lines with a layout (fenced, indented, rows of a table) are kept as they are."""
     return "\n".join(_prose_rows(text.split("\n"), columns))
 
 

@@ -14,7 +14,7 @@ from rich.text import Text as Line
 
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.side_channel import MEGABYTE
-from artoo.cli.display.symbols import Marks, cost_line, round_line
+from artoo.cli.display.symbols import ARROW, BAR, DOT, FAILED, MATCHED, SPINNER, WAITING, cost_line, round_line
 from artoo.cli.display.task_state import TaskView, activity_of, command_of
 from artoo.contracts.conversation import ChecklistItem
 from artoo.contracts.solution import Decided
@@ -34,18 +34,17 @@ ROWS_BESIDES_SUBTASKS = 6 + LINES_CHECKLIST + 2 * LINES_PRINTED
 
 
 class LiveDisplay:
-    """Draws the view eight times a second on `console` (standard error), and leaves nothing behind."""
+    """A display that is drawn eight times a second on standard error, and leaves nothing behind."""
 
-    def __init__(self, console: Console, view: TaskView, marks: Marks) -> None:
+    def __init__(self, console: Console, view: TaskView) -> None:
         self._console = console
         self._view = view
-        self._marks = marks
         self._frame = 0
         self._next: asyncio.TimerHandle | None = None
         self._live: Live | None = None
 
     def update(self) -> None:
-        """The next frame shows what changed; nothing to do before it."""
+        """Ignore a change: the next frame shows it."""
 
     @contextmanager
     def shown(self) -> Generator[None]:
@@ -58,7 +57,7 @@ class LiveDisplay:
 
     @asynccontextmanager
     async def paused(self) -> AsyncGenerator[None]:
-        """Takes the display away while the block runs, and draws it anew afterwards."""
+        """Remove the display while the block runs, and draw it again afterwards."""
         if self._live is None:
             yield
             return
@@ -69,7 +68,7 @@ class LiveDisplay:
             self._begin()
 
     def _begin(self) -> None:
-        """A new one each time: one that is started again goes up to where it stood, over what was said since."""
+        """Start a new live area: one that is started again would erase what was printed since."""
         self._live = Live(
             console=self._console,
             auto_refresh=False,
@@ -90,13 +89,13 @@ class LiveDisplay:
             live.stop()
 
     def _tick(self, live: Live) -> None:
-        """Draws, and asks the loop for the next frame: no thread that would see the view half changed."""
+        """Run one frame, and schedule the next on the event loop: a thread could see a half-changed state."""
         live.refresh()
         self._frame += 1
         self._next = asyncio.get_running_loop().call_later(1 / FRAMES_PER_SECOND, self._tick, live)
 
     def draw(self) -> RenderableType:
-        """One frame: what was asked, past rounds in a line each, the present round's subtasks, the cost."""
+        """Build one frame: request, past rounds in a line each, subtasks of the present round, cost."""
         view, state = self._view, self._view.state
         present = view.rounds[-1] if view.rounds else None
         rows: list[RenderableType] = [_row(view.intent, "bold")]
@@ -114,7 +113,7 @@ class LiveDisplay:
             rows.append(self._fetching())
         if view.question or view.phase:
             rows.append(self._phase())
-        rows.append(_row("  " + cost_line(view.cost, self._marks, view.text, rounds=0), "dim"))
+        rows.append(_row("  " + cost_line(view.cost, view.text, rounds=0), "dim"))
         if view.stopping:
             rows.append(_row("  " + view.text("Ctrl-C again exits at once"), "dim"))
         last = rows[-1]
@@ -128,7 +127,7 @@ class LiveDisplay:
         return _row(f"{head}  {self._decided(past.decided)}" if past.decided is not None else head, "dim")
 
     def _decided(self, decided: Decided) -> str:
-        return round_line(decided, self._marks, self._view.text, numbers=self._view.numbers)
+        return round_line(decided, self._view.text, numbers=self._view.numbers)
 
     def _fetching(self) -> RenderableType:
         fetch = self._view.fetch
@@ -144,12 +143,12 @@ class LiveDisplay:
         return _row(f"  {self._spin()} {self._view.phase}  {self._waited(self._view.since)}", "cyan")
 
     def _waited(self, since: float) -> str:
-        """Seconds since then, once there is a whole one to speak of."""
+        """Return the time since then, once it is at least a second."""
         elapsed = self._view.clock() - since
         return duration(elapsed * 1000, whole=True) if elapsed >= 1 else ""
 
     def _subtasks(self, present: Round) -> RenderableType:
-        """A line for each subtask, running ones first when there is not room for all."""
+        """Build a line for each subtask, running ones first when there is not room for all."""
         text = self._view.text
         table = Table.grid(padding=(0, 1), expand=True)
         table.add_column(width=3, no_wrap=True)
@@ -157,19 +156,20 @@ class LiveDisplay:
         table.add_column(ratio=4, no_wrap=True, overflow="ellipsis")
         table.add_column(no_wrap=True, justify="right", min_width=7)
         room = max(3, self._console.height - ROWS_BESIDES_SUBTASKS - 2)
+        # Running subtasks get the room first; the rows then stand in the order of the plan.
         ordered = sorted(present.subtasks.values(), key=lambda one: (not one.at_work, one.number))
         shown = sorted(ordered[:room], key=lambda one: one.number)
         for subtask in shown:
             table.add_row(*self._cells(subtask))
         printed = [line for subtask in shown for line in self._view.printed(subtask)[-LINES_PRINTED:]]
-        head = f"  {text('round {number}', number=present.number)}{self._marks.dot}"
+        head = f"  {text('round {number}', number=present.number)}{DOT}"
         head += text.count("{count} subtask", "{count} subtasks", len(present.subtasks))
         if present.carried:
-            head += self._marks.dot + text("{count} carried over", count=len(present.carried))
+            head += DOT + text("{count} carried over", count=len(present.carried))
         rows: list[RenderableType] = [_row(head), table]
         if len(ordered) > room:
             rows.append(_row("    " + text("and {count} more", count=len(ordered) - room), "dim"))
-        rows += [_row(f"    {self._marks.bar} {line}", "dim") for line in printed[-LINES_PRINTED:]]
+        rows += [_row(f"    {BAR} {line}", "dim") for line in printed[-LINES_PRINTED:]]
         return Group(*rows)
 
     def _cells(self, subtask: Subtask) -> tuple[Line, Line, Line, Line]:
@@ -185,7 +185,7 @@ class LiveDisplay:
         )
 
     def _activity(self, subtask: Subtask) -> str:
-        """What the subtask is doing, what it did last, or why it failed."""
+        """Describe what the subtask does, what it did last, or why it failed."""
         text = self._view.text
         if subtask.stage is Stage.WAITING:
             return text("waiting")
@@ -194,28 +194,28 @@ class LiveDisplay:
         if subtask.stage is Stage.MATCHED:
             return activity_of(subtask)
         if subtask.running is not None:
-            doing = f"{self._marks.arrow} {command_of(subtask)}"
+            doing = f"{ARROW} {command_of(subtask)}"
         elif subtask.stage is Stage.CHECKING:
             doing = text("checking")
         else:
             activity = activity_of(subtask)
-            doing = self._marks.dot.join(filter(None, (text("choosing a step"), activity)))
+            doing = DOT.join(filter(None, (text("choosing a step"), activity)))
         return f"{text('attempt {number}', number=subtask.attempt)}: {doing}" if subtask.attempt > 1 else doing
 
     def _sign(self, subtask: Subtask) -> str:
         known = {
-            Stage.MATCHED: self._marks.matched,
-            Stage.FAILED: self._marks.failed,
-            Stage.WAITING: self._marks.waiting,
+            Stage.MATCHED: MATCHED,
+            Stage.FAILED: FAILED,
+            Stage.WAITING: WAITING,
         }
         return known.get(subtask.stage) or self._spin()
 
     def _checked(self, item: ChecklistItem) -> str:
-        known = {"done": self._marks.matched, "in_progress": self._marks.arrow, "pending": self._marks.waiting}
+        known = {"done": MATCHED, "in_progress": ARROW, "pending": WAITING}
         return known[item.status]
 
     def _spin(self) -> str:
-        return self._marks.spinner[self._frame % len(self._marks.spinner)]
+        return SPINNER[self._frame % len(SPINNER)]
 
 
 def _in_sight(items: Sequence[ChecklistItem]) -> Sequence[ChecklistItem]:
@@ -226,5 +226,5 @@ def _in_sight(items: Sequence[ChecklistItem]) -> Sequence[ChecklistItem]:
 
 
 def _row(content: str, style: str = "") -> Line:
-    """One line that is cut, never wrapped."""
+    """Return one line that is cut, never wrapped."""
     return Line(content, style=style, no_wrap=True, overflow="ellipsis")

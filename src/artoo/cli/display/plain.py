@@ -9,7 +9,7 @@ from typing import TextIO
 
 from artoo.cli.display.line_wrap import fold_text
 from artoo.cli.display.sanitize import one_line
-from artoo.cli.display.symbols import Marks, round_line
+from artoo.cli.display.symbols import FAILED, MATCHED, WAITING, round_line
 from artoo.cli.display.task_state import TaskView, command_of
 from artoo.contracts.shortened import shortened
 from artoo.tasklog.state import Stage, Subtask
@@ -24,21 +24,20 @@ _INTENT = 80
 class PlainDisplay:
     """Prints each settled fact once: rounds, outcomes, corrections, decisions, trouble."""
 
-    def __init__(self, stream: TextIO, view: TaskView, marks: Marks) -> None:
+    def __init__(self, stream: TextIO, view: TaskView) -> None:
         self._stream = stream
         self._view = view
-        self._marks = marks
         self._said: set[str] = set()
         self._last = ""
         self._full = False
 
     @contextmanager
     def shown(self) -> Generator[None]:
-        """Nothing needs to be restored."""
+        """Run the block: nothing needs to be restored."""
         yield
 
     def paused(self) -> AbstractAsyncContextManager[None]:
-        """Lines that come meanwhile do no harm."""
+        """Return an empty context: lines that are printed meanwhile do no harm."""
         return nullcontext()
 
     def update(self) -> None:
@@ -47,7 +46,8 @@ class PlainDisplay:
             if key not in self._said:
                 self._said.add(key)
                 short = shortened(line, LONGEST)
-                if short == self._last:  # the same command once more: nothing that a reader could tell apart
+                # A reader could not tell the same command from its repetition.
+                if short == self._last:
                     continue
                 self._last = short
                 self._say(short)
@@ -55,22 +55,25 @@ class PlainDisplay:
     def _say(self, line: str) -> None:
         if self._full:
             return
-        encoding = self._stream.encoding or "ascii"
+        # Progress is never worth an encoding error.
+        encoding = self._stream.encoding or "utf-8"
         safe = line.encode(encoding, "replace").decode(encoding)
         try:
             self._stream.write(fold_text(f"artoo: {safe}", self._columns()) + "\n")
             self._stream.flush()
-        except BrokenPipeError:  # whoever asked has gone
+        except BrokenPipeError:
+            # The reader of standard error has gone, which ends the command.
             raise
-        except OSError:  # the disk under `2> FILE` is full: nobody can be told how far the task is, but it goes on
+        except OSError:
+            # The disk under `2> FILE` is full: progress cannot be shown, but the task continues.
             self._full = True
 
     def _columns(self) -> int:
-        """Of a terminal; what reads from a pipe wants whole lines."""
+        """Return the columns of a terminal. For a pipe, lines stay whole."""
         return shutil.get_terminal_size().columns if self._stream.isatty() else LONGEST + len("artoo: ")
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        """Everything that is settled so far, each with a key of its own."""
+        """Yield every settled fact so far, each with a key of its own."""
         view, text = self._view, self._view.text
         if view.fetch.running:
             yield view.fetch.line, view.fetch.line
@@ -81,7 +84,7 @@ class PlainDisplay:
                 yield f"{where} begin", f"{where}: {begun}"
             yield from self._subtask_facts(where, present.subtasks.values())
             if present.decided is not None:
-                said = round_line(present.decided, self._marks, text, numbers=view.numbers)
+                said = round_line(present.decided, text, numbers=view.numbers)
                 yield f"{where} decided", f"{where}: {said}"
         if view.trouble:
             yield view.trouble, view.trouble
@@ -108,13 +111,13 @@ class PlainDisplay:
                 yield f"{where} {subtask.number} end", f"{head}: {self._answered(subtask)}"
             elif subtask.stage is Stage.FAILED:
                 failed = text("failed: {reason}", reason=one_line(subtask.reason))
-                yield f"{where} {subtask.number} end", f"{head}: {self._marks.failed} {failed}"
+                yield f"{where} {subtask.number} end", f"{head}: {FAILED} {failed}"
 
     def _answered(self, subtask: Subtask) -> str:
-        """What is known of a part that ended well: one without criteria of its own is judged with the whole."""
+        """Describe a finished subtask. One without criteria of its own is judged with the whole task."""
         text = self._view.text
         if not subtask.judged:
-            return f"{self._marks.waiting} {text('an answer')}"
+            return f"{WAITING} {text('an answer')}"
         if subtask.open or not subtask.passed:
-            return f"{self._marks.waiting} {text('an answer, not confirmed')}"
-        return f"{self._marks.matched} {text('its criteria hold')}"
+            return f"{WAITING} {text('an answer, not confirmed')}"
+        return f"{MATCHED} {text('its criteria hold')}"

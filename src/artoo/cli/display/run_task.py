@@ -1,17 +1,17 @@
-"""Runs one task from the terminal: the stream goes into the view, the view onto the display."""
+"""Run one task from the terminal: its messages update a TaskView, which a display shows."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from artoo.cli.conversation.confirm import Dialogue
 from artoo.cli.conversation.model_download import ask_to_download
-from artoo.cli.conversation.steering import InputLine, Steering
+from artoo.cli.conversation.steering import Steering
 from artoo.cli.display.display import Progress, display_for
 from artoo.cli.display.interrupts import Interrupts
 from artoo.cli.display.side_channel import Aside
@@ -25,6 +25,7 @@ from artoo.ports.printing import Printed
 from artoo.runtime.config.model import Config
 
 if TYPE_CHECKING:  # it loads every role
+    from artoo.cli.conversation.typed_lines import TypedLines
     from artoo.runtime.app.artoo import Artoo
 
 
@@ -41,32 +42,20 @@ async def open_runtime(config: Config, aside: Aside, confirm: Confirm | None = N
         yield runtime
 
 
-@asynccontextmanager
-async def _closing(messages: AsyncIterator[Envelope]) -> AsyncGenerator[AsyncIterator[Envelope]]:
-    """Ends a stream that is left early here and now, in the task that began it, not when it is collected."""
-    try:
-        yield messages
-    finally:
-        if isinstance(messages, AsyncGenerator):
-            await messages.aclose()
-
-
 @contextmanager
 def _said_how_to_go_on(view: TaskView) -> Generator[None]:
-    """Who leaves a task that has begun is told how to take it up again."""
+    """Print how to resume the task, if the user leaves it before its end."""
     try:
         yield
     except asyncio.CancelledError:
         if view.state.task_id and view.state.result is None:
-            sys.stderr.write(
-                f"artoo: {view.text('To go on with it: artoo resume {task}', task=view.state.task_id)}\n"
-            )
+            sys.stderr.write(f"artoo: {view.text('To resume it: artoo resume {task}', task=view.state.task_id)}\n")
         raise
 
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """What a terminal plays tasks with: the runtime asks with `dialogue`, and `on_message` sees every message."""
+    """The parts with which a terminal runs tasks. `on_message` sees every message."""
 
     runtime: Artoo
     interrupts: Interrupts
@@ -77,13 +66,13 @@ class Terminal:
 
 async def follow_task(
     terminal: Terminal,
-    task: AsyncIterator[Envelope],
+    task: AsyncGenerator[Envelope],
     title: str,
     *,
     progress: Progress = Progress.AUTO,
     stream: TextIO | None = None,
     numbers: bool = False,
-    line: InputLine | None = None,
+    line: TypedLines | None = None,
     on_message: Callable[[Envelope], None] | None = None,
 ) -> tuple[FinalResult, TaskView]:
     """Show the messages of a task on `stream` (standard error) to their end, and let Ctrl-C stop it.
@@ -115,12 +104,13 @@ async def follow_task(
     hands = steering.asking(dialogue) if line is None else line.listening(steering)
     asking = nullcontext() if dialogue is None else dialogue.over(display)
     with terminal.interrupts.during(stop, steering.hold), _said_how_to_go_on(view), display.shown(), asking:
-        async with hands, _closing(task) as messages:
+        async with hands, aclosing(task) as messages:
             async for envelope in messages:
                 view.hear(envelope)
                 display.update()
                 if view.stopping and isinstance(envelope.payload, UserRequest):
-                    terminal.runtime.interrupt()  # asked before there was a task that could hear it
+                    # The user asked to stop before a task existed that could be interrupted.
+                    terminal.runtime.interrupt()
                 if on_message is not None:
                     on_message(envelope)
     if view.state.result is None:

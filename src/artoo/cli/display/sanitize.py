@@ -15,7 +15,7 @@ _ASKED = 300
 
 
 def one_line(text: str) -> str:
-    """`text` safe to show on one line: runs of white space become one space."""
+    """Make `text` safe to show on one line: runs of white space become one space."""
     return printable(" ".join(text.split()))
 
 
@@ -35,7 +35,7 @@ def show(text: str) -> None:
 
 
 def show_as_it_is(text: str) -> None:
-    """As `show`, for text that is safe already and may hold artoo's own colours."""
+    """Print text that is safe already and may have artoo's own colours, like `show`."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What the runtime tells a display besides the stream: the model's download, and what commands print."""
+"""Reports of the runtime that are not on the stream: the model's download, and output of commands."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ MEGABYTE = 1_000_000
 
 
 def _nothing() -> None:
-    """Nobody watches."""
+    """Ignore a change."""
 
 
 def _unseen(printed: Printed) -> None:
-    """Nobody watches."""
+    """Ignore output."""
 
 
 @dataclass(slots=True)
 class Fetch:
-    """Called by the runtime with bytes done, bytes in all, and the phase in words; calls `changed` then."""
+    """The download of a model. The runtime calls it with bytes done, bytes in all, and the phase."""
 
     done: int = 0
     total: int = 0
@@ -33,27 +33,27 @@ class Fetch:
 
     @property
     def running(self) -> bool:
-        """True while there is something to wait for."""
+        """Check whether a download runs."""
         return self.done < self.total
 
     @property
     def share(self) -> float:
-        """What is done, from 0 to 1."""
+        """Return the share that is done, from 0 to 1."""
         return self.done / self.total if self.total else 0.0
 
     @property
     def line(self) -> str:
-        """`fetching from the hub: 30% of 1,117 MB`, in steps of ten per cent."""
+        """Format it as `fetching from the hub: 30% of 1,117 MB`, in steps of ten per cent."""
         return f"{self.phase}: {int(self.share * 10) * 10}% of {self.total / MEGABYTE:,.0f} MB"
 
 
 @dataclass(slots=True)
 class Aside:
-    """Of one runtime. `printed` is called with what commands print; whoever shows a task sets it."""
+    """The reports of one runtime. The display that shows a task sets `printed`."""
 
     fetch: Fetch = field(default_factory=Fetch)
     printed: Callable[[Printed], None] = _unseen
 
     def on_output(self, printed: Printed) -> None:
-        """For the runtime, whoever watches at the time."""
+        """Report output of a command to the display of the moment."""
         self.printed(printed)

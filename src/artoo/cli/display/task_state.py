@@ -70,7 +70,7 @@ class TaskView:
         self.since = self.clock()
 
     def stop(self) -> None:
-        """The person asked to stop."""
+        """Record that the user asked to stop."""
         self._stopped = True
         self.since = self.clock()
 
@@ -82,6 +82,7 @@ class TaskView:
             self.text = in_language(language_of(payload.text))
         elif isinstance(payload, TaskSpec):
             self.text = in_language(payload.language)
+        # The lines of a call that has ended would otherwise stay for the whole task.
         for act in [act for act in self._printed if act not in self.state.running]:
             del self._printed[act]
         if self.phase != phase:
@@ -100,22 +101,22 @@ class TaskView:
 
     @property
     def rounds(self) -> list[Round]:
-        """The rounds that had a plan, or one that was refused."""
+        """Return the rounds that had a plan, or a plan that was refused."""
         return [each for each in self.state.rounds if each.planned]
 
     @property
     def intent(self) -> str:
-        """What is asked, in one line."""
+        """Return the request in one line."""
         return one_line(self.state.intent or self._title)
 
     @property
     def stopping(self) -> bool:
-        """True once the task was asked to stop, or is stopped."""
+        """Check whether the task was asked to stop, or is stopped."""
         return self._stopped or self.state.stopping
 
     @property
     def phase(self) -> str:
-        """What the task is doing, where the subtasks do not show it."""
+        """Describe what the task is doing, where the subtasks do not show it."""
         text = self.text
         if self.stopping:
             return text("stopping; what was reached is being put together")
@@ -128,7 +129,7 @@ class TaskView:
 
     @property
     def question(self) -> str:
-        """The question that waits for the user. Where no one can answer, no one is waited for."""
+        """Return the question that waits for the user. Without a user, no question is shown."""
         asked = self.state.question
         if asked is None:
             return ""
@@ -142,7 +143,7 @@ class TaskView:
 
     @property
     def trouble(self) -> str:
-        """The latest thing that went wrong in the present round."""
+        """Describe the latest problem of the present round."""
         trouble, text = self.state.trouble, self.text
         if isinstance(trouble, PlanRefused):
             return text("plan refused: {reason}", reason=one_line("; ".join(trouble.reasons)))
@@ -155,14 +156,14 @@ class TaskView:
 
     @property
     def verdicts(self) -> tuple[CriterionVerdict, ...]:
-        """The verdicts on which the last decision rests."""
+        """Return the verdicts on which the last decision rests."""
         judged = (each for each in reversed(self.state.rounds) if each.evidence is not None and not each.refused)
         last = next(judged, None)
         return () if last is None else last.verdicts
 
     @property
     def cost(self) -> Cost:
-        """What has been used so far, as the stream tells it."""
+        """Return the cost so far, as the stream reports it."""
         state = self.state
         return Cost(
             llm_calls=state.model_calls,
@@ -183,13 +184,13 @@ class TaskView:
 
 
 def command_of(subtask: Subtask) -> str:
-    """The call that runs now; empty if none does."""
+    """Describe the call that runs now; empty if none does."""
     call = subtask.running
     return "" if call is None else one_line(f"{call.tool}: {call.input}")
 
 
 def activity_of(subtask: Subtask) -> str:
-    """The call that ended last, with its status unless it is `ok`; empty if none did."""
+    """Describe the call that ended last, with its status unless it is `ok`; empty if none did."""
     call = subtask.ended
     if call is None:
         return ""

@@ -1,4 +1,4 @@
-"""What `artoo doctor` looks at: each check is a function that returns one finding, and changes nothing."""
+"""The checks of `artoo doctor`. Each is a function that returns one finding and changes nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOM_NEEDED = 200 * 1000 * 1000
 
 
 class State(StrEnum):
-    """How bad it is: `fail` means that artoo cannot do its work."""
+    """The severity of a finding: `fail` means that artoo cannot work."""
 
     OK = "ok"
     WARN = "warn"
@@ -43,7 +43,7 @@ class Finding:
 
 
 def system() -> Finding:
-    """The operating system."""
+    """Check the operating system."""
     name, detail = platform.system(), f"{platform.system()} {platform.release()} {platform.machine()}"
     detail += f", Python {platform.python_version()}"
     if name == "Linux":
@@ -54,7 +54,7 @@ def system() -> Finding:
 
 
 def home(directory: Path) -> Finding:
-    """artoo's own directory: there (or makeable), writable, nobody else's."""
+    """Check artoo's own directory: it exists or can be made, is writable, and is private."""
     existing = _existing(directory)
     if not existing.is_dir():
         return Finding("home", State.FAIL, f"{existing} is not a directory", "move it, or set ARTOO_HOME elsewhere")
@@ -72,7 +72,7 @@ def home(directory: Path) -> Finding:
 
 
 def apply(config: Config) -> Finding:
-    """What takes effect without approval."""
+    """Report which changes take effect without approval."""
     if config.apply is not ApplyMode.ALL:
         return Finding(
             "apply", State.OK, f"{config.apply} ({APPLY_ALL} approves everything, for containers and CI)"
@@ -82,7 +82,7 @@ def apply(config: Config) -> Finding:
 
 
 def configuration(directory: Path, environ: Mapping[str, str]) -> tuple[Finding, Config | None]:
-    """The file and the environment; None when they cannot be used."""
+    """Check the configuration file and the environment. None: they cannot be used."""
     try:
         config = load_config(environ)
     except ConfigurationError as error:
@@ -94,7 +94,7 @@ def configuration(directory: Path, environ: Mapping[str, str]) -> tuple[Finding,
 
 
 def texts() -> Finding:
-    """The texts of the prompts, beside the hashes that they were shipped with."""
+    """Compare the texts of the prompts with their hashes."""
     try:
         require_shipped()
     except ConfigurationError as error:
@@ -103,7 +103,7 @@ def texts() -> Finding:
 
 
 def workspace(config: Config) -> Finding:
-    """Where generated files go."""
+    """Check the output folder."""
     path = config.workspace_path
     existing = _existing(path)
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
@@ -113,7 +113,7 @@ def workspace(config: Config) -> Finding:
 
 
 def disk(directory: Path, model_bytes: int) -> Finding:
-    """Room for logs and memory, and for a model that is still to be fetched (`model_bytes`)."""
+    """Check the free disk space, also for a model that is still to be downloaded (`model_bytes`)."""
     existing = _existing(directory)
     free, needed = shutil.disk_usage(existing).free, ROOM_NEEDED + 2 * model_bytes
     detail = f"{free / 1e9:,.1f} GB free"
@@ -124,7 +124,7 @@ def disk(directory: Path, model_bytes: int) -> Finding:
 
 
 def terminal(environ: Mapping[str, str]) -> Finding:
-    """What the terminal can show."""
+    """Check the size, the colours and the encoding of the terminal."""
     size = shutil.get_terminal_size()
     encoding = (sys.stdout.encoding or "ascii").lower()
     if not sys.stdout.isatty():

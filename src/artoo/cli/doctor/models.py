@@ -1,4 +1,4 @@
-"""Which language models would answer, and whether they do."""
+"""Checks of the language models that artoo would use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = 5
 
 
 async def models(config: Config, environ: Mapping[str, str]) -> tuple[list[Finding], int]:
-    """A finding for each tier (one for both when they share a model), and the bytes still to be fetched."""
+    """Check each tier (once if both share a model). Returns the findings and the bytes to download."""
     chosen: dict[TierName, EndpointSettings | None] = {}
     findings: list[Finding] = []
     for tier in TIERS:
@@ -54,6 +54,7 @@ async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
         await transport.close()
     if reply.status in (401, 403):
         return Finding(name, State.FAIL, f"{where}: the key was refused ({reply.status})", "set the key's variable")
+    # A server without a list of models may still answer requests, so that is only a warning.
     if reply.status >= 400:
         return Finding(name, State.WARN, f"{where}: answers, but lists no models ({reply.status})")
     if reply.body is None:
@@ -67,14 +68,14 @@ async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
 
 
 def _served(body: Json) -> list[str]:
-    """The models that a server lists (`{"data": [{"id": …}]}`)."""
+    """Return the models that a server lists (`{"data": [{"id": …}]}`)."""
     listed = body.get("data") if isinstance(body, dict) else None
     entries = listed if isinstance(listed, list) else []
     return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
 
 
 def embedded(config: Config) -> tuple[Finding, int]:
-    """The model on this machine: its file, its size, whether its hash was checked; and the bytes to fetch."""
+    """Check the local model: its file and its hash. Returns the finding and the bytes to download."""
     store = ModelStore(config.home)
     if config.embedded.model is not None and all(known.name != config.embedded.model for known in store.known):
         return _own_file(store, Path(config.embedded.model).expanduser()), 0

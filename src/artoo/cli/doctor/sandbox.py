@@ -1,4 +1,4 @@
-"""How commands are confined on this machine (Law 1), and why not better."""
+"""Checks of the sandbox on this machine (Law 1), and of better ones that do not work here."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _kept(home: Path) -> list[Finding]:
 
     if not MountTable.read().in_memory(os.fsencode(home.resolve())):
         return []
-    what = f"{home} is in memory: changes that wait for your yes, logs and undo are lost at a reboot"
+    what = f"{home} is in memory: pending changes, logs and undo are lost at a reboot"
     return [Finding("home", State.WARN, what, "set ARTOO_HOME to a directory on a disk")]
 
 

@@ -1,4 +1,4 @@
-"""What doctor says about MCP servers and standing agents: what is silent until somebody asks for it."""
+"""Checks of MCP servers and standing agents, whose problems are silent until they are used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def servers(config: Config) -> list[Finding]:
-    """The MCP servers: whether their settings can be read, and whether their programs are there."""
+    """Check the MCP servers: their settings, and whether their programs exist."""
     from artoo.runtime.app.mcp import own_servers
 
     try:
@@ -30,7 +30,7 @@ def servers(config: Config) -> list[Finding]:
 
 
 async def team(config: Config) -> list[Finding]:
-    """The standing agents: identities that are not the accepted ones, and mistakes in their HEARTBEAT.md."""
+    """Check the standing agents: changed identities, and mistakes in their HEARTBEAT.md."""
     from artoo.agents.identity.folders import FOLDER
 
     if not (config.home / FOLDER).is_dir():
@@ -49,7 +49,8 @@ async def _agents(config: Config) -> AsyncGenerator[Finding]:
         agents, problems = await roster(office)
     for each in agents:
         if each.state in (Standing.FOLDER_GONE, Standing.RETIRED):
-            continue  # a problem says what can be done; or nothing is to be done
+            # A problem below says what can be done about a missing folder.
+            continue
         ready = each.state in (Standing.READY, Standing.PAUSED)
         detail = each.state + (f": {each.detail}" if each.detail else "")
         yield Finding(f"agent {each.name}", State.OK if ready else State.WARN, detail)

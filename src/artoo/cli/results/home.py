@@ -1,4 +1,4 @@
-"""Where artoo's own files are, and what is configured there, as every command finds them."""
+"""The home and the store of this process, as every command finds them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def current_home() -> Path:
-    """artoo's own directory: `ARTOO_HOME`, else `~/.artoo`."""
+    """Return artoo's own directory: `ARTOO_HOME`, else `~/.artoo`."""
     from artoo.runtime.app.home import default_home
 
     return default_home(os.environ)
 
 
 def current_store() -> StoreAddress | None:
-    """The store that several machines share; None: there is none. Raises ConfigurationError."""
+    """Return the address of the shared store; None if there is none. Raises ConfigurationError."""
     from artoo.runtime.config.loader import load_config
     from artoo.store.address import parse
 

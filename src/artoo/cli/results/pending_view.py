@@ -1,4 +1,4 @@
-"""What waits for a person's yes, as the commands about it find and name it."""
+"""Pending changes, as the commands find and name them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ _WHERE = "artoo status lists what waits"
 
 
 def settling_commands(one: Pending, name: str) -> dict[str, str]:
-    """The commands that make sense of it, by what they do. `name` names it."""
+    """Return the commands that settle pending changes, by verb. `name` names the task."""
     if one.outdated:
         return {"discard": f"artoo discard {name}"}
     if one.on_board and not one.forsaken:
         return _on_the_board(one, name)
-    apply = f"artoo apply {name}{' --rest' if one.conflicts else ''}"  # without it nothing would be applied
+    # With a conflict and without --rest nothing would be applied.
+    apply = f"artoo apply {name}{' --rest' if one.conflicts else ''}"
     if one.stands == BoardState.FAILED:
         again = {"again": f"artoo task move {name} pending WHY"}
         return {"diff": f"artoo diff {name}", "apply": apply, **again}
@@ -50,7 +51,7 @@ def settling_commands(one: Pending, name: str) -> dict[str, str]:
 
 
 def _on_the_board(one: Pending, name: str) -> dict[str, str]:
-    """The team's work is settled by its review, so that the board knows of it."""
+    """Return the commands for work of the team, which its review settles."""
     looks = {"diff": f"artoo diff {name}", "show": f"artoo task show {name}"}
     if one.cut_off and one.stands != BoardState.REVIEW:
         return looks
@@ -59,7 +60,7 @@ def _on_the_board(one: Pending, name: str) -> dict[str, str]:
 
 
 def all_waiting(config: Config) -> tuple[Pending, ...]:
-    """All that waits, oldest first, after acts that a crash cut are finished or undone. Raises SandboxError."""
+    """List all pending changes, oldest first, after recovery of interrupted operations. Raises SandboxError."""
     from artoo.runtime.changes.find_pending import pendings
     from artoo.runtime.changes.startup_recovery import recover_earlier
 
@@ -73,14 +74,15 @@ def all_waiting(config: Config) -> tuple[Pending, ...]:
 
 
 def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False) -> Pending:
-    """The one whose id begins with `task`; None: the latest, or with `only` the only one, of those that ended if
-    any did.
+    """Return the pending task whose id begins with `task`.
+
+    None means the latest task, or with `only` the single one, among those that ended if any did.
 
     Raises ConfigurationError when there is none, or more than one fits.
     """
     if task is None:
         if not found:
-            raise ConfigurationError(f"{ENGLISH('Nothing waits for you.')} {_WHERE}")
+            raise ConfigurationError(f"{ENGLISH('Nothing is pending.')} {_WHERE}")
         found = tuple(one for one in found if not one.on_board) or found
         ended = tuple(one for one in found if not one.cut_off) or found
         if only and len(ended) > 1:
@@ -93,7 +95,7 @@ def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False
 def task_and_paths(
     task: str | None, paths: tuple[str, ...], found: tuple[Pending, ...]
 ) -> tuple[str | None, tuple[str, ...]]:
-    """What was typed: a first word that begins no id of what waits is a path, and the task was left out.
+    """Split the words into task and paths. A first word that begins no id of a pending task is a path.
 
     One that looks like an id of artoo's, and is no file here, names a task of which nothing waits.
     """
@@ -114,7 +116,7 @@ async def with_the_task(
     only: bool = False,
     applying: bool | None = False,
 ) -> T:
-    """What `work` makes of the task that was typed, and the paths, wherever it was handed in.
+    """Run `work` with the pending task that was typed, and the paths, also for work of another machine.
 
     `paths` None: nothing typed can be a path. `applying`: whether it may take effect, None:
     it is to be dropped. Raises ConfigurationError as `the_task`, and for what may be a task or a path, or is an
@@ -123,6 +125,7 @@ async def with_the_task(
     typed = () if paths is None else (*([task] if task else []), *paths)
     if empty := [path for path in typed if not path.strip("/")]:
         raise ConfigurationError(f"{empty[0]!r} names no part of what a task would change; artoo diff lists them")
+    # Work of another machine is not pending here: its files are fetched for the length of the command.
     if task and config.store is not None and not any(one.task_id.startswith(task) for one in found):
         from artoo.team.by_hand import brought
 
@@ -145,17 +148,20 @@ async def with_the_task(
 
 
 async def _is_path(task: str, pending: Pending) -> bool:
-    """Whether what was typed for the task is also a path of what it changed: these years all ids begin with 01, as
-    a folder may be called. Nothing is called by chance as artoo names a task, which is longer.
+    """Check whether a word for the task is also a path that the task changed.
+
+    In these years all ids begin with 01, and a folder may have that name. The longer names that artoo prints for
+    tasks cannot be paths by chance.
     """
-    if pending.outdated:  # what it changed cannot be read
+    # Changes of an older format cannot be read.
+    if pending.outdated:
         return False
     review, here = await pending.diff(), Here()
     return any(here.holds(task, one.path) for one in (*review.changes, *review.conflicts))
 
 
 def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:
-    """For each that waits: its name, what was asked, what it would change, since when, until when, what to type."""
+    """Describe each pending task: name, request, changes, since when, until when, commands."""
     lines: list[str] = []
     for one in found:
         name = name_at(home, one.task_id)
@@ -185,7 +191,7 @@ def _cut_off(one: Pending) -> str:
 
 
 def waiting_object(one: Pending) -> JsonObject:
-    """The same for programs."""
+    """Return the same as JSON."""
     from artoo.cli.results.result_json import iso
     from artoo.words.settling import waiting
 

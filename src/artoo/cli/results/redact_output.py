@@ -1,6 +1,6 @@
-"""What programs read of artoo, and what it says of its own failures: without secrets, as the logs are.
+"""Output for programs, and error messages, without secrets, like the logs.
 
-A review and an answer are for the person: what they show stays as it is, or nobody could judge it.
+Reviews and answers are for the user, who could not judge them with parts removed. They are printed unchanged.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def say(text: str) -> None:
-    """A line of artoo's own on standard error."""
+    """Print a line of artoo's own on standard error."""
     click.echo(f"artoo: {outward(text)}", err=True)
 
 
 def outward(text: str) -> str:
-    """`text` without secrets, by value and by format."""
+    """Return `text` without secrets, by value and by format."""
     return _redactor().text(text)
 
 

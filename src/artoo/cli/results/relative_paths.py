@@ -17,7 +17,7 @@ def _printable(path: str | Path) -> str:
 
 
 def _current_directory() -> str:
-    """The current directory as a printable path; nothing when it is gone (then no path is below it)."""
+    """Return the current directory as a printable path; empty when it is gone."""
     try:
         return _printable(os.getcwd())  # noqa: PTH109 (Path.cwd gives the same, and costs more)
     except FileNotFoundError:
@@ -26,13 +26,13 @@ def _current_directory() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """Where a person stands: the current directory and the home, as printable paths."""
+    """The current directory and the home of the user, as printable paths."""
 
     directory: str = field(default_factory=_current_directory)
     home: str = field(default_factory=lambda: _printable(Path.home()))
 
     def short(self, path: str) -> str:
-        """A printable absolute path from here, or from `~`; as it is when it lies elsewhere.
+        """Shorten a printable absolute path from here, or from `~`; other paths are returned unchanged.
 
         What it is shortened to leads back to it: `named(short(path)) == path`.
         """
@@ -45,7 +45,7 @@ class Here:
         return f"~/{below}" if below is not None else path
 
     def named(self, typed: str) -> str:
-        """The printable absolute path that a person means by `typed`, which may be printable or plain."""
+        """Return the printable absolute path of `typed`, which may be printable or plain."""
         if typed.startswith("~/"):
             typed = f"{self.home}/{typed[2:]}"
         absolute = os.path.normpath(typed if typed.startswith("/") else f"{self.directory}/{typed}")
@@ -53,19 +53,19 @@ class Here:
         return printable_path(path_bytes(os.fsencode(absolute).decode("utf-8", "backslashreplace")))
 
     def holds(self, typed: str, path: str) -> bool:
-        """Whether a printable absolute path is the place that `typed` names, or lies below it."""
+        """Check whether a printable absolute path is the place that `typed` names, or lies below it."""
         return holds(self.named(typed), path)
 
 
 def _below(path: str, directory: str) -> str | None:
-    """The part of `path` below a directory. Nothing is below none, and all is below the root as it stands."""
+    """Return the part of `path` below a directory. Nothing is below none, and all is below the root as it is."""
     if directory in ("", "/"):
         return None
     return path[len(directory) + 1 :] if path.startswith(directory + "/") and path != directory + "/" else None
 
 
 def holds(place: str, path: str) -> bool:
-    """Whether `path` is this place or lies below it; both are printable and absolute."""
+    """Check whether `path` is this place or lies below it; both are printable and absolute."""
     return path == place or path.startswith(place.rstrip("/") + "/")
 
 

@@ -27,6 +27,7 @@ def exit_code(result: FinalResult, *, strict: bool = False) -> int:
         if strict and (result.open or result.unmet or result.assurance is Assurance.UNVERIFIED):
             return FAILED
         return PENDING if result.changes.waits else ACCEPTED
+    # An abandoned task has the code of its reason; all other reasons are a failure.
     codes = {
         StoppedBy.NO_MODEL: NO_MODEL,
         StoppedBy.QUESTION: NEEDS_INPUT,
@@ -36,7 +37,7 @@ def exit_code(result: FinalResult, *, strict: bool = False) -> int:
 
 
 def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> str:
-    """One line of JSON: the result for programs. `verdicts` are the last ones, of the subtasks and of the task.
+    """Format the result as one line of JSON, for programs. `verdicts` are the last ones of subtasks and task.
 
     `answer` is the answer, and below it what of that is pending; how to settle it is in `pending`.
     """
@@ -74,13 +75,13 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
 
 
 def settled_object(settled: Settled, exclude: set[str] | None = None) -> dict[str, object]:
-    """What became of a difference, for programs: with every listed path that took effect, and moments as such."""
+    """Return the settlement of changes as JSON, with all applied paths, and times as ISO 8601."""
     named: dict[str, object] = {"applied": list(settled.took_effect), "expires_at": iso(settled.expires_at)}
     return settled.model_dump(mode="json", exclude=exclude) | named
 
 
 def _not_yet(result: FinalResult) -> str:
-    """That the changes of which the answer speaks are pending; empty where none are."""
+    """Say that the changes of which the answer speaks are pending; empty where none are."""
     changes = result.changes
     if not changes.waits:
         return ""
@@ -90,7 +91,7 @@ def _not_yet(result: FinalResult) -> str:
 
 
 def _pending(result: FinalResult) -> dict[str, object] | None:
-    """How to settle what waits, and until when; None when nothing does."""
+    """Return how to settle pending changes, and until when; None when there are none."""
     changes = result.changes
     if not changes.waits:
         return None
@@ -103,5 +104,5 @@ def _pending(result: FinalResult) -> dict[str, object] | None:
 
 
 def iso(seconds: float | None) -> str | None:
-    """A moment (seconds since the epoch) as programs read it."""
+    """Format a time (seconds since the epoch) as ISO 8601; None stays None."""
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -10,7 +10,7 @@ from artoo.cli.conversation.conversation_hints import typed
 from artoo.cli.display.colors import Paint, Tone
 from artoo.cli.display.line_wrap import fold_prose, fold_text
 from artoo.cli.display.sanitize import one_line, printable
-from artoo.cli.display.symbols import Marks, cost_line
+from artoo.cli.display.symbols import ARROW, BULLET, DOT, FAILED, cost_line
 from artoo.cli.display.task_state import TaskView
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.settlement_view import SettledLines
@@ -37,7 +37,7 @@ LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a result is told: `name` is the task's id, or a beginning of it that is enough for artoo's commands.
+    """The text of a result. `name` is the task's id, or a beginning of it that names the task.
 
     `terminal`: the answer is made safe for one; all else is safe anyway. `columns` of it, between whose words long
     lines end; 0: they do not. `talk`: the option that goes on with this conversation.
@@ -45,7 +45,6 @@ class Ending:
 
     result: FinalResult
     view: TaskView
-    marks: Marks
     name: str
     here: Here = field(default_factory=Here)
     paint: Paint = field(default_factory=Paint)
@@ -55,11 +54,11 @@ class Ending:
 
     @property
     def text(self) -> Catalogue:
-        """The sentences of the display."""
+        """Return the sentences of the display."""
         return self.view.text
 
     def lines(self) -> str:
-        """All of it: why it stopped, if it did, and the answer; what is missing; what code knows."""
+        """Return the whole text: why the task stopped, the answer, what is missing, the facts."""
         stopped, answer = one_line(self.words.why_stopped(self.result)), uncoloured(self.result.output).strip()
         if not answer and not stopped:
             answer = self.text("(no output)")
@@ -72,20 +71,20 @@ class Ending:
 
     @property
     def words(self) -> ResultWords:
-        """The sentences about results."""
+        """Return the sentences about results."""
         return result_words(self.text.language)
 
     def _gaps(self) -> Iterable[str]:
-        """What is missing, and of an abandoned task what was reached and tried."""
+        """Yield what is missing, and for an abandoned task what was reached and tried."""
         yield self._unmet()
         if self.result.directive is Directive.ABANDON:
-            yield self._listed(self.text("Reached"), self.result.done, self.marks.bullet)
-            yield self._listed(self.text("Tried"), self.result.tried, self.marks.bullet)
-        yield self._listed(self.text("Kept back (Law 1)"), self.result.withheld, self.marks.bullet)
-        yield self._listed(self.text("Next"), self.words.could(self.result, typed(self.talk)), self.marks.arrow)
+            yield self._listed(self.text("Reached"), self.result.done, BULLET)
+            yield self._listed(self.text("Tried"), self.result.tried, BULLET)
+        yield self._listed(self.text("Withheld (Law 1)"), self.result.withheld, BULLET)
+        yield self._listed(self.text("Next"), self.words.could(self.result, typed(self.talk)), ARROW)
 
     def _unmet(self) -> str:
-        """Every criterion that failed, with its reason and the role that answers for it: never shortened."""
+        """List every failed criterion with its reason and the role that answers for it. It is never shortened."""
         failed = self.words.failed(self.result)
         if not failed:
             return ""
@@ -94,8 +93,8 @@ class Ending:
             criterion = self.words.criterion(entry.criterion)
             reason = self.words.why_unmet(entry, self.result.output)
             told = f"{one_line(criterion)}: {one_line(reason)}" if reason else one_line(criterion)
-            role = self.text("answers for it: {role}", role=role_name(entry.accountable.value, self.text))
-            lines.append(f"  {self.marks.failed} {told} ({role})")
+            role = self.text("accountable: {role}", role=role_name(entry.accountable.value, self.text))
+            lines.append(f"  {FAILED} {told} ({role})")
         return "\n".join(lines)
 
     def _listed(self, head: str, entries: Sequence[str], mark: str) -> str:
@@ -107,28 +106,28 @@ class Ending:
         return "\n".join(lines)
 
     def _facts(self) -> str:
-        """What code knows, whatever the words say: a line each."""
-        settled = SettledLines(self.result.changes, self.text, self.marks, self.name, self.here, self.paint)
+        """List what code knows, whatever the answer says: a line each."""
+        settled = SettledLines(self.result.changes, self.text, self.name, self.here, self.paint)
         known = (one_line(self.words.fact(fact)) for fact in self.result.facts)
         lines = [self._assurance(), *known, *settled.lines()]
         lines += [self.text("To allow it: {line}", line=line) for line in allowing(self.view.state.not_allowed)]
         lines += self._earlier()
         if self.result.stopped_by is not None and self.result.stopped_by.is_infrastructure:
-            lines.append(self.text("To go on with it: artoo resume {task}", task=self.name))
-        cost = cost_line(self.result.cost, self.marks, self.text, rounds=max(1, len(self.view.rounds)))
-        lines.append(f"{self.text('task {task}', task=self.name)}{self.marks.dot}{cost}")
+            lines.append(self.text("To resume it: artoo resume {task}", task=self.name))
+        cost = cost_line(self.result.cost, self.text, rounds=max(1, len(self.view.rounds)))
+        lines.append(f"{self.text('task {task}', task=self.name)}{DOT}{cost}")
         return "\n".join(line for line in lines if line)
 
     def _earlier(self) -> Iterable[str]:
-        """What waits of earlier requests of the conversation: the answer may speak of it, and knows no command."""
+        """Yield the pending changes of earlier requests of the conversation, with the command to apply them."""
         words = self.text
         for turn in self.view.state.earlier:
             command = words("apply it: {command}", command=self.paint(f"artoo apply {turn.task_id}", Tone.HEAD))
-            waits = words("Waits for your yes: {what}", what=one_line(listed(turn.waits)))
-            yield f"{waits}{self.marks.dot}{command}"
+            waits = words("Pending your approval: {what}", what=one_line(listed(turn.waits)))
+            yield f"{waits}{DOT}{command}"
 
     def _assurance(self) -> str:
-        """How far the answer can be relied on, unless the facts below say that nothing confirms it."""
+        """Say how far the answer is verified, unless the facts below say that nothing confirms it."""
         result = self.result
         unsaid = not result.facts or result.assurance is not Assurance.UNVERIFIED
         if result.directive is Directive.ABANDON or not unsaid:
@@ -139,12 +138,13 @@ class Ending:
 
 
 def allowing(acts: Iterable[AskedAct]) -> list[str]:
-    """The options that would have allowed these acts, as they are typed. Acts that no policy covers have none."""
+    """Return the options that would have allowed these operations, as they are typed."""
     from artoo.runtime.app.run_options import check_policy_line
 
     lines: list[str] = []
     for act in acts:
         line = f"{act.verb} {act.target.partition(' ')[0] if act.verb == 'tool' else act.target}"
+        # Some operations cannot be allowed by a policy, and then no option is offered.
         try:
             check_policy_line(line)
         except ConfigurationError:

@@ -1,4 +1,4 @@
-"""What became of a task's changes, for a person: files as they were settled, and what waits with what to type."""
+"""The settlement of a task's changes as text: applied files, and pending changes with their commands."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from datetime import datetime
 
 from artoo.cli.display.colors import Paint, Tone
 from artoo.cli.display.sanitize import one_line
-from artoo.cli.display.symbols import Marks
+from artoo.cli.display.symbols import ARROW, DOT
 from artoo.cli.results.relative_paths import PATHS_SHOWN, Here, on_one_line
+from artoo.cli.results.task_names import local_time
 from artoo.cli.review.layout import conflict_hint, waiting_line
 from artoo.contracts.changes import ChangeKind, Conflict
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, implied
+from artoo.runtime.changes.settlement_history import Afterwards, Became
 from artoo.tools.files.unified_diff import plain
-from artoo.words.catalogue import Catalogue
+from artoo.words.catalogue import Catalogue, in_language
 from artoo.words.repositories import apart, told
+from artoo.words.settling import counted
 
 
 def from_here(reason: str, conflicts: Sequence[Conflict], here: Here, language: str) -> str:
-    """A reason that says what is in conflict, with its paths as this person reads them."""
+    """Shorten the paths in a reason that names conflicts."""
     from artoo.words.settling import met
 
     if not conflicts:
@@ -29,7 +32,7 @@ def from_here(reason: str, conflicts: Sequence[Conflict], here: Here, language: 
 
 
 def _only_times(change: ClassifiedChange) -> bool:
-    """A file that was written as it was, or touched: nobody who reads its name would find anything changed."""
+    """Check whether only the times of a file changed, which no user would notice."""
     return change.kind is ChangeKind.METADATA and change.change_class is ChangeClass.SILENT
 
 
@@ -43,21 +46,20 @@ class SettledLines:
 
     settled: Settled
     text: Catalogue
-    marks: Marks
     name: str
     here: Here
     paint: Paint
 
     def lines(self) -> Iterable[str]:
-        """Files, what waits, and what left the machine."""
+        """Yield the applied files, the pending changes, and what left the machine."""
         yield from self._files()
         yield from self._waits()
         if self.settled.went_out:
-            yield self.paint(self.text("Already sent, and not taken back by discarding:"), Tone.WAITS)
+            yield self.paint(self.text("Already sent; discarding does not undo it:"), Tone.WAITS)
         yield from (f"  {one_line(sent)}" for sent in self.settled.went_out)
 
     def _files(self) -> Iterable[str]:
-        """The files that were made, changed and removed for good, and how to take that back."""
+        """Yield the files that were made, changed and removed, and how to undo that."""
         settled = self.settled
         listed = {one.path for one in settled.changes} if settled.state == "applied" else set[str]()
         before = [path for path in settled.applied if path not in listed]
@@ -67,7 +69,7 @@ class SettledLines:
             yield from self._changes()
         if before or (settled.state == "applied" and not all(map(_only_times, settled.changes))):
             command = self.paint(f"artoo undo {self.name}", Tone.HEAD)
-            yield "  " + self.text("put it back: {command}", command=command)
+            yield "  " + self.text("undo it: {command}", command=command)
 
     def _changes(self) -> Iterable[str]:
         settled = self.settled
@@ -92,15 +94,15 @@ class SettledLines:
             yield f"git {self.here.short(where)}: {plain(told(changes, self.text.language))}"
 
     def _moves(self, moved: Mapping[str, str]) -> str:
-        """From where to where; what lies in a directory that is moved goes with it."""
+        """List moves. Files in a directory that is moved are left out."""
         whole = [path for path in sorted(moved, key=_depth) if path.rpartition("/")[0] not in moved]
-        shown = [f"{self.here.short(path)} {self.marks.arrow} {self.here.short(moved[path])}" for path in whole]
+        shown = [f"{self.here.short(path)} {ARROW} {self.here.short(moved[path])}" for path in whole]
         more = len(shown) - PATHS_SHOWN
         rest = [self.text("and {count} more", count=f"{more:,}")] if more > 0 else []
         return ", ".join((*shown[:PATHS_SHOWN], *rest))
 
     def _waits(self) -> Iterable[str]:
-        """What waits for a yes, and the one command to type."""
+        """Yield the pending changes, and the commands that settle them."""
         changes = self.settled
         if changes.reason:
             yield one_line(from_here(changes.reason, changes.conflicts, self.here, self.text.language))
@@ -111,15 +113,51 @@ class SettledLines:
             yield self.paint(what, Tone.WAITS)
             others = [conflict_hint(self.name, self.text)]
         else:
-            yield self.paint(self.text("Waits for your yes: {what}", what=what), Tone.WAITS)
-            rest = " --rest" if changes.conflicts else ""  # without it nothing at all would be applied
+            yield self.paint(self.text("Pending your approval: {what}", what=what), Tone.WAITS)
+            # With a conflict and without --rest nothing would be applied.
+            rest = " --rest" if changes.conflicts else ""
             command = self.paint(f"artoo apply {self.name}{rest}", Tone.HEAD)
             yield "  " + self.text("apply it: {command}", command=command)
             others = [
                 self.text("look at it: {command}", command=f"artoo diff {self.name}"),
-                self.text("drop it: {command}", command=f"artoo discard {self.name}"),
+                self.text("discard it: {command}", command=f"artoo discard {self.name}"),
             ]
         if changes.expires_at is not None:
             date = datetime.fromtimestamp(changes.expires_at).astimezone().strftime("%Y-%m-%d")
             others.append(self.text("kept until {date}", date=date))
-        yield f"  {self.marks.dot.join(others)}"
+        yield f"  {DOT.join(others)}"
+
+
+def later_lines(afterwards: Afterwards, name: str, language: str, *, on_board: bool) -> Iterable[str]:
+    """Say what became of a task's changes after its end, oldest first, and how to settle what is still pending.
+
+    `name` names the task to artoo's commands, or the task of the board under which its changes are pending.
+    """
+    text = in_language(language)
+    for one in afterwards.became:
+        yield _became(one, text)
+    if afterwards.waited is not None:
+        yield text("Pending approval when it ended: {what}", what=counted(afterwards.waited.counts, text))
+    waits = afterwards.waits
+    if waits is not None:
+        when, until = (
+            text("when it ended") if moment is None else local_time(moment) for moment in (waits.since, waits.until)
+        )
+        what = waiting_line(waits.counts, waits.conflicts, text)
+        yield text("Pending your approval since {when}, until {until}: {what}", when=when, until=until, what=what)
+        verbs = ("diff", "apply", "discard") if waits.counts or not waits.conflicts else ("diff", "discard")
+        verbs = ("diff", "task show") if on_board else verbs
+        yield "  " + text(", ").join(f"artoo {verb} {name}" for verb in verbs)
+
+
+def _became(one: Became, text: Catalogue) -> str:
+    sentence = {
+        "applied": "Applied {when}: {what}",
+        "discarded": "Discarded {when}",
+        "expired": "Dropped {when}: it had waited too long",
+        "undone": "Undone {when}: {what}",
+    }[one.act]
+    when = text("when it ended") if one.at is None else local_time(one.at)
+    what = on_one_line(one.paths, Here(), text, one.count - len(one.paths))
+    left = f"; {text('{count} left, changed since', count=f'{one.left:,}')}" if one.left else ""
+    return text(sentence, when=when, what=what) + left

@@ -1,4 +1,4 @@
-"""How a task is named by a person: the beginning of its id, as short as it may be, or nothing for the latest."""
+"""The names of tasks in commands: the beginning of an id, as short as it may be."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ID_SHOWN = 13
 
 
 def name_at(home: Path, task_id: str) -> str:
-    """The shortest that names it to every command: no other task that waits, has a log or can be undone."""
+    """Return the shortest name of a task: no other pending, logged or undoable task begins so."""
     from artoo.tasklog.layout import tasks_directory
     from artoo.workspace.commit import tasks_with_records
     from artoo.workspace.directory import Workspaces
@@ -24,7 +24,7 @@ def name_at(home: Path, task_id: str) -> str:
 
 
 def tasks_at(home: Path, most: int) -> list[str]:
-    """The names of the latest tasks, latest first."""
+    """List the names of the latest tasks, latest first."""
     from artoo.tasklog.layout import tasks_directory
 
     logs = tasks_directory(home)
@@ -33,5 +33,5 @@ def tasks_at(home: Path, most: int) -> list[str]:
 
 
 def local_time(seconds: float) -> str:
-    """A moment (seconds since the epoch) on the person's own clock."""
+    """Format a time (seconds since the epoch) on the user's own clock."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

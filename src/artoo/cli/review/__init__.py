@@ -1,1 +1,1 @@
-"""The review of a task: what it would change, laid before a person, and the person's choice."""
+"""The review of a task: its changes, and the choice of the user."""

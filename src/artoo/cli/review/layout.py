@@ -31,16 +31,16 @@ from artoo.words.repositories import Group, apart, group_of, is_object, meaning,
 from artoo.words.settling import CLASSES, counted
 
 MOST_NAMED = 12
-"""Paths of a harmless class that stand in the overview; the rest are counted there, and are all in the diff."""
+"""The most paths of a harmless class in the overview; the rest are counted, and all are in the diff."""
 
 MOST_BESIDE = 5
-"""Paths of a dangerous class that are named beside the question; all of them stand above it."""
+"""The most paths of a dangerous class next to the question; all of them are listed above it."""
 
 ROWS_BESIDE = 3
-"""Rows that a class may take there: all classes and the question fit on the smallest usual screen."""
+"""The most rows of a class there, so that all classes and the question fit on a small screen."""
 
 LONGEST_BESIDE = 60
-"""Characters of a path there, and of what it means."""
+"""The most characters of a path there, and of its meaning."""
 
 SIGNS: dict[ChangeClass, tuple[str, Tone]] = {
     ChangeClass.DELETION: ("-", Tone.DANGER),
@@ -53,12 +53,12 @@ SIGNS: dict[ChangeClass, tuple[str, Tone]] = {
     ChangeClass.EDIT: ("~", Tone.WAITS),
     ChangeClass.SILENT: ("+", Tone.MADE),
 }
-"""The sign and the tone of each class: the words beside them say the same."""
+"""The sign and the tone of each class, next to words that say the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a review is laid out, and the review: `width` columns, paths as seen from `here`.
+    """A review and its layout: `width` columns, paths as seen from `here`.
 
     `opened_by` is the command that shows what is in a directory; with it, a new one with a crowd in it is one line.
     `unfolded`: git's objects have a line each.
@@ -80,32 +80,32 @@ class Layout:
 
     @property
     def words(self) -> Catalogue:
-        """The sentences."""
+        """Return the sentences of the language."""
         return in_language(self.language)
 
     @property
     def blocked(self) -> frozenset[str]:
-        """Paths that a yes does not apply."""
+        """Return the paths in conflict, which an approval does not apply."""
         return frozenset(one.path for one in self.review.conflicts)
 
     @property
     def applicable(self) -> tuple[ClassifiedChange, ...]:
-        """What a yes would apply, most dangerous first."""
+        """Return the changes that an approval would apply, most dangerous first."""
         return tuple(one for one in in_order_of_danger(self.review.changes) if one.path not in self.blocked)
 
     def head(self) -> list[str]:
-        """What is asked, and how many changes of each class it is about."""
+        """Return the question, and the number of changes of each class."""
         unfinished = "This task did not reach its end. Apply what it changed all the same?"
         head = self.words(unfinished if self.review.unfinished else "Apply what this task changed?")
         counts = counted(self.review.counts, self.words)
         return [self.paint(f"? {head}", Tone.HEAD), *([f"  {counts}"] if counts else [])]
 
     def whole(self) -> list[str]:
-        """The review in one piece: every change with its diff, once."""
+        """Lay out the whole review: every change with its diff, once."""
         return [*self.head(), *self.diffs(), *self.conflicts(), *self.went_out()]
 
     def overview(self) -> list[str]:
-        """The counts, what is dangerous path by path, the others shortly, conflicts, and what went out."""
+        """Lay out an overview: counts, dangerous paths one by one, the others in short, conflicts, sent data."""
         lines = self.head()
         for change_class in ChangeClass:
             of_class = [one for one in self.applicable if one.change_class is change_class]
@@ -119,12 +119,12 @@ class Layout:
         return [*lines, *self.conflicts(), *self.went_out()]
 
     def told_apart(self, changes: Iterable[ClassifiedChange]) -> tuple[list[ClassifiedChange], list[str]]:
-        """Those that get a line each, and a line for each repository; without what other lines say already."""
+        """Separate changes with a line of their own from those that share a line for their repository."""
         found, repositories = apart(one for one in changes if one.path not in self._implied)
         return found, [self._repository(group, inside) for group, inside in repositories.items()]
 
     def beside(self) -> list[str]:
-        """What is dangerous, for where the person answers: one line a class, never so many that one scrolls away.
+        """List the dangers next to the answer: one line per class, so that none scrolls out of sight.
 
         Every class has its count and its first paths, so that no loss is hidden by however many others.
         """
@@ -149,7 +149,7 @@ class Layout:
         return line
 
     def _name(self, change: ClassifiedChange) -> str:
-        """The path, its middle left out where it is very long, and what it means."""
+        """Name a path, shortened in its middle where it is very long, and its meaning."""
         path = self.here.short(change.path)
         if len(path) > LONGEST_BESIDE:
             path = f"{path[: LONGEST_BESIDE // 2 - 2]}...{path[1 - LONGEST_BESIDE // 2 :]}"
@@ -157,15 +157,16 @@ class Layout:
         return f"{path} ({named})" if named else path
 
     def lines(self, changes: Sequence[ClassifiedChange]) -> list[str]:
-        """A line for each; a repository's reason is told once, where its files stand one after the other."""
+        """Lay out a line for each change. A reason that is repeated by neighbours is shown once."""
         before = (None, *changes)
         return [self.line(one, last=last) for last, one in zip(before, changes, strict=False)]
 
     def line(
         self, change: ClassifiedChange, number: int | None = None, last: ClassifiedChange | None = None
     ) -> str:
-        """One change: sign, class, path, sizes, and why it needs a yes. Never shortened, but for a reason that the
-        `last` line has told.
+        """Lay out one change: sign, class, path, sizes, and why it needs approval.
+
+        It is never shortened, except for a reason that the `last` line has given.
         """
         sign, tone = SIGNS[change.change_class]
         named_class = self.words(CLASSES[change.change_class])
@@ -183,7 +184,9 @@ class Layout:
         about = [part for part in (named, self._sizes(change), plain(change.detail)) if part]
         about += [self.words("from {path}", path=self.here.short(came_from))] if came_from is not None else []
         plainly_gone = change.change_class is ChangeClass.DELETION and change.kind is ChangeKind.DELETED
-        if change.reason and not plainly_gone:  # of what is deleted the class says it all
+        # The class of a deleted file says all that its reason would.
+        if change.reason and not plainly_gone:
+            # A rebase changes many files of git for one reason, which is given once.
             known = change.rewrites is not None and last is not None and last.rewrites == change.rewrites
             same = known and last is not None and last.reason == change.reason
             about.append(self.words("as above") if same else plain(why(change, self.language, self.here.short)))
@@ -192,7 +195,7 @@ class Layout:
         return f"  {count}{self.paint(head, tone)}  {where}{rest}"
 
     def _repository(self, group: Group, changes: Sequence[ClassifiedChange]) -> str:
-        """What is harmless in one repository, or its objects, as what it means."""
+        """Describe the harmless changes in one repository, or its objects, by their meaning."""
         where, change_class = group
         sign, tone = SIGNS[change_class]
         named_class = "git" if change_class is ChangeClass.SILENT else self.words(CLASSES[change_class])
@@ -200,13 +203,14 @@ class Layout:
         return f"  {head}  {self.here.short(where)}: {plain(told(changes, self.language))}"
 
     def diffs(self) -> list[str]:
-        """Every change with its diff, most dangerous first."""
+        """Lay out every change with its diff, most dangerous first."""
         lines: list[str] = []
         crowded = crowds(self.applicable) if self.opened_by else {}
         objects = {} if self.unfolded else objects_of(self.applicable)
         last: ClassifiedChange | None = None
         for change in self.applicable:
             together = objects.get(group_of(change), []) if is_object(change) else []
+            # The objects of one repository share the line of the first of them.
             if together:
                 lines += [self._repository(group_of(change), together)] if change is together[0] else []
                 continue
@@ -216,11 +220,11 @@ class Layout:
             last = change
             lines += [self._diff_line(line) for line in change.diff]
             if not change.diff and change.change_class is ChangeClass.EDIT and change.moved_to is None:
-                lines.append(f"      {self.words('(no text, or too long to be shown)')}")
+                lines.append(f"      {self.words('(not text, or too long to show)')}")
         return [*lines, *(self._crowd(place, files) for place, files in crowded.items())]
 
     def _crowd(self, place: str, files: int) -> str:
-        """A new directory with so much in it that nobody reads it unless they mean to."""
+        """Lay out a new directory with a crowd of files as one line."""
         sign, tone = SIGNS[ChangeClass.SILENT]
         where = self.here.short(place)
         about = self.words(
@@ -231,7 +235,7 @@ class Layout:
         return f"  {self.paint(f'{sign} {self.words(CLASSES[ChangeClass.SILENT])}', tone)}  {where}/ ({about})"
 
     def has_diffs(self) -> bool:
-        """Whether there is more to see than the overview shows."""
+        """Check whether there is more to see than the overview shows."""
         return any(one.diff for one in (*self.review.changes, *self.review.conflicts)) or any(
             sum(one.change_class is each for one in self.applicable) > MOST_NAMED
             for each in ChangeClass
@@ -239,10 +243,10 @@ class Layout:
         )
 
     def conflicts(self) -> list[str]:
-        """What the person changed meanwhile, in both versions."""
+        """Lay out the conflicts in both versions."""
         if not self.review.conflicts:
             return []
-        head = self.words("Changed meanwhile, so not applied (what is there now stays):")
+        head = self.words("In conflict, so not applied (your version stays):")
         lines = [self.paint(f"  {head}", Tone.WAITS)]
         for one in self.review.conflicts:
             reason = plain(word(one.reason, self.language))
@@ -254,11 +258,11 @@ class Layout:
         return lines
 
     def went_out(self) -> list[str]:
-        """What left the machine."""
+        """List what left the machine."""
         if not self.review.went_out:
             return []
         shown = [f"    {one_line(line)}" for line in self.review.went_out]
-        head = self.words("Already sent, and not taken back by discarding:")
+        head = self.words("Already sent; discarding does not undo it:")
         return [self.paint(f"  {head}", Tone.WAITS), *shown]
 
     def _sizes(self, change: ClassifiedChange) -> str:
@@ -272,17 +276,17 @@ class Layout:
 
 
 def waiting_line(counts: Sequence[ClassCount], conflicts: int, words: Catalogue) -> str:
-    """The same of what waits, with what is in conflict beside it."""
+    """Count pending changes by class, and conflicts."""
     parts = [counted(counts, words)]
     if conflicts:
-        parts.append(words("{count} in conflict with what was changed meanwhile", count=f"{conflicts:,}"))
+        parts.append(words("{count} in conflict with later changes", count=f"{conflicts:,}"))
     return words(", ").join(filter(None, parts))
 
 
 def conflict_hint(name: str, words: Catalogue) -> str:
-    """What can be done where nothing but conflicts is left of the task of that name."""
+    """Say what can be done when only conflicts are left of a task."""
     return words(
-        "what is there now stays; take what you want of the task's by hand: {look}; then drop it: {drop}",
+        "your version stays; copy what you want from the task's by hand: {look}; then discard it: {drop}",
         look=f"artoo diff {name}",
         drop=f"artoo discard {name}",
     )

@@ -1,4 +1,4 @@
-"""The one question of a task: its review, page by page, and then apply all, choose, keep or discard."""
+"""The one question of a task: its review, and then apply all, choose, keep or discard."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from artoo.cli.display.keyboard import Keyboard
 from artoo.cli.display.screen import Screen
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.review.layout import Layout
-from artoo.cli.review.pager import fits, page
 from artoo.cli.review.selection import chosen
 from artoo.contracts.confirmation import Choice, Consent
 from artoo.contracts.settling import Review
 
 ASK = "[a]pply all, [c]hoose, [k]eep for later, [d]iscard, [s]how again: "
 ASK_PART = "[c]hoose, [k]eep for later, [d]iscard, [s]how again: "
-SURE_TO_DISCARD = "Discard all that this task changed? What it made is gone then. [y]es, [N]o: "
+SURE_TO_DISCARD = "Discard all changes of this task? They cannot be restored. [y]es, [N]o: "
 
 _ALL = frozenset(("a", "all", "apply", "apply all", "全部", "应用", "全部应用"))
 _CHOOSE = frozenset(("c", "choose", "挑选", "选择"))
@@ -24,7 +23,7 @@ _AGAIN = frozenset(("s", "show", "show again", "看", "再看一遍"))
 
 
 class Asking:
-    """Lays one review before the person at `keyboard` and `screen`."""
+    """The review of one task at a keyboard and a screen."""
 
     def __init__(self, review: Review, language: str, screen: Screen, keyboard: Keyboard, here: Here) -> None:
         self._screen = screen
@@ -33,9 +32,10 @@ class Asking:
         self._words = self._layout.words
 
     async def ask(self) -> Consent | Choice:
-        """The person's decision. The end of input, an empty line and Ctrl-C keep it for later: nothing is lost."""
-        in_sight = await self._show()
+        """Ask for the decision. The end of input, an empty line and Ctrl-C keep the changes for later."""
+        in_sight = self._show()
         while True:
+            # A danger that has scrolled out of sight is repeated where the user answers.
             if not in_sight:
                 self._say_dangers()
             self._screen.say(self._words(ASK if self._layout.applicable else ASK_PART))
@@ -46,27 +46,28 @@ class Asking:
                 return decision
             in_sight = False
 
-    async def _show(self) -> bool:
+    def _show(self) -> bool:
         """Shows the review. True when all of it stands on the screen, so that nothing has scrolled away."""
         layout = self._layout
         whole = layout.whole()
-        in_sight = fits(whole, self._screen)
+        in_sight = self._screen.fits(whole)
         if in_sight:
-            await self._page(whole)
+            self._screen.show(whole)
         else:
-            await self._page(layout.overview())
+            self._screen.show(layout.overview())
             if layout.has_diffs():
-                await self._page(["", *layout.diffs()])
-                await self._page(["", *layout.went_out()])
-        self._keyboard.forget()  # what was typed while it was shown was no answer to what comes
+                self._screen.show(["", *layout.diffs()])
+                self._screen.show(["", *layout.went_out()])
+        # Keys that were pressed before the review was shown are no answer to it.
+        self._keyboard.forget()
         return in_sight
 
     def _say_dangers(self) -> None:
-        """What is lost or runs later, once more, right where the answer is given: however much stood above."""
-        self._screen.say("".join(f"{line}\n" for line in self._layout.beside()))
+        """Print the dangers once more, right above the place where the user answers."""
+        self._screen.show(self._layout.beside())
 
     async def _decided(self, said: str) -> Consent | Choice | None:
-        """What an answer decides; None when the question is to be put again."""
+        """Return what an answer decides; None when the question is to be asked again."""
         word = said.strip().casefold()
         if word in _KEEP:
             return Consent.KEEP
@@ -77,16 +78,16 @@ class Asking:
         if word in _CHOOSE:
             return await self._choice()
         if word in _AGAIN:
-            await self._show()
+            self._show()
         else:
             again = self._words("Answer with one of the letters in brackets; an empty line keeps it for later.")
             self._screen.say(f"{again}\n")
         return None
 
     async def _choice(self) -> Choice | None:
-        """A part of it, named once more before it is applied. None: back to the question."""
+        """Ask for a part, and name it once more before it is applied. None: back to the question."""
         listed = self._layout.applicable
-        await self._page([self._layout.line(one, number) for number, one in enumerate(listed, start=1)])
+        self._screen.show([self._layout.line(one, number) for number, one in enumerate(listed, start=1)])
         while True:
             self._screen.say(self._words("Which? Numbers (1 3-5), paths or directories; an empty line goes back: "))
             typed = (await self._keyboard.read()).strip()
@@ -100,24 +101,21 @@ class Asking:
         taken = [one for one in listed if one.path in paths]
         lines = [self._words("Apply these {count}?", count=len(taken)), *(self._layout.line(one) for one in taken)]
         if len(listed) > len(taken):
-            lines.append(self._words("The rest ({count}) waits for you.", count=len(listed) - len(taken)))
-        await self._page(lines)
+            lines.append(self._words("The rest ({count}) stays pending.", count=len(listed) - len(taken)))
+        self._screen.show(lines)
         return Choice(paths=paths) if await self._sure(self._words("[y]es, [N]o: ")) else None
 
     async def _sure(self, question: str) -> bool:
         self._screen.say(question)
         return is_yes(await self._keyboard.read())
 
-    async def _page(self, lines: list[str]) -> None:
-        await page(lines, self._screen, self._keyboard, self._words)
-
     def _tell(self, decision: Consent | Choice, said: str) -> None:
-        """The decision on a line of its own: it stays on the screen, below what was decided about."""
+        """Print the decision on a line of its own, below the review."""
         if isinstance(decision, Choice):
-            line = self._words("yes: these {count}; the rest waits", count=len(decision.paths))
+            line = self._words("approved: these {count}; the rest stays pending", count=len(decision.paths))
         else:
             line = {
-                Consent.ONCE: self._words("yes: all of it"),
+                Consent.ONCE: self._words("approved: all of it"),
                 Consent.DISCARD: self._words("discard it"),
             }.get(decision, self._words("keep it for later"))
         self._screen.say(("" if said.endswith("\n") else "\n") + line + "\n")

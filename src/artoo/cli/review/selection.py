@@ -13,7 +13,7 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def chosen(typed: str, listed: Sequence[ClassifiedChange], here: Here) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The paths that `typed` names, in the list's order, and the parts that name none of them.
+    """Find the paths that `typed` names, in the order of the list, and the parts that name none.
 
     A number is a place in the list (from 1), unless it is the name of a path in it; a directory is all below it.
     With what is moved goes where it stands now.
@@ -21,6 +21,7 @@ def chosen(typed: str, listed: Sequence[ClassifiedChange], here: Here) -> tuple[
     wanted: set[str] = set()
     unknown: list[str] = []
     for part in _parts(typed):
+        # A path comes first: a file may have the name of a number.
         found = of_path(part, listed, here) or _of_numbers(part, listed)
         wanted |= with_arrivals(found, listed)
         if not found:
@@ -29,7 +30,7 @@ def chosen(typed: str, listed: Sequence[ClassifiedChange], here: Here) -> tuple[
 
 
 def of_path(typed: str, listed: Sequence[ClassifiedChange], here: Here) -> tuple[str, ...]:
-    """The listed paths that are `typed` or lie below it."""
+    """Find the listed paths that are `typed` or lie below it."""
     place = here.named(typed)
     return tuple(one.path for one in listed if holds(place, one.path))
 
@@ -43,13 +44,15 @@ def _of_numbers(part: str, listed: Sequence[ClassifiedChange]) -> tuple[str, ...
 
 
 def _parts(typed: str) -> list[str]:
-    """Words as a shell would split them, so that a path with spaces can be quoted; commas part numbers only."""
+    """Split words like a shell, so that a path with spaces can be quoted; commas separate numbers only."""
     lexer = shlex.shlex(typed, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
-    lexer.escape = ""  # a backslash belongs to a printable path
+    # A backslash belongs to a printable path.
+    lexer.escape = ""
     try:
         parts = list(lexer)
-    except ValueError:  # a quote without its end
+    except ValueError:
+        # A quote is not closed.
         parts = typed.split()
     return [piece for part in parts for piece in (part.split(",") if _is_numbers(part) else [part]) if piece]
 

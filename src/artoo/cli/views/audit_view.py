@@ -1,4 +1,4 @@
-"""How reports, checks and records of the Auditor look on a terminal, and as JSON."""
+"""The look of reports and checks of the Auditor on a terminal, and as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE = 200
 
 
 def report_lines(report: AuditReport) -> list[str]:
-    """A report, a line a figure; what is zero is left out, except tasks."""
+    """Lay out a report, one figure per line; zeros are left out, except for tasks."""
     return list(_report(report))
 
 
@@ -64,7 +64,7 @@ def _list(name: str, lines: Sequence[str], count: int) -> Iterator[str]:
 
 
 def verification_lines(found: Verification) -> list[str]:
-    """What was looked at, every problem, and what cannot be proved."""
+    """List what was checked, every problem, and what cannot be proved."""
     records = sum(chain.records for chain in found.chains)
     messages = sum(chain.messages for chain in found.chains)
     lines = [
@@ -97,7 +97,7 @@ def verification_lines(found: Verification) -> list[str]:
 
 
 def verification_object(found: Verification) -> JsonObject:
-    """The same for print_json."""
+    """Return the same as JSON."""
     moments = ("begun", "last")
     chains = [{name: said for name, said in asdict(chain).items() if name not in moments} for chain in found.chains]
     return {
@@ -110,7 +110,7 @@ def verification_object(found: Verification) -> JsonObject:
 
 
 def proof_lines(proof: Proof) -> list[str]:
-    """Whether the decisions of a task were reached again, and where not."""
+    """Say whether the decisions of a task were reached again, and where not."""
     replayed = proof.replayed
     task, difference = replayed.recording.task_id, replayed.difference
     lines = [one_line(f"task {task}: {each.rule}: {each.what}")[:_LINE] for each in proof.violations]
@@ -123,7 +123,7 @@ def proof_lines(proof: Proof) -> list[str]:
 
 
 def proof_object(proof: Proof) -> JsonObject:
-    """The same as JSON."""
+    """Return the proof as JSON."""
     difference = proof.replayed.difference
     return {
         "task": proof.replayed.recording.task_id,

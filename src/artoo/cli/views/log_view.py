@@ -1,32 +1,31 @@
-"""How a task's log looks on a terminal, and as JSON."""
+"""The look of a task's log on a terminal, and as JSON."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-from rich.tree import Tree
 
 from artoo.cli.conversation.conversation_hints import typed
 from artoo.cli.display.sanitize import one_line, printable
-from artoo.cli.display.symbols import Marks, cost_line, loss_line, marks_for
-from artoo.cli.results.later_settlement import SettledSince
+from artoo.cli.display.symbols import FAILED, MATCHED, OPEN, WAITING, cost_line, loss_line
 from artoo.cli.results.task_names import ID_SHOWN
-from artoo.cli.views.log_summary import Events, RoundStory, SubTaskStory, TaskStory, details
-from artoo.cli.views.team_view import show_table, when
+from artoo.cli.views.team_view import table_lines, when
 from artoo.contracts.base import Contract
-from artoo.contracts.events import ModelCalled
-from artoo.contracts.execution import CriterionJudged, ToolCalled
-from artoo.contracts.memory import MemoryWritten
-from artoo.contracts.solution import Decided, FinalResult
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation
+from artoo.contracts.execution import CorrectionSignal, CriterionJudged, ToolCalled
+from artoo.contracts.memory import MemoryRead, MemoryWritten
+from artoo.contracts.plan import PlanRefused
+from artoo.contracts.recording import TaskResumed
+from artoo.contracts.shortened import shortened
+from artoo.contracts.solution import Decided, FinalResult, RoleFailure
+from artoo.ports.spool import Gap
 from artoo.runtime.changes.settlement_history import Afterwards
 from artoo.tasklog.event_text import event_text
 from artoo.tasklog.reader import TaskSummary
+from artoo.tasklog.state import Round, Subtask, TaskState
 from artoo.words.catalogue import Catalogue, in_language
 from artoo.words.language import language_of
 from artoo.words.outcome import ending_of
@@ -35,22 +34,113 @@ from artoo.words.shown import plural
 
 LINE = 160
 NAMED = 3
-"""Lines that cannot be read, of which it is said where each is and why; `--json` has all."""
+"""Unreadable lines whose place and problem are shown; `--json` has all."""
 
-_TONES = {"good": "green", "bad": "red", "warn": "yellow"}
+_TONES = {"good": MATCHED, "bad": FAILED}
+_SHOWN = (
+    *(ModelCalled, ToolCalled, CriterionJudged, CorrectionSignal, PlanRefused, RoleFailure, RouteViolation),
+    *(MessagesDropped, MemoryRead, MemoryWritten, TaskResumed),
+)
+"""Events that have a line of their own."""
+
+KEPT_CHARACTERS = 32_000_000
+"""Weight of the events that a story keeps, the first and the last half each."""
+_EVENT_CHARACTERS = 2_000
+"""Weight of an event without its long texts."""
 
 JsonObject = dict[str, object]
 
 
-def show_tasks(
-    tasks: Sequence[TaskSummary],
-    machines: Mapping[str, str] | None = None,
-    changes: Mapping[str, str] | None = None,
-) -> None:
-    """One line a task. `machines`: where those ran that ran elsewhere, by their ids; `changes`: what became of what
-    they changed.
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event and where it stands: `subtask_id` is empty before the first subtask of the round, None after it."""
+
+    round: int
+    subtask_id: str | None
+    event: Contract
+
+
+@dataclass(slots=True)
+class Story:
+    """A task from its log: its state, and its events as far as they are kept, in order.
+
+    `left_out` events between `first` and `last` are not kept. `unreadable` names lines of the log that could not be
+    read.
     """
-    columns = (("changes", changes or {}, ""), ("machine", machines or {}, "here"))
+
+    state: TaskState = field(default_factory=TaskState)
+    first: list[Entry] = field(default_factory=list[Entry])
+    left_out: int = 0
+    last: deque[Entry] = field(default_factory=deque[Entry])
+    running: bool = False
+    unreadable: list[str] = field(default_factory=list[str])
+
+    @property
+    def rounds(self) -> Iterator[tuple[Round, list[Entry]]]:
+        """Yield every round with its events."""
+        known = {each.number: each for each in self.state.rounds}
+        for number, entries in groupby((*self.first, *self.last), lambda entry: entry.round):
+            yield known.pop(number, None) or Round(number), list(entries)
+        yield from ((each, []) for each in known.values() if each.subtasks or each.decided is not None)
+
+
+def told(items: Iterable[Envelope | Gap], *, whole: bool = True) -> Story:
+    """Reduce a log, in order, to its story. `whole`: with prompts, answers and outputs."""
+    story, weight = Story(), 0
+    for item in items:
+        if isinstance(item, Gap):
+            story.state.missing += item.count
+            continue
+        story.state.apply(item)
+        if not isinstance(item.payload, _SHOWN):
+            continue
+        entry = _entry(story.state, item, whole=whole)
+        weight += _weight(entry)
+        # The first half of the room is for the beginning of the log, the other half moves with its end.
+        if not story.last and weight <= KEPT_CHARACTERS // 2:
+            story.first.append(entry)
+            continue
+        weight = weight if story.last else _weight(entry)
+        story.last.append(entry)
+        while weight > KEPT_CHARACTERS // 2 and len(story.last) > 1:
+            weight -= _weight(story.last.popleft())
+            story.left_out += 1
+    return story
+
+
+def _entry(state: TaskState, said: Envelope, *, whole: bool) -> Entry:
+    event = said.payload
+    if not whole and isinstance(event, ModelCalled):
+        event = event.model_copy(update={"system": "", "user": "", "answer": ""})
+    elif not whole and isinstance(event, ToolCalled):
+        event = event.model_copy(update={"call": event.call.model_copy(update={"output": "", "error_output": ""})})
+    begun = state.round is not None and state.round.number == state.round_number and bool(state.round.subtasks)
+    subtask = state.subtask(said.subtask_id)
+    place = None if begun else ""
+    return Entry(state.round_number, place if subtask is None else subtask.subtask_id, event)
+
+
+def _weight(entry: Entry) -> int:
+    return _EVENT_CHARACTERS + sum(len(text) for _, text in _details(entry.event))
+
+
+def _details(event: Contract) -> list[tuple[str, str]]:
+    """Return the long texts of an event, each with its name."""
+    if isinstance(event, ModelCalled):
+        return [("system", event.system), ("user", event.asked), ("answer", event.answer)]
+    if isinstance(event, ToolCalled):
+        call = event.call
+        found = [("output", call.output), ("errors", call.error_output), ("reason", call.reason or "")]
+        return [(name, text) for name, text in found if text]
+    return [("to do", event.what_to_do)] if isinstance(event, CorrectionSignal) else []
+
+
+def task_lines(tasks: Sequence[TaskSummary], machines: Mapping[str, str], changes: Mapping[str, str]) -> list[str]:
+    """Lay out one line per task.
+
+    `machines` names the machine of each task that ran elsewhere, `changes` what became of a task's changes.
+    """
+    columns = (("changes", changes, ""), ("machine", machines, "here"))
     more = [each for each in columns if each[1]]
     rows = [
         (
@@ -63,13 +153,13 @@ def show_tasks(
         for task in tasks
     ]
     heads = ("id", "started", "ending", *(head for head, *_ in more), "request")
-    show_table(heads, rows, "No task has been logged yet.")
+    return table_lines(heads, rows, "No task has been logged yet.")
 
 
 def tasks_object(
     tasks: Sequence[TaskSummary], machines: Mapping[str, str], changes: Mapping[str, str]
 ) -> list[JsonObject]:
-    """The same as JSON; `changes`, `machine` and `directory` are null for what is not there."""
+    """Return the same as JSON; `changes`, `machine` and `directory` are null where there is none."""
     return [
         {
             "task_id": task.task_id,
@@ -85,163 +175,110 @@ def tasks_object(
     ]
 
 
-def story_object(story: TaskStory, afterwards: Afterwards) -> object:
-    """A story as JSON: every event whole."""
-    rounds = [
-        {
-            "number": part.number,
-            "events": [_event_object(event) for event in (*part.events, *part.after)],
-            "left_out": part.events.left_out + part.after.left_out,
-            "subtasks": [
-                {
-                    "subtask_id": subtask.subtask.subtask_id,
-                    "intent": subtask.subtask.intent,
-                    "events": [_event_object(event) for event in subtask.events],
-                    "left_out": subtask.events.left_out,
-                    "outcome": subtask.subtask.outcome,
-                }
-                for subtask in part.subtasks
-            ],
-            "decided": story.decided(part),
-        }
-        for part in story.rounds
-    ]
+def story_object(story: Story, afterwards: Afterwards) -> JsonObject:
+    """Return a story as JSON: every event whole."""
+    state = story.state
     return {
-        "task_id": story.state.task_id,
-        "started": story.state.started,
-        "request": story.state.request,
-        "rounds": rounds,
-        "result": story.state.result,
+        "task_id": state.task_id,
+        "started": state.started,
+        "request": state.request,
+        "rounds": [_round_object(*each) for each in story.rounds],
+        "result": state.result,
         "changes": {"state": afterwards.state, **asdict(afterwards)},
-        "missing": story.state.missing,
+        "missing": state.missing,
+        "left_out": story.left_out,
         "unreadable": story.unreadable,
     }
 
 
-def show_story(story: TaskStory, since: SettledSince, *, full: bool = False) -> None:
-    """The tree of rounds, the trajectory of several, the result, and what became of the changes since. `full` adds
-    prompts, answers, outputs and each note of memory.
-    """
-    console, state = Console(highlight=False), story.state
-    marks = marks_for(console.encoding)
-    sentences = in_language(language_of(state.request))
-    view = _View(marks, sentences, full=full)
-    tree = Tree(Text(one_line(state.request) or "(no request)", style="bold"), guide_style="dim")
-    for part in story.rounds:
-        view.add_round(tree, part, story.decided(part))
-    console.print(Text(f"task {state.task_id}", style="dim"))
-    console.print(tree)
-    decided = [each for part in story.rounds if (each := story.decided(part)) is not None]
-    if len(decided) > 1:
-        console.print(trajectory(decided, marks))
-    if state.missing:
-        console.print(Text(f"{state.missing} messages are missing in this log.", style="yellow"))
-    if story.unreadable:
-        named = "; ".join(one_line(said) for said in story.unreadable[:NAMED])
-        console.print(Text(f"Lines that cannot be read: {len(story.unreadable)} ({named})", style="yellow"))
-    if state.result is None:
-        stands = "it is running" if story.running else "it was stopped before its end"
-        console.print(Text(f"The task has not ended: {stands}.", style="yellow"))
-    else:
-        _show_result(console, state.result)
-    for line in since.lines():
-        console.print(Text(one_line(line), style="bold"))
-    if state.result is not None:
-        cost = cost_line(state.result.cost, marks, sentences, rounds=len(story.rounds))
-        console.print(Text(cost, style="dim"))
+def _round_object(part: Round, entries: Sequence[Entry]) -> JsonObject:
+    def events(*places: str | None) -> list[JsonObject]:
+        found = (entry.event for entry in entries if entry.subtask_id in places)
+        return [{"kind": event.kind(), **event.model_dump(mode="json")} for event in found]
 
-
-def trajectory(decided: Sequence[Decided], marks: Marks) -> Table:
-    """D, P, Ω, L and ∇L, one column a round."""
-    rows: list[tuple[str, list[str]]] = [
-        ("D", [f"{each.loss.D:.2f}" for each in decided]),
-        ("P", [f"{each.loss.P:.2f}" for each in decided]),
-        (marks.omega, [f"{each.loss.Omega:.2f}" for each in decided]),
-        ("L", [f"{each.loss.L:.2f}" for each in decided]),
-        (marks.gradient, [f"{each.grad_l:+.2f}" for each in decided]),
+    subtasks = [
+        {
+            "subtask_id": subtask.subtask_id,
+            "intent": subtask.intent,
+            "events": events(subtask.subtask_id),
+            "outcome": subtask.outcome,
+        }
+        for subtask in part.subtasks.values()
     ]
-    table = Table("", box=None, pad_edge=False, header_style="dim")
-    for each in decided:
-        table.add_column(f"round {each.round}", justify="right")
-    for name, values in rows:
-        table.add_row(name, *values)
-    return table
+    return {"number": part.number, "events": events("", None), "subtasks": subtasks, "decided": part.decided}
 
 
-class _View:
-    """Builds the tree of one story."""
+def story_lines(story: Story, since: Iterable[str], *, full: bool = False) -> Iterator[str]:
+    """Lay out the rounds, the trajectory of several, the result, and what became of the changes `since`.
 
-    def __init__(self, marks: Marks, sentences: Catalogue, *, full: bool) -> None:
-        self._marks = marks
-        self._sentences = sentences
-        self._full = full
-
-    def add_round(self, tree: Tree, part: RoundStory, decided: Decided | None) -> None:
-        branch = tree.add(Text(f"round {part.number}", style="bold"))
-        self._add_events(branch, part.events)
-        for subtask in part.subtasks:
-            self._add_subtask(branch, subtask)
-        self._add_events(branch, part.after)
-        if decided is not None:
-            branch.add(Text(loss_line(decided, self._marks, self._sentences), style="cyan"))
-
-    def _add_subtask(self, branch: Tree, subtask: SubTaskStory) -> None:
-        outcome = subtask.subtask.outcome
-        mark, style = (
-            (self._marks.waiting, "yellow") if outcome is None else self._verdict(outcome.status == "matched")
-        )
-        node = branch.add(Text.assemble((f"{mark} ", style), _short(subtask.subtask.intent)))
-        self._add_events(node, subtask.events)
-        if outcome is not None and outcome.failure_reason:
-            node.add(Text(_short(outcome.failure_reason), style="red"))
-
-    def _add_events(self, branch: Tree, events: Events) -> None:
-        self._add_all(branch, events.first)
-        if events.left_out:
-            branch.add(Text(f"[{events.left_out:,} events are not shown; artoo log export]", style="yellow"))
-        self._add_all(branch, events.last)
-
-    def _add_all(self, branch: Tree, events: Iterable[Contract]) -> None:
-        """A line each; notes of memory that follow each other are one, unless all is wanted."""
-        for are_notes, group in groupby(events, lambda event: isinstance(event, MemoryWritten) and not self._full):
-            found = list(group)
-            if are_notes and len(found) > 1:
-                notes = [event for event in found if isinstance(event, MemoryWritten)]
-                branch.add(Text(_notes_line(notes), style="dim"))
-                continue
-            for event in found:
-                self._add_event(branch, event)
-
-    def _add_event(self, branch: Tree, event: Contract) -> None:
-        node = branch.add(self._line(event))
-        if self._full:
-            for name, text in details(event):
-                node.add(Text(f"{name}:\n{printable(text)}", style="dim"))
-
-    def _line(self, event: Contract) -> Text:
-        """Return the line that the web UI has, too, behind the kind of event where that is unclear."""
-        kind = event.kind()
-        text, tone = event_text(kind, event.model_dump(mode="json"))
-        text = text.replace(" · ", self._marks.dot)
-        if isinstance(event, ModelCalled):
-            return Text.assemble((f"{event.role.value} ", "magenta"), (_short(text), _TONES.get(tone, "dim")))
-        if isinstance(event, CriterionJudged):
-            sign = {"good": self._marks.matched, "bad": self._marks.failed}.get(tone, self._marks.open)
-            return Text(f"{sign} {_short(text.partition(': ')[2])}", style=_TONES[tone])
-        if not isinstance(event, ToolCalled):
-            text = f"{''.join(f' {part}' if part.isupper() else part for part in kind).strip().lower()}: {text}"
-        return Text(_short(text), style=_TONES.get(tone, "dim"))
-
-    def _verdict(self, good: bool) -> tuple[str, str]:
-        return (self._marks.matched, "green") if good else (self._marks.failed, "red")
+    `full` adds prompts, answers, outputs and each note of memory.
+    """
+    state, rounds = story.state, list(story.rounds)
+    text = in_language(language_of(state.request))
+    yield f"task {state.task_id}"
+    yield one_line(state.request) or "(no request)"
+    for part, entries in rounds:
+        yield from _round_lines(part, entries, text, full=full)
+    decided = [part.decided for part, _ in rounds if part.decided is not None]
+    yield from _trajectory(decided) if len(decided) > 1 else ()
+    yield from _problems(story)
+    yield from _result_lines(state.result) if state.result is not None else ()
+    yield from map(one_line, since)
+    if state.result is not None:
+        yield cost_line(state.result.cost, text, rounds=len(rounds))
 
 
-def _event_object(event: Contract) -> JsonObject:
-    return {"kind": event.kind(), **event.model_dump(mode="json")}
+def _round_lines(part: Round, entries: Sequence[Entry], text: Catalogue, *, full: bool) -> Iterator[str]:
+    def events(place: str | None, indent: str) -> Iterator[str]:
+        here = [entry.event for entry in entries if entry.subtask_id == place]
+        return (f"{indent}{line}" for line in _event_lines(here, full=full))
+
+    yield f"round {part.number}"
+    yield from events("", "  ")
+    for subtask in part.subtasks.values():
+        yield f"  {_sign(subtask)} {_short(subtask.intent)}"
+        yield from events(subtask.subtask_id, "    ")
+        if subtask.failure:
+            yield f"    {_short(subtask.failure)}"
+    yield from events(None, "  ")
+    if part.decided is not None:
+        yield f"  {loss_line(part.decided, text)}"
+
+
+def _sign(subtask: Subtask) -> str:
+    if subtask.outcome is None:
+        return WAITING
+    return MATCHED if subtask.outcome.status == "matched" else FAILED
+
+
+def _event_lines(events: Sequence[Contract], *, full: bool) -> Iterator[str]:
+    """Yield a line per event; notes of memory that follow each other share one, unless all is wanted."""
+    for are_notes, group in groupby(events, lambda event: isinstance(event, MemoryWritten) and not full):
+        found = list(group)
+        if are_notes and len(found) > 1:
+            yield _notes_line([each for each in found if isinstance(each, MemoryWritten)])
+            continue
+        for event in found:
+            yield _line(event)
+            for name, text in _details(event) if full else ():
+                yield from (f"  {line}" for line in (f"{name}:", *printable(text).splitlines()))
+
+
+def _line(event: Contract) -> str:
+    """Return the line that the web UI has, too, behind the kind of event where that is unclear."""
+    kind = event.kind()
+    text, tone = event_text(kind, event.model_dump(mode="json"))
+    if isinstance(event, ModelCalled):
+        return _short(f"{event.role.value} {text}")
+    if isinstance(event, CriterionJudged):
+        return f"{_TONES.get(tone, OPEN)} {_short(text.partition(': ')[2])}"
+    if not isinstance(event, ToolCalled):
+        text = f"{''.join(f' {part}' if part.isupper() else part for part in kind).strip().lower()}: {text}"
+    return _short(text)
 
 
 def _notes_line(notes: Sequence[MemoryWritten]) -> str:
-    """`memory written: 17 notes on 5 tools, 1 kind of request`."""
+    """Summarise notes: `memory written: 17 notes on 5 tools, 1 kind of request`."""
     about = Counter(space.partition(":")[0] for space in {note.space for note in notes})
     tools, kinds = about.pop("tool", 0), about.pop("intent", 0)
     named = [plural(tools, "tool")] if tools else []
@@ -250,15 +287,33 @@ def _notes_line(notes: Sequence[MemoryWritten]) -> str:
     return f"memory written: {len(notes):,} notes on {', '.join(named)}"
 
 
-def _show_result(console: Console, result: FinalResult) -> None:
-    stopped = f" ({result.stopped_by.value})" if result.stopped_by is not None else ""
-    console.print(Text(f"{result.directive.value}{stopped}", style="bold"))
+def _trajectory(decided: Sequence[Decided]) -> list[str]:
+    """Lay out D, P, Ω, L and ∇L, one column per round."""
+    figures = (("D", "D"), ("P", "P"), ("Ω", "Omega"), ("L", "L"))
+    rows = [(name, *(f"{getattr(each.loss, key):.2f}" for each in decided)) for name, key in figures]
+    rows.append(("∇L", *(f"{each.grad_l:+.2f}" for each in decided)))
+    return table_lines(("", *(f"round {each.round}" for each in decided)), rows, "")
+
+
+def _problems(story: Story) -> Iterator[str]:
+    if story.left_out:
+        yield f"{story.left_out:,} events in the middle are not shown: artoo log export has all."
+    if story.state.missing:
+        yield f"{story.state.missing} messages are missing in this log."
+    if story.unreadable:
+        named = "; ".join(one_line(said) for said in story.unreadable[:NAMED])
+        yield f"Lines that cannot be read: {len(story.unreadable)} ({named})"
+    if story.state.result is None:
+        stands = "it is running" if story.running else "it was stopped before its end"
+        yield f"The task has not ended: {stands}."
+
+
+def _result_lines(result: FinalResult) -> Iterator[str]:
     words = result_words(result.language)
-    console.print(Text(printable(words.plain(result, typed()))))
-    for fact in result.facts:
-        console.print(Text(one_line(words.fact(fact)), style="yellow"))
+    yield result.directive.value + (f" ({result.stopped_by.value})" if result.stopped_by is not None else "")
+    yield from printable(words.plain(result, typed())).splitlines()
+    yield from (one_line(words.fact(fact)) for fact in result.facts)
 
 
 def _short(text: str) -> str:
-    line = one_line(text)
-    return line if len(line) <= LINE else f"{line[: LINE - 1]}…"
+    return shortened(one_line(text), LINE)

@@ -1,12 +1,8 @@
-"""What a replay found, for a person and as JSON."""
+"""The result of a replay, for a person and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from artoo.contracts.solution import Decided
 from artoo.runtime.replay.replay import Replayed
@@ -17,7 +13,7 @@ JsonObject = dict[str, object]
 
 
 def replay_object(replayed: Replayed) -> JsonObject:
-    """A replay as JSON."""
+    """Return a replay as JSON."""
     found = replayed.difference
     return {
         "task_id": replayed.recording.task_id,
@@ -37,22 +33,19 @@ def replay_object(replayed: Replayed) -> JsonObject:
     }
 
 
-def show_replay(replayed: Replayed) -> None:
-    """A replay in a few lines."""
-    console = Console(highlight=False)
-    count, decisions = len(replayed.recording.stream), len(replayed.decisions)
+def replay_lines(replayed: Replayed) -> list[str]:
+    """Lay out a replay in a few lines."""
     if replayed.difference is not None:
-        console.print(Text(f"different: {replayed.difference}"), soft_wrap=True)
-        return
-    console.print(f"the same: {count} messages, {plural(decisions, 'decision')}")
-    for each in replayed.decisions:
-        console.print(Text(f"  round {each.round}: {each.directive} ({_figures(each)})"), soft_wrap=True)
-    if replayed.result is None:
-        console.print("the log ends before the task did; `artoo resume` goes on with it")
+        return [f"different: {replayed.difference}"]
+    count, decisions = len(replayed.recording.stream), len(replayed.decisions)
+    lines = [f"the same: {count} messages, {plural(decisions, 'decision')}"]
+    lines += [f"  round {each.round}: {each.directive} ({_figures(each)})" for each in replayed.decisions]
+    unfinished = "the log ends before the task did; `artoo resume` continues it"
+    return lines if replayed.result is not None else [*lines, unfinished]
 
 
 def what_if_object(task_id: str, lines: Sequence[str], rounds: Sequence[Recomputed]) -> JsonObject:
-    """Other hyperparameters' decisions as JSON."""
+    """Return the decisions of other hyperparameters as JSON."""
     return {
         "task_id": task_id,
         "with": list(lines),
@@ -69,26 +62,24 @@ def what_if_object(task_id: str, lines: Sequence[str], rounds: Sequence[Recomput
     }
 
 
-def show_what_if(lines: Sequence[str], rounds: Sequence[Recomputed]) -> None:
-    """Both decisions of each round side by side."""
-    console = Console(highlight=False)
-    table = Table("round", "as it was", ", ".join(lines), box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def what_if_lines(values: Sequence[str], rounds: Sequence[Recomputed]) -> list[str]:
+    """Lay out both decisions of each round, one below the other."""
+    lines = list[str]()
     for each in rounds:
-        now = "unknown" if each.now is None else _cell(each.now)
-        table.add_row(str(each.then.round), Text(_cell(each.then)), Text(now if each.same else f"! {now}"))
-    console.print(table)
+        now = "unknown" if each.now is None else _summary(each.now)
+        lines.append(f"round {each.then.round}: {_summary(each.then)}")
+        lines.append(f"{'  the same' if each.same else '! different'} with {', '.join(values)}: {now}")
     last = rounds[-1] if rounds else None
     if last is None:
-        console.print("the log has no decision yet")
-    elif last.same:
-        console.print("every decision would have been the same")
-    else:
-        said = f"from round {last.then.round} on it would have gone another way; what follows is unknown"
-        console.print(Text(f"{said}\n{last.note}".strip()), soft_wrap=True)
+        return ["the log has no decision yet"]
+    if last.same:
+        return [*lines, "every decision would have been the same"]
+    changed = f"from round {last.then.round} on it would have taken another course; what follows is unknown"
+    return [*lines, changed, *([last.note] if last.note else [])]
 
 
-def _cell(decided: Decided) -> str:
-    return f"{decided.directive}\n{_figures(decided).replace(' L ', chr(10) + 'L ', 1)}\n{decided.reason}"
+def _summary(decided: Decided) -> str:
+    return f"{decided.directive} ({_figures(decided)}): {decided.reason}"
 
 
 def _figures(decided: Decided) -> str:

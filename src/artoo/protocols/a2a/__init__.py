@@ -1,1 +1,1 @@
-"""artoo among foreign agents: their work comes onto the board, letters go out to them, with the official SDK."""
+"""artoo as an A2A server: the work of foreign agents comes onto the board, with the official SDK."""

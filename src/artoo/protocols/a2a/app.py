@@ -13,16 +13,15 @@ from a2a.types import AgentCard
 from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
 from pydantic_core import from_json
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from artoo.protocols.a2a.card import KEYS_PATH, REST, RPC, Signer
 from artoo.protocols.a2a.handler import GONE, BoardAgent
-from artoo.protocols.http import CALLER, BoundedBody, OwnNames, TokenRequired, given
-from artoo.protocols.json_lines import PARSE_ERROR
+from artoo.protocols.http import CALLER, OwnNames, TokenRequired
+from artoo.protocols.wire import INVALID_REQUEST, PARSE_ERROR
 
 _JSON = ("application/json", "application/a2a+json")
 _CONTENT_TYPE_NOT_SUPPORTED = -32_005
@@ -33,66 +32,77 @@ LARGEST_BODY = 1 << 20
 
 
 class Holder(User):
-    """Whoever has a token, by the name that the operator gave."""
+    """The holder of a token, by the name that the operator gave."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     @property
     def is_authenticated(self) -> bool:
-        """Whether there was a token."""
+        """Check whether there was a token."""
         return bool(self._name)
 
     @property
     def user_name(self) -> str:
-        """The name."""
+        """Return the name."""
         return self._name
 
 
-class ReadableJson:
-    """Answers bodies that are no JSON (or say so), not UTF-8, or nested without end; the SDK would take some for
-    good, and call others defects here.
+class JsonBodies:
+    """Reads each body whole, and answers those that are too large, not JSON, or not declared as JSON.
 
-    What REST asks with the address alone needs no body.
+    The SDK takes some of these for good ones, and answers others as defects of the server. A REST request whose
+    address says everything needs no body.
     """
 
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI. The body comes whole, from `BoundedBody`."""
+        """Handle one request, as ASGI says."""
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._inner(scope, receive, send)
             return
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        kind = Headers(scope=scope).get("content-type", _JSON[0]).partition(";")[0].strip().lower()
-        if body and kind not in _JSON:
-            await _not_json(str(scope["path"]), kind)(scope, receive, send)
-            return
+        request, path, body = Request(scope, receive), str(scope["path"]), bytearray()
         try:
-            if body or not scope["path"].endswith(_BODILESS):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > LARGEST_BODY:
+                    break
+        except ClientDisconnect:
+            return
+        refused = self._refusal(path, bytes(body), request.headers.get("content-type", _JSON[0]))
+        if refused is not None:
+            await refused(scope, receive, send)
+            return
+        whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+        async def again() -> Message:
+            return whole.pop() if whole else await receive()
+
+        await self._inner(scope, again, send)
+
+    def _refusal(self, path: str, body: bytes, content_type: str) -> JSONResponse | None:
+        kind = content_type.partition(";")[0].strip().lower()
+        if len(body) > LARGEST_BODY:
+            return _refused(path, f"the body is larger than {LARGEST_BODY:,} bytes", INVALID_REQUEST, 413)
+        if body and kind not in _JSON:
+            why = f"the Content-Type is {kind[:100]!r}, and must be {' or '.join(_JSON)}"
+            return _refused(path, why, _CONTENT_TYPE_NOT_SUPPORTED, 415)
+        try:
+            if body or not path.endswith(_BODILESS):
                 from_json(body)
         except ValueError as error:
-            await _unreadable(str(scope["path"]), str(error))(scope, receive, send)
-            return
-        await self._inner(scope, given(message, receive), send)
-
-
-def _unreadable(path: str, why: str) -> JSONResponse:
-    return _refused(path, f"this is no JSON: {why}", PARSE_ERROR, 400)
-
-
-def _not_json(path: str, kind: str) -> JSONResponse:
-    text = f"the Content-Type is {kind[:100]!r}, and must be {' or '.join(_JSON)}"
-    return _refused(path, text, _CONTENT_TYPE_NOT_SUPPORTED, 415)
+            return _refused(path, f"the body is not JSON: {error}", PARSE_ERROR, 400)
+        return None
 
 
 def _refused(path: str, text: str, code: int, status: int) -> JSONResponse:
-    """As the binding of this path says it."""
+    """Return the error in the form of this path's binding."""
     if path.rstrip("/").endswith(RPC):
         error: dict[str, object] = {"code": code, "message": text}
-        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error})
+        # JSON-RPC answers with 200, except to a body that was never read as JSON-RPC.
+        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 413 if status == 413 else 200)
     told = {"code": status, "status": "INVALID_ARGUMENT", "message": text}
     return JSONResponse({"error": told}, status_code=status)
 
@@ -114,14 +124,17 @@ async def _gone(request: Request) -> None:
 
 
 def place_of(agent: str) -> str:
-    """The path below which an agent is asked; empty for the team."""
+    """Return the path of an agent; empty for the team."""
     return f"/agents/{agent}" if agent else ""
 
 
 def application(
     agents: Mapping[str, tuple[AgentCard, BoardAgent]], signer: Signer, tokens: Mapping[str, str], names: list[str]
 ) -> ASGIApp:
-    """`agents` by name, the team under the empty one; `tokens` by foreign agent; `names` are this server's own."""
+    """Build the application of the team (the empty name in `agents`) and of each agent.
+
+    `tokens` are by foreign agent; `names` are the own names of this server.
+    """
     routes: list[BaseRoute] = []
     cards: dict[str, AgentCard] = {}
 
@@ -132,10 +145,12 @@ def application(
         place, contexts = place_of(agent), _Contexts()
         cards[place + AGENT_CARD_WELL_KNOWN_PATH] = card
         routes += create_agent_card_routes(card, card_url=place + AGENT_CARD_WELL_KNOWN_PATH)
-        for address in (place + RPC, f"{place}{RPC}/"):  # clients join addresses as they like
+        # Clients join addresses with and without a slash.
+        for address in (place + RPC, f"{place}{RPC}/"):
             routes += create_jsonrpc_routes(handler, address, contexts, enable_v0_3_compat=True)
         rest = create_rest_routes(handler, contexts, path_prefix=place + REST)
-        routes += [route for route in rest if not isinstance(route, Mount)]  # tenants, which there are none of
+        # Mounted routes are for tenants, and there are none.
+        routes += [route for route in rest if not isinstance(route, Mount)]
     routes.append(Route(KEYS_PATH, keys))
-    app = BoundedBody(ReadableJson(Starlette(routes=routes)), LARGEST_BODY)
+    app = JsonBodies(Starlette(routes=routes))
     return OwnNames(TokenRequired(app, tokens, [KEYS_PATH, *cards]), names)

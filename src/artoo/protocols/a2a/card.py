@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from artoo.agents.identity.identity import Identity
 from artoo.contracts.errors import ConfigurationError
 from artoo.disk.whole import made_once
 from artoo.protocols.a2a.asked import MODES
-from artoo.runtime.config.foreign_agents import Peer
 from artoo.runtime.task.task_header import own_version
 
 ALGORITHM = "ES256"
@@ -50,13 +48,13 @@ class Signer:
     keys: dict[str, object]
 
     def sign(self, card: AgentCard, url: str) -> AgentCard:
-        """The card with its signature; `url` is where the keys are."""
+        """Sign the card; `url` is where the keys are."""
         header = ProtectedHeader(kid=self.name, alg=ALGORITHM, jku=url + KEYS_PATH, typ="JOSE")
         return create_agent_card_signer(self.pem, header)(card)
 
 
 def own_signer(home: Path) -> Signer:
-    """With the key in artoo's home, made the first time, for its owner only. Raises ConfigurationError."""
+    """Load the key in artoo's home, or create it for its owner only. Raises ConfigurationError."""
     file = home / KEY_FILE
     pem = made_once(file, _new_key)
     try:
@@ -71,45 +69,19 @@ def own_signer(home: Path) -> Signer:
 
 
 def team_card(url: str) -> AgentCard:
-    """What is asked of whoever may."""
+    """Build the card of the team."""
     skill = AgentSkill(id="task", name="Tasks", description=_TEAM, tags=["tasks"], examples=[])
     return _card("artoo", _TEAM, url, [skill])
 
 
 def agent_card(identity: Identity, url: str) -> AgentCard:
-    """What is asked of one agent of the team. Its persona is its own and not shown."""
+    """Build the card of one agent of the team, without its persona."""
     described = f"{identity.name} of this team: {identity.role}"
     skills = [
         AgentSkill(id=f"skill-{number}", name=name, description=name, tags=[identity.role])
         for number, name in enumerate(identity.skills or (identity.role,), 1)
     ]
     return _card(identity.name, described, url, skills)
-
-
-def extended_card(public: AgentCard, policy: Peer, agents: Iterable[tuple[str, AgentCard]]) -> AgentCard:
-    """The card as one foreign agent sees it: with what the operator's policy lets it do. Not signed.
-
-    `agents`: those of the team that it may ask beside this one, each with where its own card is.
-    """
-    card = AgentCard()
-    card.CopyFrom(public)
-    card.ClearField("signatures")
-    card.description = f"{public.description} {_permitted(policy)}"
-    for address, agent in agents:
-        for skill in agent.skills:
-            described = f"{skill.description}, by {agent.description}; its card is at {address}"
-            card.skills.append(
-                AgentSkill(id=f"{agent.name}-{skill.id}", name=skill.name, description=described, tags=skill.tags)
-            )
-    return card
-
-
-def _permitted(policy: Peer) -> str:
-    bounds = [f"{policy.open} tasks at a time", f"{policy.day} messages in 24 hours"]
-    run = {"calls of models": policy.calls, "tokens": policy.tokens, "seconds": policy.seconds}
-    each = [f"{bound:g} {what}" for what, bound in run.items() if bound is not None]
-    bounds += [f"for each run of a task {', '.join(each)}"] if each else []
-    return f"You may ask for {'; '.join(bounds)}. Your trust here is {policy.trust}."
 
 
 def _card(name: str, described: str, url: str, skills: list[AgentSkill]) -> AgentCard:
@@ -127,7 +99,7 @@ def _card(name: str, described: str, url: str, skills: list[AgentSkill]) -> Agen
             AgentInterface(url=at, protocol_binding=binding.value, protocol_version=version)
             for at, binding, version in bindings
         ],
-        capabilities=AgentCapabilities(streaming=True, push_notifications=True, extended_agent_card=True),
+        capabilities=AgentCapabilities(streaming=True, push_notifications=True),
         security_schemes={_SCHEME: SecurityScheme(http_auth_security_scheme=token)},
         security_requirements=[SecurityRequirement(schemes={_SCHEME: StringList()})],
         default_input_modes=list(MODES),

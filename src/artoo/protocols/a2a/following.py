@@ -1,4 +1,4 @@
-"""A foreign agent's task as it goes on: whoever works on it, in this process or another, the board is looked at."""
+"""Observation of a foreign agent's task on the board, in whatever process it is worked on."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Look = Callable[[], Awaitable[ForeignTask | None]]
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """Over the books. `clean` takes secrets out of what leaves."""
+    """A view of tasks on the board. `clean` takes secrets out of what leaves."""
 
     office: Office
     clean: Redactor
 
     async def settled(self, seen: ForeignTask, look: Look) -> ForeignTask:
-        """The task when it rests (an end, or only a person can let it go on)."""
+        """Wait until the task rests: at its end, or when only a person can let it go on."""
         async with self.office.wake.watching() as following:
             now = seen
             while not rests(now):
@@ -40,7 +40,7 @@ class Following:
             return now
 
     async def events(self, seen: ForeignTask, look: Look) -> AsyncGenerator[Update]:
-        """What happens after `seen`, in order and without loss, until the task rests."""
+        """Yield what happens after `seen`, in order and without loss, until the task rests."""
         known, waited, now = len(statuses(seen)), seen.waits, seen
         async with self.office.wake.watching() as following:
             while True:
@@ -57,7 +57,7 @@ class Following:
                 now = await look() or now
 
     async def result(self, seen: ForeignTask) -> tuple[str, ...]:
-        """The texts of a result that has passed its review; nothing of one that has not."""
+        """Return the texts of a result that has passed its review; nothing of one that has not."""
         ended = seen.ended
         if ended is None or ended.after is not BoardState.COMPLETED:
             return ()
@@ -69,7 +69,7 @@ class Following:
 
 
 async def again(work: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Work that has no end, begun anew when the books could not be used for a moment; what it had is on disk."""
+    """Run endless work, and start it again when the database could not be used for a moment."""
     while True:
         try:
             await work()

@@ -1,4 +1,4 @@
-"""What a foreign agent may ask of one agent here, whatever the binding: implements the SDK's request handler."""
+"""The requests that a foreign agent may make, in every binding. Implements the SDK's request handler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from a2a.types import (
     AgentCard,
     CancelTaskRequest,
     DeleteTaskPushNotificationConfigRequest,
-    GetExtendedAgentCardRequest,
     GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
     ListTaskPushNotificationConfigsRequest,
@@ -52,26 +51,23 @@ T = TypeVar("T")
 MOST_FOLLOWED = 100
 """Requests of one foreign agent that wait or stream at the same time."""
 BOOKS_SECONDS = 20.0
-"""How long a request waits for books that are away; the team waits until they are back."""
+"""How long a request waits for a database that cannot be reached; the team waits without limit."""
 GONE = "artoo.gone"
 """Where a call's state has what returns when the client has left."""
 
 
 @dataclass(slots=True)
 class BoardAgent(RequestHandler):
-    """`agent`: whom tasks are for; empty for whoever may. `peers` is the operator's policy, by name; `extended`
-    makes the card for one of them.
-    """
+    """The requests for one agent; the empty name is the team. `peers` is the operator's policy, by name."""
 
     agent: str
     peers: dict[str, Peer]
     following: Following
     pushes: Pushes
-    extended: Callable[[str], AgentCard]
     _followed: Counter[str] = field(default_factory=Counter[str])
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
-        """Begins a task; returns it when it rests, or at once when that is wanted."""
+        """Start a task; return it when it rests, or at once when that is wanted."""
         peer = self._peer(params, context)
         try:
             seen = await self._begun(peer, params)
@@ -86,7 +82,7 @@ class BoardAgent(RequestHandler):
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Task | Update]:
-        """Begins a task, and tells how it goes on until it rests."""
+        """Start a task, and stream it until it rests."""
         peer = self._peer(params, context)
         with self._place(peer):
             try:
@@ -104,6 +100,7 @@ class BoardAgent(RequestHandler):
         """Tells how a task goes on from here."""
         peer = self._peer(params, context)
         seen = await self._own(peer, params.id)
+        # The protocol forbids a subscription to a task that is over.
         if seen.ended is not None:
             raise UnsupportedOperationError("the task is over; nothing more happens to it")
         with self._place(peer):
@@ -112,11 +109,11 @@ class BoardAgent(RequestHandler):
                 yield update
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task:
-        """A task as it stands."""
+        """Return a task in its present state."""
         return await self._told(await self._own(self._peer(params, context), params.id), _history(params))
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        """What this foreign agent has handed in here, the latest change first."""
+        """List the tasks of this foreign agent here, the latest change first."""
         peer, history = self._peer(params, context), _history(params)
         found = await _said(
             self.following.office.foreign.list(peer, self.agent, context=params.context_id), InvalidParamsError
@@ -137,7 +134,7 @@ class BoardAgent(RequestHandler):
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """From now on the target is told of the task."""
+        """Add a target that is notified of the task from now on."""
         seen = await self._own(self._peer(params, context), params.task_id)
         await _said(self.pushes.check(params), InvalidParamsError)
         return await _said(self.pushes.keep(params, seen), UnsupportedOperationError)
@@ -145,7 +142,7 @@ class BoardAgent(RequestHandler):
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """One target."""
+        """Return one target."""
         await self._own(self._peer(params, context), params.task_id)
         for target in await _said(self.pushes.of(params.task_id), InternalError):
             if target.id == params.id:
@@ -155,7 +152,7 @@ class BoardAgent(RequestHandler):
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
-        """All targets; they are few."""
+        """Return all targets; they are few."""
         await self._own(self._peer(params, context), params.task_id)
         configs = await _said(self.pushes.of(params.task_id), InternalError)
         return ListTaskPushNotificationConfigsResponse(configs=configs)
@@ -163,18 +160,16 @@ class BoardAgent(RequestHandler):
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        """The target is told nothing more. One that is not there is no error."""
+        """Remove a target. One that is not there is no error."""
         await self._own(self._peer(params, context), params.task_id)
         await _said(self.pushes.forget(params.task_id, params.id), InternalError)
 
-    async def on_get_extended_agent_card(
-        self, params: GetExtendedAgentCardRequest, context: ServerCallContext
-    ) -> AgentCard:
-        """The card with what this foreign agent may do."""
-        return self.extended(self._peer(params, context))
+    async def on_get_extended_agent_card(self, params: object, context: ServerCallContext) -> AgentCard:
+        """Refuse: the card says that there is no extended one."""
+        raise UnsupportedOperationError("there is no extended card")
 
     async def _begun(self, peer: str, params: SendMessageRequest) -> ForeignTask:
-        """The task that a message asks for: a new one, its own of that id, or that of this very message."""
+        """Return the task that a message asks for: a new one, its own of that id, or that of this very message."""
         asked = asked_in(params, self.agent)
         _history(params.configuration)
         wanted = params.configuration.task_push_notification_config
@@ -191,7 +186,7 @@ class BoardAgent(RequestHandler):
         return seen
 
     async def _more(self, peer: str, task_id: str, asked: Asked, bounds: Bounds) -> ForeignTask:
-        """A task that there is already, with one more message."""
+        """Add a message to an existing task."""
         seen = await self._own(peer, task_id)
         if asked.context not in ("", seen.context):
             raise InvalidParamsError("the task belongs to another contextId")
@@ -217,7 +212,7 @@ class BoardAgent(RequestHandler):
         return task_of(seen, await self.following.result(seen), history)
 
     def _peer(self, params: ProtobufMessage, context: ServerCallContext) -> str:
-        """Who asks. Raises A2AError for what lacks a part, and for whom the policy does not let ask this agent."""
+        """Return who asks. Raises A2AError for a missing part, and if the policy does not permit this agent."""
         validate_proto_required_fields(params)
         name = context.user.user_name
         policy = self.peers.get(name)
@@ -229,7 +224,7 @@ class BoardAgent(RequestHandler):
 
     @contextmanager
     def _place(self, peer: str) -> Generator[None]:
-        """A place among those that wait or stream. Raises A2AError when this foreign agent has too many."""
+        """Take a place among waiting and streaming requests. Raises A2AError when the agent has too many."""
         if self._followed[peer] >= MOST_FOLLOWED:
             raise InternalError(f"{MOST_FOLLOWED} requests wait here already; ask for the task later")
         self._followed[peer] += 1
@@ -240,7 +235,7 @@ class BoardAgent(RequestHandler):
 
 
 async def _while_there(waiting: Coroutine[Any, Any, T], context: ServerCallContext) -> T | None:
-    """What is waited for; None: the client has left, and nobody hears of it."""
+    """Wait for a task while the client is there; None: the client has left."""
     found, gone = asyncio.ensure_future(waiting), asyncio.ensure_future(context.state[GONE]())
     try:
         await asyncio.wait({found, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -252,7 +247,7 @@ async def _while_there(waiting: Coroutine[Any, Any, T], context: ServerCallConte
 
 
 def _bounds(peer: Peer) -> Bounds:
-    """The operator's policy for a foreign agent, as the board knows it."""
+    """Return the operator's policy for a foreign agent, as the board knows it."""
     return Bounds(
         trust=TrustLevel(peer.trust),
         open=peer.open,
@@ -266,7 +261,7 @@ def _bounds(peer: Peer) -> Bounds:
 
 
 def _history(wanted: Any) -> int | None:
-    """How many messages are wanted; None: all. Raises InvalidParamsError."""
+    """Read how many messages are wanted; None: all. Raises InvalidParamsError."""
     if not wanted.HasField("history_length"):
         return None
     length = int(wanted.history_length)
@@ -276,7 +271,7 @@ def _history(wanted: Any) -> int | None:
 
 
 async def _said(doing: Awaitable[T], refused: type[Exception]) -> T:
-    """What artoo refuses, in the protocol's words; what is wrong here is told to the operator's log alone."""
+    """Run an operation, and turn artoo's refusals into the protocol's errors."""
     try:
         async with asyncio.timeout(BOOKS_SECONDS):
             return await doing

@@ -7,9 +7,8 @@ followed.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from typing import cast
 from urllib.parse import urlsplit
 
 import httpx
@@ -21,20 +20,17 @@ from artoo.sandbox.network.proxy import Resolve, system_addresses
 from artoo.tools.approval.policy import parse_policy
 
 SECONDS = 30.0
-LARGEST_ANSWER = 8 << 20
-"""Bytes of an answer, and of a whole stream of events."""
 _PORTS = {"http": 80, "https": 443}
 
 
-def permits_of(lines: Iterable[str], named: Iterable[str] = ()) -> Permits:
-    """The hosts that standing permissions name, and those of addresses (`named`) that the operator wrote down."""
+def permits_of(lines: Iterable[str]) -> Permits:
+    """Return the hosts that standing permissions name."""
     policies = map(parse_policy, lines)
-    given = [policy.argument for policy in policies if policy.kind == "network"]
-    return Permits.given([*given, *(str(goal_of(url)) for url in named)])
+    return Permits.given([policy.argument for policy in policies if policy.kind == "network"])
 
 
 def goal_of(url: str) -> Destination:
-    """Where an address leads. Raises ForeignRefused for what is none that can be judged."""
+    """Return the host and port of an address. Raises ForeignRefused for an unusable one."""
     try:
         parts = urlsplit(url)
         port = parts.port or _PORTS[parts.scheme]
@@ -46,7 +42,7 @@ def goal_of(url: str) -> Destination:
 
 
 async def check(url: str, permits: Permits, resolve: Resolve = system_addresses) -> str:
-    """The address at which it may be reached.
+    """Resolve a URL to the address at which it may be reached.
 
     Raises ForeignRefused unless it is encrypted, or named by the operator, and leads where it may.
     """
@@ -77,44 +73,25 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """See httpx. Raises httpx.ConnectError for an address that may not be reached."""
+        """Send a request. Raises httpx.ConnectError for an address that may not be reached."""
         url = str(request.url)
         try:
             address, goal = await check(url, self._permits, self._resolve), goal_of(url)
         except ForeignRefused as error:
             raise httpx.ConnectError(str(error), request=request) from error
+        # The connection goes to the checked address, and TLS still verifies the name.
         request.url = request.url.copy_with(host=address)
         request.extensions = {**request.extensions, "sni_hostname": goal.host}
-        response = await self._inner.handle_async_request(request)
-        response.stream = _Bounded(cast(httpx.AsyncByteStream, response.stream))
-        return response
+        return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:
-        """See httpx."""
-        await self._inner.aclose()
-
-
-class _Bounded(httpx.AsyncByteStream):
-    """Ends an answer that has no end."""
-
-    def __init__(self, inner: httpx.AsyncByteStream) -> None:
-        self._inner = inner
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for piece in self._inner:
-            size += len(piece)
-            if size > LARGEST_ANSWER:
-                raise httpx.ReadError(f"the answer is larger than {LARGEST_ANSWER:,} bytes")
-            yield piece
-
-    async def aclose(self) -> None:
+        """Close the connections."""
         await self._inner.aclose()
 
 
 @asynccontextmanager
 async def outward(permits: Permits, resolve: Resolve = system_addresses) -> AsyncGenerator[httpx.AsyncClient]:
-    """A client that is closed afterwards."""
+    """Open a client for the length of the block."""
     transport = CheckedTransport(permits, resolve)
     async with httpx.AsyncClient(transport=transport, timeout=SECONDS, follow_redirects=False) as client:
         yield client

@@ -1,8 +1,7 @@
 """Push notifications: each change of a task reaches its targets once or more, also over a crash of this process.
 
-What was told is on disk beside the task. A target that does not answer is tried again a few times, each time with
-the task as it stands then; after that it is given up for what had happened by then, and the next change is tried
-anew. No target waits for another.
+The last delivered position is stored with the task. A target that does not answer is tried again a few times, each
+time with the present task. After that it is given up until the next change. No target waits for another.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Pushes:
     _telling: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     async def check(self, wanted: TaskPushNotificationConfig) -> None:
-        """Raises ForeignRefused for a target that may not be reached."""
+        """Check a target. Raises ForeignRefused when it may not be reached."""
         login = wanted.authentication
         for name, given in (
             ("id", wanted.id),
@@ -69,7 +68,7 @@ class Pushes:
         return kept
 
     async def of(self, task_id: str) -> tuple[TaskPushNotificationConfig, ...]:
-        """Those of one task."""
+        """Return the targets of one task."""
         return tuple(_read(target) for target in await self.following.office.foreign_post.targets(task_id))
 
     async def forget(self, task_id: str, target_id: str) -> None:
@@ -83,6 +82,7 @@ class Pushes:
             while True:
                 for target in await post.due():
                     key = (target.board_task, target.id)
+                    # One notification at a time for each target, so that an old state never follows a new one.
                     if key not in self._telling:
                         self._telling.add(key)
                         group.create_task(self._tell(client, target))
@@ -103,7 +103,7 @@ class Pushes:
             self._telling.discard((due.board_task, due.id))
 
     async def _told(self, client: httpx.AsyncClient, due: Target) -> str | None:
-        """Why it was not told; None: it was, or is to be told no more."""
+        """Send the task to a target. Returns why it failed; None: it was sent, or need not be any more."""
         post = self.following.office.foreign_post
         kept = next((one for one in await post.targets(due.board_task) if one.id == due.id), None)
         if kept is None:
@@ -114,7 +114,8 @@ class Pushes:
             return None
         try:
             request = await self._request(client, kept, seen)
-        except (ValueError, httpx.InvalidURL) as error:  # it was kept once, and can never be told
+        except (ValueError, httpx.InvalidURL) as error:
+            # Such a target was stored once, and can never be notified.
             logger.warning("task %s: %s is forgotten: %s", due.board_task, due.id, error)
             await post.forget(due.board_task, due.id)
             return None
@@ -128,7 +129,7 @@ class Pushes:
         await self.following.office.foreign_post.told(told)
 
     async def _request(self, client: httpx.AsyncClient, target: Target, seen: ForeignTask) -> httpx.Request:
-        """What tells a target how the task stands. Raises ValueError, or httpx.InvalidURL."""
+        """Build the request that tells a target the state of the task. Raises ValueError, or httpx.InvalidURL."""
         config = _read(target)
         headers = {TOKEN_HEADER: config.token} if config.token else {}
         if config.authentication.scheme and config.authentication.credentials:
@@ -138,9 +139,10 @@ class Pushes:
 
 
 async def _sent(client: httpx.AsyncClient, request: httpx.Request) -> str | None:
-    """Why it was not taken; None: it was."""
+    """Send a request. Returns why it was not taken; None: it was."""
     try:
-        async with asyncio.timeout(SECONDS):  # httpx counts from byte to byte
+        # The timeout of httpx restarts with every byte.
+        async with asyncio.timeout(SECONDS):
             response = await client.send(request, stream=True)
             await response.aclose()
     except (httpx.HTTPError, TimeoutError) as error:

@@ -8,17 +8,14 @@ import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 
 from a2a.types import AgentCard
-from a2a.utils.constants import AGENT_CARD_WELL_KNOWN_PATH
 from starlette.types import ASGIApp
 
 from artoo.agents.identity.identity import read_identity
 from artoo.contracts.errors import ConfigurationError
 from artoo.protocols.a2a.app import application, place_of
-from artoo.protocols.a2a.card import Signer, agent_card, extended_card, own_signer, team_card
-from artoo.protocols.a2a.colleagues import carry_letters
+from artoo.protocols.a2a.card import Signer, agent_card, own_signer, team_card
 from artoo.protocols.a2a.following import Following, again
 from artoo.protocols.a2a.handler import BoardAgent
 from artoo.protocols.a2a.outward import outward, permits_of
@@ -41,7 +38,7 @@ GRACE_SECONDS = 20.0
 
 
 def token_file(name: str) -> str:
-    """The file of a foreign agent's token in artoo's home."""
+    """Return the name of a foreign agent's token file in artoo's home."""
     return f"a2a-{name}-token"
 
 
@@ -72,26 +69,22 @@ async def _serve(config: Config, port: int, say: Say) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What answers foreign agents, and what goes out to them."""
+    """The application for foreign agents, and the push notifications."""
 
     url: str
     app: ASGIApp
     pushes: Pushes
 
     async def serve(self, listening: socket.socket) -> None:
-        """Answers, tells targets and carries letters, until it is cancelled."""
+        """Answer requests and push notifications, until it is cancelled."""
         async with asyncio.TaskGroup() as group, outward(self.pushes.permits) as client:
-            beside = [
-                group.create_task(again(lambda: self.pushes.run(client))),
-                group.create_task(carry_letters(self.pushes.following)),
-            ]
+            pushing = group.create_task(again(lambda: self.pushes.run(client)))
             await serve_on(listening, self.app)
-            for task in beside:
-                task.cancel()
+            pushing.cancel()
 
 
 async def _door(office: Office, port: int) -> Door:
-    """Raises ConfigurationError, also for an exposed agent that there is not."""
+    """Build the application. Raises ConfigurationError, also for an unknown exposed agent."""
     config = office.config
     url = (config.a2a.url or f"http://{HOST}:{port}").rstrip("/")
     following = Following(office, looking_at(config).clean)
@@ -100,27 +93,14 @@ async def _door(office: Office, port: int) -> Door:
     peers = dict(config.a2a.peers)
     cards = await _cards(office, url, signer)
 
-    def extended(agent: str, peer: str) -> AgentCard:
-        policy = peers[peer]
-        others = {name: card for name, card in cards.items() if name and not agent}
-        asked = [
-            (url + place_of(name) + AGENT_CARD_WELL_KNOWN_PATH, card)
-            for name, card in others.items()
-            if not policy.agents or name in policy.agents
-        ]
-        return signer.sign(extended_card(cards[agent], policy, asked), url)
-
-    agents = {
-        name: (card, BoardAgent(name, peers, following, pushes, partial(extended, name)))
-        for name, card in cards.items()
-    }
+    agents = {name: (card, BoardAgent(name, peers, following, pushes)) for name, card in cards.items()}
     tokens = {name: own_token(config.home, token_file(name)) for name in peers}
     names = [*own_names(port), url.partition("://")[2].partition("/")[0]]
     return Door(url, application(agents, signer, tokens, names), pushes)
 
 
 async def _cards(office: Office, url: str, signer: Signer) -> dict[str, AgentCard]:
-    """By agent; the team's under the empty name."""
+    """Build the cards by agent; the team's card has the empty name."""
     cards = {"": signer.sign(team_card(url), url)}
     found = await asyncio.to_thread(office.folders)
     for name in office.config.a2a.expose:
@@ -133,7 +113,7 @@ async def _cards(office: Office, url: str, signer: Signer) -> dict[str, AgentCar
 
 @asynccontextmanager
 async def _team_at_work(office: Office, say: Say) -> AsyncGenerator[None]:
-    """The team works while the block runs; afterwards what it does is ended or given back."""
+    """Run the team while the block runs; afterwards its work is ended or given back."""
     small = endpoint(office.config, "brain", os.environ) is None
     async with (
         Artoo(office.config) as artoo,

@@ -39,24 +39,27 @@ _WAITS = "Only a person on this side can let it go on; ask again later."
 
 
 def statuses(seen: ForeignTask) -> tuple[TaskStatus, ...]:
-    """How the task stood after each move, up to its end; a move that changes nothing for its owner is left out."""
+    """Return the statuses of the task, move by move, up to its end.
+
+    Moves that mean nothing to its owner are left out.
+    """
     return tuple(_statuses(seen))
 
 
 def waiting(seen: ForeignTask) -> TaskStatus | None:
-    """How it stands while only the operator can let it go on. It comes and goes without a move."""
+    """Return its status while only the operator can let it go on. It comes and goes without a move."""
     if seen.ended is not None or not seen.waits:
         return None
     return _status(seen, seen.moves[-1], TaskState.TASK_STATE_AUTH_REQUIRED, _WAITS)
 
 
 def rests(seen: ForeignTask) -> bool:
-    """Whether nothing more is told until a person does something: a stream ends here."""
+    """Check whether nothing more happens until a person acts: a stream ends here."""
     return seen.ended is not None or seen.waits
 
 
 def task_of(seen: ForeignTask, result: Sequence[str], history: int | None = None) -> Task:
-    """The whole task. `result`: its texts, once it is completed; `history`: how many messages of it are wanted."""
+    """Build the whole task. `result`: its texts, once it is completed; `history`: the wanted number of messages."""
     task = Task(id=seen.task.id, context_id=seen.context, status=waiting(seen) or statuses(seen)[-1])
     if result:
         task.artifacts.append(artifact(result))
@@ -75,7 +78,7 @@ def task_of(seen: ForeignTask, result: Sequence[str], history: int | None = None
 
 
 def refused_task(message: Message, why: str) -> Task:
-    """A task that was not begun, because the sender's quota is spent: the protocol's own end for that.
+    """Build a rejected task, because the sender's quota is spent.
 
     It is on no board, so that asking for it later finds nothing; the same message may be sent again.
     """
@@ -90,7 +93,7 @@ def refused_task(message: Message, why: str) -> Task:
 
 
 def updates(seen: ForeignTask, known: int, result: Sequence[str]) -> Iterator[Update]:
-    """What has happened after `known` statuses were told; a result comes before the end."""
+    """Yield the updates after `known` statuses; a result comes before the end."""
     for status in statuses(seen)[known:]:
         if status.state == TaskState.TASK_STATE_COMPLETED and result:
             yield TaskArtifactUpdateEvent(
@@ -100,7 +103,7 @@ def updates(seen: ForeignTask, known: int, result: Sequence[str]) -> Iterator[Up
 
 
 def artifact(result: Sequence[str]) -> Artifact:
-    """The result as texts."""
+    """Build the artifact of a result."""
     return Artifact(
         artifact_id=RESULT, name=RESULT, parts=[Part(text=text, media_type="text/plain") for text in result]
     )

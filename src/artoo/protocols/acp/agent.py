@@ -1,4 +1,4 @@
-"""What an editor may ask of artoo: a session, a prompt in it, its end, and an earlier session again."""
+"""The requests of an editor: sessions, prompts, cancellation, and earlier sessions again."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class EditorAgent:
         self._open = OpenSessions(self.intake.config.apply)
 
     def on_connect(self, conn: Client) -> None:
-        """Who is at the other end."""
+        """Keep the client at the other end."""
         self._client = conn
 
     async def initialize(
@@ -107,7 +107,7 @@ class EditorAgent:
     async def new_session(
         self, cwd: str, mcp_servers: Sequence[object] | None = None, **_: Any
     ) -> NewSessionResponse:
-        """A conversation that works in `cwd`. It can be loaded again at any time, also before its first prompt."""
+        """Open a conversation that works in `cwd`. It can be loaded again, even before its first prompt."""
         self._known()
         directory(cwd)
         opened = self._open.add(open_session(self._home), cwd, mcp_servers)
@@ -115,7 +115,7 @@ class EditorAgent:
         return NewSessionResponse(session_id=opened.session.name, modes=modes_of(opened.apply))
 
     async def told(self, event: StreamEvent) -> None:
-        """After a session's name is known to the editor, its commands are told. For the library's observers."""
+        """Send the commands of a session once the editor knows its name. For the library's observers."""
         result = event.message.get("result") if event.direction is StreamDirection.OUTGOING else None
         session_id = cast("dict[str, object]", result).get("sessionId") if isinstance(result, dict) else None
         if isinstance(session_id, str) and session_id in self._open:
@@ -130,7 +130,8 @@ class EditorAgent:
         with self._open.loading(session_id):
             mode = await asyncio.to_thread(mode_of, self._home, session_id)
             session = await asyncio.to_thread(find_session, self._home, session_id)
-            if session is None and mode is not None:  # it was begun, and never prompted
+            # The session was started, and never prompted.
+            if session is None and mode is not None:
                 session = open_session(self._home, name=session_id)
             if session is None:
                 raise RequestError(NOT_FOUND, f"there is no session {session_id[:LONGEST_NAME]!r}")
@@ -143,7 +144,7 @@ class EditorAgent:
         return LoadSessionResponse(modes=modes_of(opened.apply))
 
     async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
-        """The conversations of this home, or of one directory, that have an exchange: the latest first."""
+        """List the conversations of this home or of one directory, the latest first."""
         self._known()
         project = str(directory(cwd)) if cwd is not None else None
         found = await asyncio.to_thread(latest_sessions, self._home, MOST_LISTED)
@@ -160,7 +161,7 @@ class EditorAgent:
         )
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
-        """What takes effect unasked from the next prompt on."""
+        """Set what takes effect without approval from the next prompt on."""
         self._known()
         found = self._open.find(session_id)
         try:
@@ -188,7 +189,7 @@ class EditorAgent:
             found.turn = None
 
     def _steered(self, session_id: str, prompt: Sequence[object]) -> PromptResponse | None:
-        """A prompt while another one is answered goes to the running task. None: nothing runs in the session."""
+        """Send a prompt to the running task of the session. None: nothing runs in it."""
         turn = self._open.find(session_id).turn
         if turn is None or turn.task is None or turn.task.ended:
             return None
@@ -199,7 +200,7 @@ class EditorAgent:
         return PromptResponse(stop_reason="end_turn", field_meta={"artoo": {"steered": turn.task.task_id}})
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """Ends the prompt of a session; its answer says so. What it did is kept."""
+        """Cancel the prompt of a session; its answer says so. What it did is kept."""
         turn = self._open.find(session_id).turn if session_id in self._open else None
         if turn is not None:
             turn.cancelled = True
@@ -207,7 +208,7 @@ class EditorAgent:
                 self.intake.interrupt(turn.task)
 
     async def _answer(self, found: OpenSession, turn: PromptTurn, request: str) -> PromptResponse:
-        """Carries out a command, or runs a request."""
+        """Run a command or a request."""
         command, asked_by = command_in(request), self._known()
         if command is None:
             return await self._run(found, turn, partial(self._begun, found, request))
@@ -228,7 +229,8 @@ class EditorAgent:
             nonlocal request, project
             if isinstance(envelope.payload, UserRequest):
                 request, project = envelope.payload.text, envelope.payload.project
-            if isinstance(envelope.payload, FinalResult):  # also when the editor is gone: it may load the session
+            # Recorded also when the editor is gone, because it may load the session later.
+            if isinstance(envelope.payload, FinalResult):
                 await asyncio.to_thread(session.add_result, request, envelope.payload, project)
             await teller.hear(envelope)
 
@@ -237,7 +239,8 @@ class EditorAgent:
             self.intake.interrupt(task)
         try:
             await attend(task, teller)
-        except asyncio.CancelledError:  # the editor withdrew the request, or is gone
+        except asyncio.CancelledError:
+            # The editor withdrew the request, or is gone.
             self.intake.interrupt(task)
             raise
         if task.error is not None:
@@ -259,7 +262,7 @@ class EditorAgent:
         return await self.intake.resume(task_id, self._known(), asks=True, listener=heard, servers=found.servers)
 
     def _answered(self, turn: Turn) -> str:
-        """What was answered, whole where the task's log is still there."""
+        """Return the whole answer of a turn while the task's log is there, else its summary."""
         try:
             whole = self.looking.ended(turn.task_id).answer if turn.task_id else ""
         except ArtooError:
@@ -282,7 +285,7 @@ class EditorAgent:
 
 
 def _response(task: HandedTask, *, cancelled: bool) -> PromptResponse:
-    """What was cancelled is answered so, also when the task had come to its review and has a result."""
+    """Build the answer to a prompt. A cancelled one is answered so, even if it has a result."""
     result = task.result
     stopped = result.stopped_by if result is not None else None
     told = {"artoo": {"task": task.task_id}}

@@ -38,10 +38,12 @@ async def put(question: OpenQuestion, task_id: str, teller: Teller) -> None:
     request = question.request
     try:
         text = question_text(request)
-    except ValueError as error:  # what is asked about is never shortened: it waits, or is not done
+    except ValueError as error:
+        # A question is never shortened: the changes stay pending, or the operation is not done.
         question.unanswered(f"the question is too long for an editor: {error}")
         return
-    if request.wants == "words":  # an editor has no form for that: the next prompt of the session is the answer
+    # An editor has no form for words: the next prompt of the session is the answer.
+    if request.wants == "words":
         await teller.say(update_agent_message_text(teller.clean.text(text)))
         await asyncio.wait({question.said})
         return
@@ -68,7 +70,8 @@ def _answer(question: OpenQuestion, response: RequestPermissionResponse) -> None
     if isinstance(outcome, AllowedOutcome):
         question.answer(consent_named(question.request, outcome.option_id))
     else:
-        question.answer(Consent.NO)  # dismissed
+        # The user dismissed the question.
+        question.answer(Consent.NO)
 
 
 def _agreed(question: OpenQuestion) -> bool:

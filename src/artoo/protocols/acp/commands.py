@@ -19,30 +19,28 @@ from artoo.protocols.acp.content import shown
 from artoo.protocols.acp.telling import Teller
 from artoo.protocols.handed import UNANSWERED_SECONDS, OpenQuestion
 from artoo.protocols.intake import Intake
-from artoo.protocols.looking import Looking, id_of
+from artoo.protocols.looking import Looking
 from artoo.protocols.reports import settled_report
 from artoo.runtime.changes.pending_changes import Pending
-from artoo.runtime.changes.undo import can_be_undone, put_back, undoable_task, undone_already
+from artoo.runtime.changes.undo import can_be_undone
 
 RESUME = "resume"
-_TASK = "the task's id, or its beginning"
-_LATEST = f"{_TASK}; the latest of this session that waits"
+_TASK = "the id of the task, or its beginning"
+_LATEST = f"{_TASK}; default: the latest pending task of this session"
 COMMANDS: dict[str, tuple[str, str]] = {
-    "status": ("what runs, what waits for you, the latest tasks", ""),
-    "diff": ("what a task would change, that waits for you", _LATEST),
-    "apply": ("apply it, after you have seen it", _LATEST),
-    "discard": ("drop it", _TASK),
-    "undo": ("put back what a task changed", f"{_TASK}; without one, what can be undone"),
-    RESUME: ("go on with a task that stopped", f"{_TASK}; the latest that can go on"),
-    "audit": ("what artoo's Auditor has seen since its last report", ""),
-    "help": ("show this list", ""),
+    "status": ("list running tasks, pending changes and the latest tasks", ""),
+    "diff": ("show the pending changes of a task", _LATEST),
+    "apply": ("show the pending changes of a task, then apply them", _LATEST),
+    "discard": ("discard the pending changes of a task", _TASK),
+    "undo": ("undo the changes that a task applied", f"{_TASK}; without one, what can be undone"),
+    RESUME: ("continue a task that stopped", f"{_TASK}; the latest that can go on"),
 }
 """What each does, and what it takes. The same as in `artoo` alone, as far as an editor can show it."""
 _MOST_LINES = 20
 
 
 def offered() -> AvailableCommandsUpdate:
-    """The commands, as an editor lists them."""
+    """Return the commands, as an editor lists them."""
     return commands_update(
         AvailableCommand(name=name, description=meaning, input=_input(hint) if hint else None)
         for name, (meaning, hint) in COMMANDS.items()
@@ -50,7 +48,7 @@ def offered() -> AvailableCommandsUpdate:
 
 
 def command_in(request: str) -> tuple[str, str] | None:
-    """The command that a prompt is, with what follows it; None: it is a request, `/etc/hosts is …` among them."""
+    """Split a prompt into a command and its argument; None: it is a request, also `/etc/hosts is …`."""
     first, _, rest = request.partition(" ")
     name = first.removeprefix("/")
     return (name, rest.strip()) if first == f"/{name}" and name in COMMANDS else None
@@ -69,7 +67,7 @@ class Commands:
     tasks: frozenset[str]
 
     async def run(self, name: str, given: str, teller: Teller) -> None:
-        """One command, to its end; what it says comes as a message."""
+        """Run one command to its end; its text comes as a message."""
         match name:
             case "status":
                 text = await self._status()
@@ -79,23 +77,18 @@ class Commands:
                 text = await self._apply(await self._pending(given), teller)
             case "discard":
                 text = await self._discard(given)
-            case "undo":
-                text = await asyncio.to_thread(self._undo, given)
-            case "audit":
-                await self.intake.runner.store_audit()
-                text = await asyncio.to_thread(self._audit)
             case _:
-                text = "\n".join(f"- `/{known}` {meaning}" for known, (meaning, _) in COMMANDS.items())
+                text = await asyncio.to_thread(self._undo, given)
         await teller.say(update_agent_message_text(self.looking.clean.text(text)))
 
     async def _pending(self, given: str) -> Pending:
-        """The task that is meant; without a name, the latest of this session. Raises ConfigurationError."""
+        """Find the task; without a name, the latest of this session. Raises ConfigurationError."""
         if not given:
             waiting = await asyncio.to_thread(self.looking.waiting)
             own = [one.task_id for one in waiting if one.task_id in self.tasks]
             if not own:
                 others = f"; {len(waiting)} from elsewhere: /status" if waiting else ""
-                raise ConfigurationError(f"nothing waits for you in this session{others}")
+                raise ConfigurationError(f"nothing is pending in this session{others}")
             given = own[0]
         return await asyncio.to_thread(self.looking.pending, given)
 
@@ -105,8 +98,8 @@ class Commands:
         waiting = await asyncio.to_thread(self.looking.waiting)
         latest = await asyncio.to_thread(self.looking.latest, 5, at_work)
         parts = (
-            ("Runs", [f"`{one.task_id}` {_short(one.request)}" for one in running]),
-            ("Waits for you", [f"`{one.task_id}` {_short(one.request)} ({one.reason})" for one in waiting]),
+            ("Running", [f"`{one.task_id}` {_short(one.request)}" for one in running]),
+            ("Pending", [f"`{one.task_id}` {_short(one.request)} ({one.reason})" for one in waiting]),
             ("Latest", [f"`{one.task_id}` {one.status}: {_short(one.request)}" for one in latest]),
         )
         return "\n\n".join(f"{name}:\n{_listed(lines)}" for name, lines in parts if lines) or "Nothing yet."
@@ -121,6 +114,7 @@ class Commands:
         return f"`/apply {pending.task_id}` applies it, `/discard {pending.task_id}` drops it."
 
     async def _apply(self, pending: Pending, teller: Teller) -> str:
+        # The digest comes first: if the changes differ a moment later, the approval is refused.
         digest, review = await pending.digest(), await pending.diff()
         title = f"Apply what task {pending.task_id} did?"
         question = OpenQuestion(
@@ -144,7 +138,7 @@ class Commands:
         if not given:
             waiting = await asyncio.to_thread(self.looking.waiting)
             listed = _listed([f"`/discard {one.task_id}` {_short(one.request)}" for one in waiting])
-            return listed or "Nothing waits for you."
+            return listed or "Nothing is pending."
         pending = await self._pending(given)
         settled = await pending.discard(by=self._by)
         return f"Task {pending.task_id}: {settled.state}."
@@ -157,24 +151,12 @@ class Commands:
         return f"Task {pending.task_id}: {report.state}{why}.\n{_listed(lines)}".rstrip()
 
     def _undo(self, given: str) -> str:
-        known = can_be_undone(self.intake.config)
         if not given:
-            listed = _listed([f"`/undo {one.task_id}`" for one in known])
+            listed = _listed([f"`/undo {one.task_id}`" for one in can_be_undone(self.intake.config)])
             return listed or "There is nothing to be undone."
-        already = undone_already(self.intake.config, known, id_of(given))
-        if already is not None:
-            return f"Task {already.task_id} is put back already."
-        whole = undoable_task(known, id_of(given))
-        report = put_back(self.intake.config, whole, by=self._by)
+        report = self.looking.undo(given, self._by)
         left = [f"left alone: {one.path}: {one.reason}" for one in report.refused]
-        return f"Task {whole}: {len(report.restored)} paths put back.\n{_listed(left)}".rstrip()
-
-    def _audit(self) -> str:
-        report = self.looking.audit()
-        if report is None:
-            return "Nothing was audited yet."
-        found = [*report.boundary_violations, *report.anomalies, *report.drift_alerts, *report.losses]
-        return f"{report.tasks_observed} tasks, {report.messages_observed} messages.\n{_listed(found)}".rstrip()
+        return f"Task {report.task_id}: {len(report.restored)} paths restored.\n{_listed(left)}".rstrip()
 
     @property
     def _by(self) -> str:

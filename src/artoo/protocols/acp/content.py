@@ -1,4 +1,4 @@
-"""What editors send and show: a prompt's parts as a request, a difference as hunks."""
+"""Conversion between artoo and editors: a prompt's parts to a request, a difference to hunks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from artoo.redaction import Redactor
 
 
 def request_of(blocks: Sequence[object]) -> str:
-    """The request in plain words; a mentioned file is its path. Raises ConfigurationError for any other part.
+    """Return the request as text; a mentioned file is its path. Raises ConfigurationError for other parts.
 
     Whole files that an editor would put into the prompt are not taken: they are data, and no words of the person.
     """
@@ -38,7 +38,7 @@ def _words(block: object) -> str:
 
 
 def hunks(diff: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each hunk of a unified diff as the text before and the text after."""
+    """Yield each hunk of a unified diff as the text before and the text after."""
     before, after = list[str](), list[str]()
     for line in diff:
         if line.startswith("@@"):
@@ -55,8 +55,9 @@ def hunks(diff: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def shown(changes: Iterable[ClassifiedChange], clean: Redactor) -> list[ToolCallContentVariant]:
-    """Changes as an editor shows them, in their order: hunks, and a line for each change that has none. In bounds;
-    what is left out is counted.
+    """Convert changes to the content of an editor: hunks, and a line for each change that has none.
+
+    The order stays. Changes beyond the bounds are counted.
     """
     found: list[ToolCallContentVariant] = []
     room, left_out = MOST_DIFF, 0
@@ -74,7 +75,7 @@ def shown(changes: Iterable[ClassifiedChange], clean: Redactor) -> list[ToolCall
 
 
 def locations(paths: Iterable[str]) -> list[ToolCallLocation]:
-    """Absolute printable paths as places to follow; names that are no text are left out."""
+    """Return absolute printable paths as places to follow; names that are no text are left out."""
     found = (_path(path) for path in islice(paths, MOST_LISTED))
     return [ToolCallLocation(path=path) for path in found if path is not None]
 

@@ -1,4 +1,4 @@
-"""What takes effect unasked in a session, as modes that an editor shows: those of `artoo --apply`."""
+"""The modes of a session, which are those of `artoo --apply`: what takes effect without approval."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OFFERED = frozenset(_SHOWN)
 
 
 def modes_of(current: ApplyMode) -> SessionModeState:
-    """All of them, and which one holds."""
+    """Return all modes, and the present one."""
     return SessionModeState(
         current_mode_id=current.value,
         available_modes=[
@@ -52,5 +52,6 @@ def mode_of(home: Path, name: str) -> ApplyMode | None:
     """Return the mode of a session that an editor has begun; None if none is known. Blocking."""
     try:
         return ApplyMode((home / _FOLDER / Path(name).name).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # not there, or nothing that artoo wrote
+    except (OSError, ValueError):
+        # The file is missing, or artoo did not write it.
         return None

@@ -58,7 +58,7 @@ class OpenSessions:
     def add(
         self, session: Session, cwd: str, servers: Sequence[object] | None, mode: ApplyMode | None = None
     ) -> OpenSession:
-        """Open a session, or open it anew with what came along this time, in its own mode if it has one."""
+        """Open a session, or open it again with its new parameters, in its own mode if it has one."""
         project = directory(cwd)
         try:
             passed = passed_servers(servers or ())
@@ -67,19 +67,20 @@ class OpenSessions:
         opened = self._open[session.name] = OpenSession(session, project, mode or self.apply, passed)
         self._open.move_to_end(session.name)
         idle = [name for name, one in self._open.items() if one.turn is None]
+        # Only idle sessions are closed: one that answers a prompt still needs its state.
         for name in idle[: max(0, len(self._open) - MOST_SESSIONS)]:
             del self._open[name]
         return opened
 
     def find(self, name: str) -> OpenSession:
-        """An open one."""
+        """Find an open session."""
         found = self._open.get(name)
         if found is None:
             raise RequestError(NOT_FOUND, f"there is no open session {name[:LONGEST_NAME]!r}")
         return found
 
     def begin(self, name: str) -> tuple[OpenSession, PromptTurn]:
-        """A prompt in an open one that answers none."""
+        """Start a prompt in an open session that answers none."""
         found = self.find(name)
         self._check_idle(name)
         self._open.move_to_end(name)
@@ -88,7 +89,7 @@ class OpenSessions:
 
     @contextmanager
     def loading(self, name: str) -> Generator[None]:
-        """For the block nobody else loads it or prompts in it: what is read from the disk stays the latest."""
+        """Lock a session while it is loaded, so that what is read from the disk stays the latest."""
         self._check_idle(name)
         self._loading.add(name)
         try:
@@ -97,7 +98,7 @@ class OpenSessions:
             self._loading.remove(name)
 
     def _check_idle(self, name: str) -> None:
-        """Whether it is open or not."""
+        """Raise RequestError if the session answers a prompt or is being loaded."""
         found = self._open.get(name)
         if found is not None and found.turn is not None:
             raise RequestError(INVALID_REQUEST, f"session {name} answers a prompt now; cancel it first")
@@ -106,7 +107,7 @@ class OpenSessions:
 
 
 def directory(cwd: str) -> Path:
-    """Where a session works: one place, however it is written. Raises RequestError."""
+    """Resolve the directory of a session. Raises RequestError."""
     shown = f"cwd {cwd[:1_000]!r}"
     if not Path(cwd).is_absolute():
         raise RequestError(INVALID_PARAMS, f"{shown} is not the absolute path of a directory")
@@ -114,7 +115,8 @@ def directory(cwd: str) -> Path:
         path = Path(os.path.realpath(cwd, strict=True))
     except FileNotFoundError as error:
         raise RequestError(INVALID_PARAMS, f"{shown} does not exist") from error
-    except (OSError, ValueError) as error:  # a loop of links, a closed directory, half a character
+    except (OSError, ValueError) as error:
+        # The path may be a loop of links, a closed directory, or half a character.
         raise RequestError(INVALID_PARAMS, f"{shown} cannot be looked at: {error}") from error
     if not path.is_dir():
         raise RequestError(INVALID_PARAMS, f"{shown} is not a directory")
@@ -128,7 +130,7 @@ _LONGEST_NAME = 60
 
 
 def passed_servers(given: Sequence[object]) -> tuple[McpServer, ...]:
-    """As artoo knows servers. Raises ConfigurationError for what cannot be one."""
+    """Convert the MCP servers of an editor. Raises ConfigurationError for an unusable one."""
     if len(given) > MOST_SERVERS:
         raise ConfigurationError(f"{len(given)} MCP servers came with the session; it may have {MOST_SERVERS}")
     entries: dict[str, dict[str, object]] = {}
@@ -149,7 +151,7 @@ def _entry(one: object) -> tuple[str, dict[str, object]]:
 
 
 def _free(name: str, taken: dict[str, dict[str, object]]) -> str:
-    """A name that tools can carry: what an editor shows may have spaces, and come twice."""
+    """Make a free name that tools can carry: names in an editor may have spaces, and come twice."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip("_.-")[:_LONGEST_NAME] or "server"
     number, free = 2, plain
     while free in taken:

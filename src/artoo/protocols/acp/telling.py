@@ -95,14 +95,14 @@ _STANDS: dict[SettledState, ToolCallStatus] = {
 
 
 def answer_of(result: FinalResult) -> str:
-    """The answer as text, with what code knows below it."""
+    """Return the answer as text, with the facts below it."""
     facts = map(result_words(result.language).fact, result.facts)
     return "\n\n".join(part for part in (told(result), "\n".join(f"- {fact}" for fact in facts)) if part)
 
 
 @dataclass(slots=True)
 class Teller:
-    """Tells one task to one session; silent as soon as nobody hears it any more."""
+    """The updates of one task to one session. They stop when the editor is gone."""
 
     client: Client
     session_id: str
@@ -115,7 +115,7 @@ class Teller:
     _gone: bool = False
 
     async def say(self, update: Update) -> None:
-        """One update."""
+        """Send one update."""
         if self._gone:
             return
         try:
@@ -148,7 +148,8 @@ class Teller:
             case ModelCalled() if self._words:
                 await self._stream(whole=True)
             case FinalResult() as result:
-                for act in cut_off:  # what an editor shows as in progress would stay so
+                # Without this an editor would show the call as in progress forever.
+                for act in cut_off:
                     await self.say(update_tool_call(f"{task_id}/{act}", status="failed"))
                 answer = self.clean.text(answer_of(result))
                 if answer:
@@ -178,7 +179,7 @@ class Teller:
         )
 
     async def asked(self, task_id: str, request: ConfirmationRequest, *, agreed: bool) -> None:
-        """A question that no call and no settling follows has its end here."""
+        """End a question that no call and no settlement follows."""
         if request.review is None and not request.act:
             status: ToolCallStatus = "completed" if agreed else "failed"
             await self.say(update_tool_call(question_id(task_id, request), status=status))
@@ -193,7 +194,7 @@ class Teller:
         places: list[ToolCallLocation] | None = None,
         raw_input: dict[str, str] | None = None,
     ) -> None:
-        """A call that is new to the editor, or is known there already and has come further."""
+        """Send a call that is new to the editor, or the progress of a known one."""
         if call_id in self._announced:
             await self.say(update_tool_call(call_id, status=status, content=content, locations=places))
             return
@@ -220,14 +221,15 @@ class Teller:
         await self._call(call_id, title, _KINDS.get(call.tool, "other"), status, content, places)
 
     async def show(self, call_id: str, title: str, content: list[ToolCallContentVariant]) -> None:
-        """Something to be read, as a call that is done."""
+        """Send something to read, as a call that is done."""
         await self._call(call_id, self._title(title), "read", "completed", content)
 
     async def settled(self, task_id: str, settled: Settled) -> None:
-        """What became of the changes: of those that somebody was asked about, only that."""
+        """Send what became of the changes; of those in a review, only the state."""
         status, call_id = _STANDS.get(settled.state), f"{task_id}/changes"
         if status is None:
             return
+        # The review has shown the changes already, so only the state is new.
         if call_id in self._announced:
             await self.say(update_tool_call(call_id, status=status))
             return
@@ -243,13 +245,13 @@ class Teller:
 
 
 def question_id(task_id: str, request: ConfirmationRequest) -> str:
-    """The call that waits for the answer: the tool's own, the settling's, or the question's."""
+    """Return the id of the call that waits for the answer: the tool's, the settlement's, or the question's."""
     what = "changes" if request.review is not None else request.act or request.digest[:16]
     return f"{task_id}/{what}"
 
 
 def _read_again(changes: tuple[ClassifiedChange, ...]) -> Iterator[ClassifiedChange]:
-    """With the text of small files that the task has made: nobody was asked, so nobody has laid them out."""
+    """Add the text of small new files. No user was asked, so no review has read them."""
     left = _MOST_READ
     for one in changes:
         if one.kind is ChangeKind.CREATED and left and (one.size_after or DIFF_BYTES + 1) <= DIFF_BYTES:
@@ -276,7 +278,7 @@ def plan_of(state: TaskState, clean: Redactor) -> AgentPlanUpdate | None:
 
 
 def _entries(state: TaskState) -> Iterator[tuple[str, PlanEntryStatus]]:
-    """Subtasks of earlier rounds that stand, then those of the present round, each with its checklist."""
+    """Yield carried subtasks, then those of the present round, each with its checklist."""
     present = next((each for each in reversed(state.rounds) if each.subtasks), None)
     if present is None:
         return

@@ -34,18 +34,18 @@ _LONGEST_NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the sealed state of a call says: which question of which task the answer is to."""
+    """The sealed state of a call: which question of which task the answer is for."""
 
     task_id: str
     digest: str
 
     def seal(self) -> str:
-        """As text; the SDK encrypts it."""
+        """Return it as text; the SDK encrypts it."""
         return json.dumps([self.task_id, self.digest])
 
     @classmethod
     def of(cls, call: Call) -> Asked | None:
-        """That of a call that is made again. None: it is made for the first time."""
+        """Read the state of a repeated call. None: it is made for the first time."""
         if call.request_state is None:
             return None
         task_id, digest = json.loads(call.request_state)
@@ -53,7 +53,7 @@ class Asked:
 
 
 def caller_of(call: Call) -> AskedBy:
-    """What the client calls itself."""
+    """Return the name of the client."""
     params = call.session.client_params
     if params is None:
         return AskedBy(protocol="mcp")
@@ -62,14 +62,14 @@ def caller_of(call: Call) -> AskedBy:
 
 
 def can_ask(call: Call) -> bool:
-    """Whether the client shows forms."""
+    """Check whether the client shows forms."""
     capabilities = call.client_capabilities
     elicitation = capabilities.elicitation if capabilities is not None else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 def is_modern(call: Call) -> bool:
-    """Whether the server may not ask in the middle of a call."""
+    """Check whether the protocol forbids questions in the middle of a call."""
     return call.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
@@ -84,9 +84,11 @@ async def attend(task: HandedTask, call: Call, seconds: float, clean: Redactor) 
                 if is_modern(call):
                     return asking(question.request, task.task_id, clean)
                 await _ask(question, call, clean)
-            except ValueError as error:  # it waits for apply, or is not done
+            except ValueError as error:
+                # The changes wait for `apply`, or the operation is not done.
                 question.unanswered(f"the question is too long for a form: {error}")
             continue
+        # A task has many messages a second, and a client wants few.
         if loop.time() - spoken >= PROGRESS_SECONDS:
             spoken = loop.time()
             await call.report_progress(told, None, shown(_progress(task), clean))
@@ -99,7 +101,7 @@ async def attend(task: HandedTask, call: Call, seconds: float, clean: Redactor) 
 
 
 def asking(request: ConfirmationRequest, task_id: str, clean: Redactor) -> InputRequiredResult:
-    """The end of a call that needs an answer first. Raises ValueError for a question that is too long."""
+    """Return the answer that asks the client first. Raises ValueError for a question that is too long."""
     message = clean.text(question_text(request))
     params = ElicitRequestFormParams(message=message, requested_schema=form(request))
     return InputRequiredResult(
@@ -108,26 +110,27 @@ def asking(request: ConfirmationRequest, task_id: str, clean: Redactor) -> Input
 
 
 async def ask_now(request: ConfirmationRequest, call: Call, clean: Redactor) -> Consent | Words | None:
-    """Asks in the middle of the call. Whatever is no clear answer is no; None: nobody has answered.
+    """Ask in the middle of the call. An unclear answer is no; None: there was no answer.
 
     Raises ValueError for a question that is too long.
     """
     message = clean.text(question_text(request))
     try:
         result = await call.session.elicit_form(message, form(request), call.request_id)
-    except MCPError:  # the client cannot, or is gone
+    except MCPError:
+        # The client cannot ask, or is gone.
         return None
     return said_in(request, result)
 
 
 def answered(request: ConfirmationRequest, call: Call) -> Consent | Words:
-    """What a call that is made again brings."""
+    """Read the answer in a repeated call."""
     found = (call.input_responses or {}).get(CONSENT)
     return said_in(request, found) if isinstance(found, ElicitResult) else Consent.NO
 
 
 def said_in(request: ConfirmationRequest, result: ElicitResult) -> Consent | Words:
-    """A form that was filled in; declined and dismissed are no, which keeps what a review is about."""
+    """Read a filled form. Declined and dismissed mean no, which keeps the changes of a review."""
     if result.action != "accept" or result.content is None:
         return Consent.NO
     words = result.content.get("words")
@@ -137,7 +140,7 @@ def said_in(request: ConfirmationRequest, result: ElicitResult) -> Consent | Wor
 
 
 def form(request: ConfirmationRequest) -> dict[str, Any]:
-    """One choice; a text instead, or beside it, where words are wanted."""
+    """Build a form: one choice, and a text where words are wanted."""
     options = options_of(request)
     words = {"type": "string", "title": "Answer" if request.wants == "words" else "What must be different"}
     if not options:

@@ -61,13 +61,14 @@ class _Server(MCPServer[Any]):
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
-            raise  # says nothing, and its cause is logged
+            # The error says nothing, and its cause is logged.
+            raise
         except ToolError as error:
             raise ToolError(self._clean.text(str(error))) from error
 
 
 def made_server(intake: Intake, project: Path) -> MCPServer[Any]:
-    """The server over one intake. `project`: where tasks work unless a call says otherwise."""
+    """Build the server over one intake. `project`: where tasks work unless a call says otherwise."""
     looking = looking_at(intake.config)
     tools = Tools(intake, looking, project)
     server = _Server(
@@ -117,4 +118,5 @@ def _add_resources(server: MCPServer[Any], intake: Intake, looking: Looking) -> 
         pending = await found(asyncio.to_thread(looking.pending, task_id))
         return await found(looking.whole_difference(pending))
 
-    del tasks, log, diff  # the server holds them
+    # The server holds the functions.
+    del tasks, log, diff

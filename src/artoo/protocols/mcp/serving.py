@@ -19,31 +19,30 @@ from pydantic import ValidationError
 from starlette.types import ASGIApp
 
 from artoo.protocols.ending import until_asked_to_end
-from artoo.protocols.handed import Fetching
-from artoo.protocols.http import (
-    LARGEST_BODY,
-    BoundedBody,
-    TokenRequired,
-    listening_at,
-    own_names,
-    own_token,
-    serve_on,
-)
-from artoo.protocols.intake import open_intake
-from artoo.protocols.json_lines import JsonLines
+from artoo.protocols.http import LARGEST_BODY, TokenRequired, listening_at, own_names, own_token, serve_on
+from artoo.protocols.intake import serving_intake
 from artoo.protocols.mcp.server import made_server
-from artoo.protocols.standard_streams import standard_wire
-from artoo.runtime.app.artoo import Artoo
+from artoo.protocols.wire import INVALID_REQUEST, Wire, standard_wire
 from artoo.runtime.config.model import Config
+
+logger = logging.getLogger(__name__)
+
+TOKEN_FILE = "mcp-token"
+MOST_SESSIONS = 64
+_QUEUED = 16
+_LAST_WORDS_SECONDS = 5.0
+"""How long the last answers may take after the client has closed standard input."""
+
+Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
+Outgoing = MemoryObjectSendStream[SessionMessage]
 
 
 async def serve(config: Config, project: Path, port: int | None, say: Callable[[str], None]) -> None:
-    """Serves on standard input and output, or (`port`, 0 for any) by HTTP on loopback.
+    """Serve on standard input and output, or (`port`, 0 for any) by HTTP on loopback.
 
     Raises ConfigurationError.
     """
-    fetching = Fetching()
-    async with Artoo(config, on_fetch=fetching) as artoo, open_intake(artoo, config, fetching) as intake:
+    async with serving_intake(config) as intake:
         server = made_server(intake, project)
         if port is None:
             await until_asked_to_end(serve_stdio(server))
@@ -56,77 +55,67 @@ async def serve(config: Config, project: Path, port: int | None, say: Callable[[
         await until_asked_to_end(serve_http(server, token, port, ready))
 
 
-TOKEN_FILE = "mcp-token"
-MOST_SESSIONS = 64
-
-
 def http_app(server: MCPServer[Any], token: str | None, port: int) -> ASGIApp:
-    """The application; `token` None only for a conformance suite, which cannot send one."""
+    """Return the application. `token` is None only for a conformance suite, which cannot send one."""
     names = own_names(port)
     security = TransportSecuritySettings(allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names])
     app = server.streamable_http_app(
         transport_security=security, max_request_body_size=LARGEST_BODY, max_sessions=MOST_SESSIONS
     )
-    whole = BoundedBody(app)
-    return whole if token is None else TokenRequired(whole, {"": token})
+    return app if token is None else TokenRequired(app, {"": token})
 
 
 async def serve_http(server: MCPServer[Any], token: str | None, port: int, ready: Callable[[int], None]) -> None:
-    """Serves until the process is asked to end. `ready` is told the port. Raises ConfigurationError."""
+    """Serve until the process is asked to end. `ready` is called with the port. Raises ConfigurationError."""
     with listening_at(port) as listening:
         bound: int = listening.getsockname()[1]
         ready(bound)
         await serve_on(listening, http_app(server, token, bound))
 
 
-logger = logging.getLogger(__name__)
-
-_QUEUED = 16
-_LAST_WORDS_SECONDS = 5.0
-
-
 async def serve_stdio(server: MCPServer[Any]) -> None:
-    """Serves until the client closes standard input."""
-    low = server._lowlevel_server  # pyright: ignore[reportPrivateUsage] (what run_stdio_async does, on our own wire)
-    async with standard_wire() as wire, messages_on(JsonLines(wire)) as (incoming, outgoing):
+    """Serve until the client closes standard input."""
+    low = server._lowlevel_server  # pyright: ignore[reportPrivateUsage] (as run_stdio_async does, on our own wire)
+    async with standard_wire() as wire, messages_on(wire) as (incoming, outgoing):
         await low.run(incoming, outgoing, low.create_initialization_options())
 
 
 @asynccontextmanager
-async def messages_on(
-    lines: JsonLines,
-) -> AsyncGenerator[
-    tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
-]:
-    """The lines as the SDK's two streams."""
+async def messages_on(wire: Wire) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
+    """Give the SDK its two streams over the wire."""
     to_server, incoming = anyio.create_memory_object_stream["SessionMessage | Exception"](_QUEUED)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](_QUEUED)
     async with asyncio.TaskGroup() as group:
-        reading = group.create_task(_read(lines, to_server))
-        writing = group.create_task(_write(lines, from_server))
+        reading = group.create_task(_read(wire, to_server))
+        writing = group.create_task(_write(wire, from_server))
         try:
             yield incoming, outgoing
         finally:
             reading.cancel()
+            # Closing the stream ends the writer once it has sent the last answers.
             outgoing.close()
             await asyncio.wait([writing], timeout=_LAST_WORDS_SECONDS)
             writing.cancel()
 
 
-async def _read(lines: JsonLines, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
-    with suppress(ConnectionError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+async def _read(wire: Wire, to_server: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with to_server:
-            while (message := await lines.receive()) is not None:
+            while (message := await wire.receive()) is not None:
                 try:
                     known = jsonrpc_message_adapter.validate_python(message, by_name=False)
-                except ValidationError:  # an answer of a form that the protocol does not have: nobody waits for it
-                    logger.warning("an answer of the client is none: %s", str(message)[:500])
+                except ValidationError as error:
+                    logger.warning("a message of the client is not one of MCP: %s", str(message)[:500])
+                    refusal = {
+                        "code": INVALID_REQUEST,
+                        "message": f"not an MCP message: {error.error_count()} errors",
+                    }
+                    if "method" in message and "id" in message:
+                        await wire.send({"jsonrpc": "2.0", "id": message["id"], "error": refusal})
                     continue
                 await to_server.send(SessionMessage(known))
 
 
-async def _write(lines: JsonLines, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
-    """A reader that is gone ends nothing here: its end is noticed where it is read."""
-    with suppress(ConnectionError):
-        async for sent in from_server:
-            await lines.send(sent.message.model_dump(mode="json", by_alias=True, exclude_unset=True))
+async def _write(wire: Wire, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    async for sent in from_server:
+        await wire.send(sent.message.model_dump(mode="json", by_alias=True, exclude_unset=True))

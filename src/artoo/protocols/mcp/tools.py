@@ -1,4 +1,4 @@
-"""What an MCP client can do: run tasks, look at them, settle what waits, look into memory and audit."""
+"""The tools for MCP clients: run tasks, look at them, settle changes, read memory and audit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ from artoo.protocols.mcp.attending import (
 from artoo.protocols.reports import DifferenceReport, Report, SettledReport, TaskReport, Waiting, settled_report
 from artoo.redaction import Redactor
 from artoo.runtime.app.run_options import Budgets, RunOptions
-from artoo.runtime.changes.undo import can_be_undone, put_back, undoable_task, undone_already
 from artoo.runtime.memory.books import Advice, advice_about
 
 P = ParamSpec("P")
@@ -58,7 +57,7 @@ Paths = Annotated[
 
 
 def said_plainly(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """What artoo raises on purpose becomes the tool's error, in its own words."""
+    """Turn artoo's own errors into errors of the tool, in their own words."""
 
     @wraps(tool)
     async def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -112,7 +111,7 @@ class Tools:
     async def resume(
         self, call: Call, task_id: TaskId, wait_seconds: Wait = WAIT_SECONDS
     ) -> TaskReport | InputRequiredResult:
-        """Go on with a task that was interrupted or whose process died. What it has done is not done again."""
+        """Resume a task that was interrupted or whose process died. Finished work is not repeated."""
         task = self._asked_again(call)
         if task is None:
             task = await self.intake.resume(id_of(task_id), caller_of(call), asks=can_ask(call))
@@ -122,7 +121,7 @@ class Tools:
     async def result(
         self, call: Call, task_id: TaskId, wait_seconds: Wait = WAIT_SECONDS
     ) -> TaskReport | InputRequiredResult:
-        """The result of a task; of one that still runs, after waiting for it."""
+        """Return the result of a task, and wait for one that still runs."""
         task = self._asked_again(call) or self.intake.find(id_of(task_id))
         if task is None:
             return await asyncio.to_thread(self.looking.ended, task_id)
@@ -130,7 +129,7 @@ class Tools:
 
     @said_plainly
     async def status(self) -> Standing:
-        """What runs, what waits for a yes, and the latest tasks."""
+        """List running tasks, pending changes, and the latest tasks."""
         at_work = self.intake.running()
         running = tuple(map(self.looking.handed, at_work))
         waiting = await asyncio.to_thread(self.looking.waiting)
@@ -144,6 +143,7 @@ class Tools:
         if task is None:
             return await asyncio.to_thread(self.looking.ended, task_id)
         self.intake.interrupt(task)
+        # The result of an interrupted task comes a moment after the interruption.
         while not task.ended:
             await task.changed(task.told)
         return await asyncio.to_thread(self.looking.handed, task)
@@ -162,8 +162,8 @@ class Tools:
 
     @said_plainly
     async def diff(self, task_id: TaskId) -> DifferenceReport:
-        """All that a task would change, with diffs of small texts, most dangerous first, and conflicts with
-        what was changed meanwhile. `apply` wants its digest."""
+        """Return all changes of a task, with diffs of small texts, most dangerous first, and the conflicts with
+        later changes of the user. `apply` needs the digest."""
         return await self.looking.difference(await asyncio.to_thread(self.looking.pending, task_id))
 
     @said_plainly
@@ -176,9 +176,10 @@ class Tools:
         rest: Annotated[bool, Field(description="leave out what is in conflict, and apply the rest")] = False,
     ) -> SettledReport | InputRequiredResult:
         """Apply what a task changed, or some paths of it. Where the person has changed the same paths meanwhile,
-        nothing is applied. `undo` puts it back."""
+        nothing is applied. `undo` restores the files."""
         pending = await asyncio.to_thread(self.looking.pending, task_id)
-        named = None if paths is None else await pending.named(paths)  # before anybody is asked about them
+        # The paths are checked before the user is asked about them.
+        named = None if paths is None else await pending.named(paths)
         chosen = _chosen(await pending.diff(), named)
         if can_ask(call) and any(one.change_class in BY_NAME for one in chosen.changes):
             question = ConfirmationRequest(digest=digest, title=f"Apply what task {task_id} did?", review=chosen)
@@ -208,20 +209,11 @@ class Tools:
 
     @said_plainly
     async def undo(self, call: Call, task_id: TaskId) -> PutBack:
-        """Put back what a task changed. A file that was changed since is left alone, and named."""
-        by, config = f"{PERSON} through {caller_of(call).label}", self.intake.config
-
-        def work() -> PutBack:
-            known = can_be_undone(config)
-            already = undone_already(config, known, id_of(task_id))
-            if already is not None:
-                return PutBack(task_id=already.task_id, restored=already.paths)
-            whole = undoable_task(known, id_of(task_id))
-            report = put_back(config, whole, by=by)
-            left = tuple(f"{one.path}: {self.looking.clean.text(one.reason)}" for one in report.refused)
-            return PutBack(task_id=whole, restored=report.restored, left=left)
-
-        return await asyncio.to_thread(work)
+        """Undo the changes that a task applied. A file that was changed since is left alone and named."""
+        by = f"{PERSON} through {caller_of(call).label}"
+        report = await asyncio.to_thread(self.looking.undo, task_id, by)
+        left = tuple(f"{one.path}: {self.looking.clean.text(one.reason)}" for one in report.refused)
+        return PutBack(task_id=report.task_id, restored=report.restored, left=left)
 
     @said_plainly
     async def recall(
@@ -230,18 +222,18 @@ class Tools:
             str, Field(description="a tool (`tool:grep`), a pair (`tool:grep path:/tmp`), or words", min_length=1)
         ],
     ) -> Advised:
-        """What artoo's memory advises: how much it knows about it, whether it went well, and the rules it drew."""
+        """Return the advice of artoo's memory: how much it knows, whether it went well, and its rules."""
         found = await advice_about(self.intake.config, pair_named(about))
         return Advised.of(found, self.looking.clean)
 
     @said_plainly
     async def audit(self) -> Audited:
-        """What artoo's Auditor has seen since its last report, which asking for it does not end."""
+        """Return the Auditor's findings since its last report, without ending the period."""
         await self.intake.runner.store_audit()
         return Audited.of(await asyncio.to_thread(self.looking.audit), self.looking.clean)
 
     def _asked_again(self, call: Call) -> HandedTask | None:
-        """The task of a call that is made again with an answer, which is passed on. None: the first time."""
+        """Return the task of a repeated call, and pass its answer on. None: it is the first time."""
         asked = Asked.of(call)
         if asked is None:
             return None
@@ -255,7 +247,7 @@ class Tools:
     async def _attended(
         self, task: HandedTask, call: Call, seconds: float, *, ends_it: bool
     ) -> TaskReport | InputRequiredResult:
-        """Waits. A call that is cancelled ends the task that it has begun, and none that it only looks at."""
+        """Wait for a task. A cancelled call ends the task that it has begun."""
         try:
             question = await attend(task, call, seconds, self.looking.clean)
         except asyncio.CancelledError:
@@ -266,7 +258,7 @@ class Tools:
 
 
 def _chosen(review: Review, paths: Sequence[str] | None) -> Review:
-    """The part of a review at and below some paths."""
+    """Return the part of a review at and below some paths."""
     if paths is None:
         return review
     below = tuple(path.rstrip("/") + "/" for path in paths)
@@ -275,7 +267,7 @@ def _chosen(review: Review, paths: Sequence[str] | None) -> Review:
 
 
 class Standing(Report):
-    """What runs in this process, what waits for a yes below this home, and the latest tasks of it."""
+    """Running tasks of this process, pending changes of this home, and its latest tasks."""
 
     running: tuple[TaskReport, ...] = ()
     waiting: tuple[Waiting, ...] = ()
@@ -301,7 +293,7 @@ class Advised(Report):
 
     @classmethod
     def of(cls, found: Advice, clean: Redactor) -> Advised:
-        """Memory's own words, without secrets."""
+        """Convert memory's advice, without secrets."""
         live = found.potentials
         return cls(
             about=str(live.pair),
@@ -327,7 +319,7 @@ class Audited(Report):
 
     @classmethod
     def of(cls, report: AuditReport | None, clean: Redactor) -> Audited:
-        """In short, without secrets."""
+        """Convert a report, without secrets."""
         if report is None:
             return cls()
         return cls(

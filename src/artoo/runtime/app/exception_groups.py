@@ -10,12 +10,13 @@ from collections.abc import Coroutine, Iterator
 from typing import TypeVar, cast
 
 T = TypeVar("T")
+E = TypeVar("E", bound=BaseException)
 
 
 def plain(group: BaseExceptionGroup[BaseException], meant: BaseException | None = None) -> BaseException:
     """Return the one error that a group contains: `meant` if it is in there, else the first."""
     # The notes (PEP 678) name the other errors, so that nothing is lost.
-    errors = list(_leaves(group))
+    errors = list(leaves(group))
     one = next((error for error in errors if error is meant), errors[0])
     for other in errors:
         if other is not one:
@@ -31,9 +32,10 @@ async def alone(playing: Coroutine[None, None, T]) -> T:
         raise plain(group) from None
 
 
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+def leaves(group: BaseExceptionGroup[E]) -> Iterator[E]:
+    """Yield the errors in a group of groups."""
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(cast("BaseExceptionGroup[BaseException]", error))
+            yield from leaves(cast("BaseExceptionGroup[E]", error))
         else:
             yield error

@@ -1,4 +1,4 @@
-"""The operator's policy for foreign agents: who may hand work in, and who can be written to (SPEC section 15)."""
+"""The operator's policy for foreign agents, which hand in work by A2A."""
 
 from __future__ import annotations
 
@@ -11,18 +11,13 @@ from artoo.settings.sections import Number, Section, Whole
 
 
 class Peer(Section):
-    """One foreign agent. It hands work in with a token of its own, and with a `url` it can be written to.
+    """One foreign agent, which hands in work with a token of its own.
 
-    `url`: where its agent card is looked for. `token_env`: the variable that holds what it wants to see as bearer
-    token. `keys`: a file with the keys (a JWK set, or a PEM) of which one must have signed its card. `trust`: how
-    its tasks are reviewed, whichever agent works on them. `agents`: whom it may ask of those that are exposed
+    `trust`: how its tasks are reviewed, whichever agent works on them. `agents`: the exposed agents that it may ask
     (empty: all). `project`: where its tasks work. `open` tasks at a time, `day` messages in 24 hours; `calls`,
     `tokens`, `seconds`, `money` bound each run of a task.
     """
 
-    url: str | None = Field(default=None, pattern=r"^https?://[^\s@#?]+$")
-    token_env: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
-    keys: HomePathText | None = None
     trust: Literal["probation", "standard", "trusted", "senior"] = "probation"
     agents: tuple[str, ...] = ()
     project: HomePathText | None = None
@@ -54,8 +49,3 @@ class ForeignAgents(Section):
             if problem := name_problem(name):
                 raise ValueError(problem)
         return given
-
-    @property
-    def colleagues(self) -> tuple[str, ...]:
-        """Return the peers that can be written to."""
-        return tuple(sorted(name for name, peer in self.peers.items() if peer.url))

@@ -63,7 +63,7 @@ class Resumed:
     def _question(self, started: ToolStarted) -> ConfirmationRequest:
         language = self.gate.language
         lines = started.input.splitlines() or [""]
-        doubt = word("it was under way when artoo died; nobody knows whether it took effect", language)
+        doubt = word("it was under way when artoo died; it is unknown whether it took effect", language)
         return self.gate.question(
             ("again", started.act, started.digest),
             f"{word('do it again', language)}: {plain(started.tool)}",
@@ -88,7 +88,7 @@ def _left(started: ToolStarted, refusal: Refusal) -> Outcome:
     return Outcome(
         status=CallStatus.INTERRUPTED,
         reason=(
-            f"{started.tool} was under way when artoo died; nobody knows whether it took effect. It was not done "
+            f"{started.tool} was under way when artoo died; it is unknown whether it took effect. It was not done "
             f"again: {who}. Look at what it was to change, and report this"
         ),
         withheld_by=refusal.by,
