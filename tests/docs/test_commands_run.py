@@ -26,13 +26,14 @@ ELSEWHERE: dict[tuple[str, ...], str] = {
     ("mcp", "test"): "tests/cli/test_words.py",
     ("model", "pull"): "tests/llm/test_model_store.py",
     ("doctor",): "tests/cli/test_doctor.py",
+    ("run", "--background"): "tests/cli/test_background.py",
 }
 """What runs until it is stopped or for minutes, fetches a gigabyte or proves this machine; which test runs it."""
 
 
 def elsewhere(words: list[str]) -> str | None:
     """The test that runs it, when this one does not."""
-    bare = [word for word in words if not word.startswith("-") or word == "--http"]
+    bare = [word for word in words if not word.startswith("-") or word in ("--http", "--background")]
     return next((test for count in (2, 1) if (test := ELSEWHERE.get(tuple(bare[:count])))), None)
 
 

@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 
 from artoo.cli.commands.group import SECTIONS, SERVERS
-from artoo.contracts import findings
-from artoo.contracts.base import Contract
 from artoo.loops.heuristics import NAMES
 from artoo.runtime.config.model import Config
 from artoo.tools.approval.policy import FILE_KINDS, OPENING_KINDS, OTHER_KINDS
@@ -61,12 +59,3 @@ def test_every_rule_of_thumb_has_its_figure() -> None:
     """What `control.without` takes is named where its worth stands."""
     figures = text("docs/figures.md")
     assert [name for name in NAMES if f"`{name}`" not in figures] == []
-
-
-def test_the_note_of_the_loops_names_every_fact() -> None:
-    """With each of its fields."""
-    rows = dict(re.findall(r"^\| `(\w+)` \((.*?)\) \|", text("docs/design/loops.md"), re.MULTILINE))
-    kinds = [each for each in vars(findings).values() if isinstance(each, type) and issubclass(each, Contract)]
-    facts = {each.model_fields["fact"].default: each for each in kinds if "fact" in each.model_fields}
-    fields = {name: {*each.model_fields} - {"fact"} for name, each in facts.items()}
-    assert {name: set(re.findall(r"`(\w+)`", of)) for name, of in rows.items()} == fields
