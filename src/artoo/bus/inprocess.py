@@ -136,10 +136,12 @@ class InProcessBus:
             subtask_id,
             None if cause is None else cause.id,
         )
+        # Taps come first: the log and the Auditor have a message before any role can answer it.
         for attachment, tap in self._taps:
             try:
                 tap(envelope)
             except Exception:
+                # A broken tap is detached, because the publisher must never see the error of a subscriber.
                 self._detach(attachment)
                 logger.exception("a tap failed on %s %s and was detached", kind, envelope.id)
         task = self._tasks.get(task_id)
@@ -157,6 +159,7 @@ class InProcessBus:
             if route is None
             else f"{sender.value} may not publish {kind}: only {', '.join(sorted(route.senders))} may"
         )
+        # Published as the bus itself, so that the attempt is on the stream and the refused message is not.
         violation = RouteViolation(offender=sender, refused_kind=kind, reason=reason)
         self._publish(Role.BUS, task_id, subtask_id, violation, cause)
         raise RouteRefused(f"{reason} (task {task_id}). Nothing was published; the attempt is on the stream.")

@@ -94,7 +94,7 @@ class Inbox(MessageQueue):
     def put(self, envelope: Envelope) -> None:
         """Append a message to the queue. Full: the inbox overflows, and `receive` raises from then on."""
         if self.overflowed:
-            return
+            return  # the reader fails at its next read, so a later message is of no use
         if len(self.queued) >= self.capacity:
             self.overflow()
             return
@@ -190,6 +190,7 @@ class WatchQueue(MessageQueue):
         queued = self.queued
         waiting = len(queued)
         said: list[tuple[Burst, int]] = []
+        # Half of the queue: a reader that is always a little too slow would otherwise report every message.
         if self.burst and waiting <= self.capacity // 2:
             said.append(("over", self.burst))
             self.burst = 0
@@ -215,6 +216,7 @@ class WatchQueue(MessageQueue):
 
     def ready(self) -> bool:
         """Check whether a message can be taken without waiting."""
+        # An empty queue takes the pending messages as one slice, however many a burst has left there.
         if not self.queued and self.source is not None and self.source.pending:
             self.source.hand_out()
         return bool(self.queued)

@@ -109,6 +109,7 @@ class TaskInboxes:
         self._held.clear()
 
     def _hold(self, address: Address, envelope: Envelope) -> None:
+        # A port that was closed has left for good; to hold its messages would keep them until the task ends.
         if address in self._left:
             return
         held = self._held.setdefault(address, deque())

@@ -187,6 +187,8 @@ class SpoolingTap:
         if envelope.kind in self._without:
             return
         self._accepted += 1
+        # Once one message is in the file, all later ones follow it until the consumer has caught up: this keeps
+        # their order without a merge.
         if not self._overflow and len(self._memory) < self._memory_limit:
             self._memory.append(envelope)
         else:

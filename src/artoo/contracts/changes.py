@@ -173,6 +173,7 @@ def digest_of(changes: Iterable[Change]) -> str:
 
     Two acts have one digest only if they would leave the same bytes, modes and names; an approval is bound to it.
     """
+    # Sorted, because two scans may list the same changes in different orders.
     listed = sorted(changes, key=attrgetter("path"))
     return hashlib.sha256(_listing().dump_json(listed)).hexdigest()
 

@@ -113,6 +113,7 @@ def from_fields(fields: Mapping[str, object]) -> Envelope:
             cause_id=_optional_text(fields, "cause_id"),
         )
     except ValidationError as error:
+        # The first error is enough for a message; a damaged line could list dozens.
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise MessageUnreadable(f"the payload is not a {kind}: {where or 'as a whole'}: {first['msg']}") from error

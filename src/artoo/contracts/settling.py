@@ -288,6 +288,7 @@ def count_of(
 ) -> ClassCount:
     """Count these, at least one, all of one class. `told`: what others of the difference imply."""
     silent = [one for one in changes if change_class is ChangeClass.SILENT]
+    # Several paths may belong to one repository, whose losses count once.
     lost = {one.rewrites.repository: one.rewrites for one in changes if one.rewrites is not None}.values()
     return ClassCount(
         change_class=change_class,

@@ -205,6 +205,7 @@ def _bounded(tag: str) -> str:
 
 
 def _words(text: str) -> Iterator[str]:
+    # Scripts without spaces are cut into pairs of characters, which most Chinese words are.
     word: list[str] = []
     wide = False
     for character in text:

@@ -46,6 +46,7 @@ def _problem(spec: ToolSpec, known: Mapping[str, Parameter], arguments: Argument
         return f"{spec.name} has no argument {', '.join(map(repr, unknown))}; it takes: {_taken(spec)}"
     if missing := [one.name for one in spec.parameters if one.required and one.name not in arguments]:
         return f"{spec.name} needs {', '.join(map(repr, missing))}; it takes: {_taken(spec)}"
+    # An empty main argument would reach the tool as "the whole project" or "no file".
     main = spec.parameters[0]
     if main.required and isinstance(value := arguments[main.name], str) and not value.strip():
         return f"{spec.name}: {main.name!r} is empty; it is {main.description}"
@@ -64,6 +65,7 @@ def as_text(value: JsonValue) -> str:
 
 def _own_names(spec: ToolSpec, given: Arguments) -> dict[str, JsonValue]:
     """Rename aliases; an argument that would be given twice keeps the name that it came with."""
+    # An alias counts only if no argument has that name itself and no second one claims it.
     own = own_names(one.named for one in spec.parameters)
     there = {name: value for name, value in given.items() if value is not None and name not in spec.ignored}
     meant = [own.get(name, name) for name in there]
@@ -92,6 +94,7 @@ def _is_left_out(parameter: Parameter, value: JsonValue) -> bool:
 def _typed(parameter: Parameter, value: JsonValue) -> JsonValue:
     """Return a value as a type of the schema, if it is text for one; else unchanged."""
     types = json_types(parameter.schema)
+    # JSON has one number type, and some models write every count as a float.
     if isinstance(value, float) and "number" not in types and value.is_integer():
         return int(value)
     if not isinstance(value, str) or "string" in types:

@@ -31,6 +31,7 @@ def consent_of(said: Said) -> Consent | Choice | Words:
         return Consent.ONCE if said else Consent.NO
     if isinstance(said, str):
         logger.warning("confirm said %r, which is no answer and counts as no; paths are said in a list", said)
+    # A text is iterable too: its characters must not become paths.
     paths = () if isinstance(said, str) else tuple(said)
     return Choice(paths=paths) if paths else Consent.NO
 

@@ -33,6 +33,7 @@ class Stopwatch:
         if self._open_questions == 0:
             return
         self._open_questions -= 1
+        # Only the answer to the last open question starts the time again.
         if self._open_questions == 0 and self._paused_since is not None:
             self._paused_for += self._clock.monotonic() - self._paused_since
             self._paused_since = None

@@ -101,6 +101,7 @@ class ToolSpec:
 def _schema_of(spec: ToolSpec) -> dict[str, JsonValue]:
     """Make the schema once: every turn of every conversation sends it."""
     described: dict[str, JsonValue] = {}
+    # JSON Schema resolves `$defs` from the root, so the definitions of all parameters move there.
     definitions: dict[str, JsonValue] = {}
     for one in spec.parameters:
         described[one.name] = {name: value for name, value in one.schema.items() if name != "$defs"} | {

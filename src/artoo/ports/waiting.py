@@ -34,6 +34,7 @@ def waiting_for_a_person() -> Generator[None]:
         for limit in _limits.get()
         if (until := limit.when()) is not None and not limit.expired()
     ]
+    # All limits at once: an inner one alone would let an outer one end the task while the user reads.
     for limit, _ in stopped:
         limit.reschedule(None)
     try:

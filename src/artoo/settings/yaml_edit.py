@@ -45,6 +45,7 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
             return f"{text[: key.end_mark.index]}:\n{below.rstrip()}{text[node.end_mark.index :]}"
     if isinstance(node, MappingNode) and not _is_empty(node):
         raise ConfigurationError(f"{'.'.join(route)} is a section; name one of its settings")
+    # An alias has the marks of its anchor, which is earlier in the file.
     if node.start_mark.index < key.start_mark.index:
         raise ConfigurationError(f"{'.'.join(route)} is an alias of another value; edit the file")
     start, end = node.start_mark.index, _end(node).index

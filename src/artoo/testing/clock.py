@@ -39,6 +39,7 @@ class FakeClock:
         self.slept.append(seconds)
         if self._auto_advance:
             self._elapsed += max(0.0, seconds)
+        # One turn of the loop also for a sleep of nothing, as with asyncio's own sleep.
         if self._auto_advance or seconds <= 0:
             await asyncio.sleep(0)
             return

@@ -77,6 +77,7 @@ class ScriptPlayer:
     def reply_to(self, body: Mapping[str, Json]) -> tuple[Reply, Mapping[str, object]]:
         """Return the next reply, and the usage to report. A request without script gets HTTP 400 and is kept."""
         asked = asked_in(body, len(self.requests) + 1)
+        # Refused before it is counted: a client that asks again in another form uses up the script only once.
         if asked.wire in self._refuse:
             self.refused.append(asked)
             names = {"native": "tools", "forced_tool": "tool_choice"}
@@ -89,6 +90,7 @@ class ScriptPlayer:
             missing = f"the script has nothing (more) for {_shown(asked)}"
             return Reply(status=400, error=missing, code="model_not_found"), {}  # no other form helps
         reply = as_reply(entry)
+        # One script plays both dialects: its steps become native calls where tools are offered.
         if asked.wire == "native":
             reply = natively(reply, body, asked.number)
         return reply, reply.usage if reply.usage is not None else self._usage(asked, reply)

@@ -47,8 +47,10 @@ class ScriptedTransport:
         on_event: OnEvent | None = None,
     ) -> TransportReply:
         """Return the script's next reply, as a stream where one is asked for."""
+        # Through JSON and back, so that a value which HTTP could not carry fails here too.
         sent = cast(dict[str, Json], orjson.loads(orjson.dumps(dict(body))))
         reply, usage = self._player.reply_to(sent)
+        # In one process a broken connection and a stall look alike to the client: no answer within its time.
         if reply.ending is not Ending.WHOLE or reply.delay >= timeout:
             raise ModelUnreachable(f"the script let this call fail ({reply.ending.value})", transient=True)
         if reply.delay:

@@ -65,6 +65,7 @@ class ScriptedServer:
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
         self._base_url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+        # Tests forbid real endpoints; this address is added to the ones that are allowed.
         guard.admit(self._base_url)
         return self
 
@@ -136,6 +137,7 @@ class ScriptedServer:
     async def _break_off(self, request: web.Request, body: bytes) -> web.StreamResponse:
         """Promise the whole body, send half of it and drop the connection."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        # One byte more than follows, so that the client waits for it and sees the connection drop.
         response.content_length = len(body) + 1
         if body:
             await response.prepare(request)

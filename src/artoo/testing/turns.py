@@ -36,6 +36,7 @@ def natively(reply: Reply, body: Mapping[str, Json], number: int) -> Reply:
         turn = turn_of(reply.text, specs, f"call_{number}")
     except Unreadable:
         return reply
+    # Text without a call or an object is an answer or a fault, which a native client hears as it is.
     if not turn.calls and not objects_in(reply.text):
         return reply
     return replace(reply, text=None, message=_message(turn), finish="tool_calls" if turn.calls else "stop")
