@@ -25,8 +25,8 @@ settings.load_profile("gate")
 def pytest_collection() -> Generator[None, object, object]:
     """Collect without the garbage collector, and keep the collected objects out of its later runs.
 
-    Modules and test items are half a million objects that live to the end. Scanning them again and again took a third
-    of the time of the collection, and a seventh of that of the tests.
+    Modules and test items are half a million objects that live to the end. Scanning them again and again took a
+    third of the time of the collection, and a seventh of that of the tests.
     """
     gc.disable()
     try:
