@@ -15,7 +15,7 @@ RUN apt-get update \
     && useradd --create-home --uid 1000 artoo
 
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY requirements ./requirements
 COPY src ./src
 RUN python -m pip install --no-cache-dir --require-hashes -r requirements/runtime.txt

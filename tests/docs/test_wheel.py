@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -39,3 +40,24 @@ def test_the_wheel_has_the_program_and_all_that_it_reads(tmp_path: Path) -> None
     )
     ran = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True)
     assert ran.stdout.startswith(str(tmp_path / "site")) and "Tasks:" in ran.stdout
+
+
+def test_an_sdist_makes_the_same_wheel_with_the_commit(tmp_path: Path) -> None:
+    """`uv tool install` of a source distribution builds it without git; `artoo --version` names the commit."""
+    build = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
+    subprocess.run([*build, "-t", "sdist"], cwd=ROOT, check=True, capture_output=True)
+    [sdist] = tmp_path.glob("artoo-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "tree", filter="data")
+    [tree] = (tmp_path / "tree").iterdir()
+    subprocess.run([*build, "-t", "wheel"], cwd=tree, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("artoo-*.whl")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=False, capture_output=True, text=True)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    if head.returncode == 0:
+        assert (tmp_path / "site" / "artoo" / "commit.txt").read_text() == head.stdout.strip()
+    program = "import sys; from artoo.cli.main import main; sys.exit(main(['--version']))"
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    ran = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True)
+    assert head.stdout[:12] in ran.stdout

@@ -22,7 +22,10 @@ def version_line() -> str:
 
 
 def _commit(installed: Distribution) -> str:
-    """Read the commit that the installer noted (PEP 610), or ask git where the sources run in place."""
+    """Read the commit that build or installer noted (PEP 610), or ask git where the sources run in place."""
+    built = Path(__file__).parents[1] / "commit.txt"
+    if built.is_file():
+        return built.read_text(encoding="utf-8").strip()
     noted: dict[str, Any] = json.loads(installed.read_text("direct_url.json") or "{}")
     if "vcs_info" in noted:
         return str(noted["vcs_info"].get("commit_id", ""))
