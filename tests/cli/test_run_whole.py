@@ -102,3 +102,23 @@ async def test_the_models_download_is_asked_for(project: Path) -> None:
         screen.send("\n")
         assert await asyncio.to_thread(screen.end) == 3
         assert "artoo model pull" in screen.shown_all
+
+
+async def test_piped_input_is_material_of_the_request(project: Path) -> None:
+    """`cat people.csv | artoo "…"`: the request names a file that tools and commands read; no words are lost."""
+    check = {"check": "output_matches", "regex": "36"}
+    criteria = [{"text": "the age is there", "mode": "verifiable", "check": check}]
+    plan = {"subtasks": [{"intent": "find the age", "tool": "shell", "success_criteria": criteria}]}
+    step = with_body({"tool": "shell", "is_final": True}, "grep Ada /tmp/input")
+    async with ScriptedServer({"Plan": plan, "ExecutorStep": step}) as server:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "artoo", "run", "--no-memory", "How old is Ada?"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, **model_at(server)},
+        )
+        out, _ = await process.communicate(b"Alan,41\nAda,36\n")
+    assert process.returncode == 0 and out.decode().startswith("Ada,36")
+    (asked,) = server.player.of("Plan")
+    assert "the file /tmp/input, 15 bytes, 2 lines" in asked.user
+    assert names_in(project) == ["a.txt"]

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -17,6 +17,7 @@ from artoo.cli.commands.exit_codes import INTERRUPTED
 from artoo.cli.commands.options import HELP, Directory, text_of
 from artoo.cli.conversation.confirm import dialogue
 from artoo.cli.conversation.own_commands import as_request
+from artoo.cli.conversation.piped_input import piped_input
 from artoo.cli.display import run_task as running
 from artoo.cli.display.colors import Paint
 from artoo.cli.display.display import Progress, is_plain
@@ -145,7 +146,7 @@ def run(
     detached: Path | None,
     progress: str,
 ) -> None:
-    """Run the request TEXT. TEXT may be - to read the request from standard input.
+    """Run the request TEXT. TEXT may be - to read the request from standard input; else piped data is its material.
 
     Exit codes: 0 done, 1 abandoned, 2 usage or configuration, 3 no model reachable, 4 done with pending changes
     (artoo diff, artoo apply, artoo discard), 5 artoo asks a question, 130 interrupted.
@@ -187,14 +188,16 @@ def run(
         raise click.UsageError('the request is empty; say what you want done: artoo "…"')
     home = load_config().home
     request = asyncio.run(as_request(typed, home, project))
+    material = b"" if text == ("-",) else piped_input()
     if background:
-        _start_in_background(home, context, request)
+        _start_in_background(home, context, request, material)
         return
+    options = replace(options, material=material)
     output = Output(as_json_, events, verbose, strict, f"--session {session}" if session else "-c", detached)
     context.exit(asyncio.run(_run(request, options, output, Progress(progress), talk)))
 
 
-def _start_in_background(home: Path, context: click.Context, request: str) -> None:
+def _start_in_background(home: Path, context: click.Context, request: str, material: bytes) -> None:
     """Start the same run in a process of its own, and say how to see it again."""
     from artoo.runtime.extensions.background import start
 
@@ -206,7 +209,7 @@ def _start_in_background(home: Path, context: click.Context, request: str) -> No
             continue
         values = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
         arguments += [option.opts[-1]] if option.is_flag else [f"{option.opts[-1]}={one}" for one in values]
-    name = name_at(home, start(home, [*arguments, "--", request]))
+    name = name_at(home, start(home, [*arguments, "--", request], material))
     show(
         f"started as {name}\n  watch it, answer it: artoo attach {name}\n  its result later: artoo log show {name}"
     )

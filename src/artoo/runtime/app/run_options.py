@@ -156,7 +156,8 @@ class RunOptions:
     `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
     shared memory. `behalf`: the agent of a team for whom it is done. `returns`: the JSON schema of the value that
     the result is to hold. `caller`: the program that asks (None: the process's own person does). `images` are
-    files, or the bytes of some, that the models are shown (PNG, JPEG, GIF, WebP).
+    files, or the bytes of some, that the models are shown (PNG, JPEG, GIF, WebP). `material`: data that belongs to
+    the request; the task finds it in the file that the request names then, in its own /tmp.
     """
 
     workspace: Path | None = None
@@ -175,6 +176,7 @@ class RunOptions:
     returns: Mapping[str, object] | None = None
     caller: Caller | None = None
     images: tuple[Path | bytes, ...] = ()
+    material: bytes = b""
 
     def __post_init__(self) -> None:
         """Check the options. Raises ConfigurationError for an unknown mode, an empty check, and values of another
@@ -185,6 +187,7 @@ class RunOptions:
         for name in ("workspace", "project"):
             if (place := getattr(self, name)) is not None:
                 require(name, place, Path, f"{name}=Path({str(place)!r})")
+        require("material", self.material, bytes, "material=b'…'")
         for name in ("verify", "plan", "strict", "strict_roles", "memory"):
             require(name, getattr(self, name), bool, f"{name}=True")
         require("budgets", self.budgets, Budgets, "Budgets(seconds=300, calls=20)")

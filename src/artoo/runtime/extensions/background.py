@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import subprocess
+import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
@@ -34,8 +35,10 @@ _STARTED: list[subprocess.Popen[bytes]] = []
 """Processes that outlive this one: Python would warn about an object of a process that still runs."""
 
 
-def start(home: Path, arguments: Sequence[str]) -> str:
+def start(home: Path, arguments: Sequence[str], material: bytes = b"") -> str:
     """Run `artoo run` with these arguments in a process of its own, and return the id of its task. Blocking.
+
+    `material` is its standard input.
 
     Raises ConfigurationError with the words of the process if it ends before a task has begun.
     """
@@ -44,11 +47,13 @@ def start(home: Path, arguments: Sequence[str]) -> str:
     _forget_old(folder)
     note = folder / f"{secrets.token_hex(8)}.task"
     output = note.with_suffix(".output")
-    with output.open("xb") as stream:
+    with output.open("xb") as stream, tempfile.TemporaryFile() as source:
         output.chmod(0o600)
+        source.write(material)
+        source.seek(0)
         process = subprocess.Popen(
             own_python("-m", "artoo", "run", "--detached", str(note), "--json", "--progress", "none", *arguments),
-            stdin=subprocess.DEVNULL,
+            stdin=source if material else subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,
             env=own_environment(),

@@ -57,6 +57,20 @@ def require_request(given: object) -> None:
         raise ConfigurationError("the request is empty; say what is wanted")
 
 
+MATERIAL = Path("/tmp/input")
+"""Where data that belongs to a request is, for the task's tools and commands.
+
+In a file and not in the request: what it says was not said by the user, so hosts that it names are asked about.
+"""
+
+
+def _with_material(text: str, material: bytes) -> str:
+    if not material:
+        return text
+    lines = material.count(b"\n") + (not material.endswith(b"\n"))
+    return f"{text}\n\n[Input of this request: the file {MATERIAL}, {len(material):,} bytes, {lines:,} lines.]"
+
+
 async def _as_it_stands(home: Path, history: Sequence[Turn], project: Path) -> tuple[Turn, ...]:
     """Add the present state of earlier turns' changes, in a thread if there are any turns."""
     return await asyncio.to_thread(with_what_became, home, history, project) if history else ()
@@ -81,7 +95,7 @@ async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: Run
 
 async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
     history = listed("history", history, Turn)
-    text, home = well_formed(text), shop.config.home
+    text, home = well_formed(_with_material(text, options.material)), shop.config.home
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     if not shop.given_model:
         # The first task reads the catalogue from disk.
@@ -108,6 +122,8 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
     )
     demand_eyes(album.images, (settings.brain, settings.tool))
     workspace = behalf.workspace or await shop.workspace(task_id, roots)
+    if options.material:
+        await workspace.write(MATERIAL, options.material)
     servers = options.caller.servers if options.caller is not None else ()
     gate = shop.bus.port(Role.GATE, task_id)
     made = await shop.hands(
