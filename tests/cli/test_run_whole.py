@@ -78,7 +78,7 @@ async def test_edits_that_are_trusted_take_effect(project: Path) -> None:
 
 
 async def test_the_review_on_a_terminal(project: Path) -> None:
-    """One question at the end of the task; after a yes the result names what was changed."""
+    """The answer comes first, once; then one question; after a yes the result names what was changed."""
     async with ScriptedServer(script()) as server:
 
         def play() -> int:
@@ -89,7 +89,10 @@ async def test_the_review_on_a_terminal(project: Path) -> None:
                 screen.wait_for("[a]pply all")
                 screen.send("a\r")
                 screen.wait_for("Changed: a.txt")
-                return screen.end()
+                code, lines = screen.end(), [line.strip() for line in screen.shown_all.splitlines()]
+                assert lines.count("new") == 1
+                assert lines.index("new") < next(n for n, line in enumerate(lines) if line.startswith("? Apply"))
+                return code
 
         assert await asyncio.to_thread(play) == 0
     assert (project / "a.txt").read_text() == "new\n"

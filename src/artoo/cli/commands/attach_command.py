@@ -56,7 +56,7 @@ async def _attach(home: Path, directory: Path) -> int:
     asking, view = dialogue(), TaskView()
     view.begin(directory.name)
     display = display_for(Progress.AUTO, sys.stderr, view)
-    over = nullcontext() if asking is None else asking.over(display)
+    over = nullcontext() if asking is None else asking.over(display, view.show_answer)
     with display.shown(), over:
         async with beside(_questions(home, view, asking)):
             async for envelope in follow(directory):

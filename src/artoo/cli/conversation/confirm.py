@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import TextIO
 
 from artoo.cli.display.display import Display, NoDisplay
 from artoo.cli.display.keyboard import Keyboard
+from artoo.cli.display.line_wrap import fold_prose
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.screen import Screen
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
@@ -44,16 +45,17 @@ class Dialogue:
         self._keyboard = Keyboard(keyboard)
         self._screen = Screen.of(terminal)
         self._display: Display = NoDisplay()
+        self._answer: Callable[[], str] = str
         self._turn = asyncio.Lock()
 
     @contextmanager
-    def over(self, display: Display) -> Generator[None]:
-        """Let questions pause this display while the block runs."""
-        self._display = display
+    def over(self, display: Display, answer: Callable[[], str] = str) -> Generator[None]:
+        """Let questions pause this display while the block runs. A review is shown below what `answer` returns."""
+        self._display, self._answer = display, answer
         try:
             yield
         finally:
-            self._display = NoDisplay()
+            self._display, self._answer = NoDisplay(), str
 
     def refuse(self) -> None:
         """Answers an open question with no: the person wants to stop."""
@@ -111,6 +113,8 @@ class Dialogue:
         from artoo.cli.review.review_prompt import Asking
 
         assert request.review is not None
+        if answer := self._answer().strip():  # what the changes are for is read before they are approved
+            self._screen.show([*fold_prose(printable(answer), self._screen.width).splitlines(), ""])
         return await Asking(request.review, request.language, self._screen, self._keyboard, Here()).ask()
 
     async def _answered(self, request: ConfirmationRequest) -> Consent:

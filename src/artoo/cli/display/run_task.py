@@ -102,7 +102,7 @@ async def follow_task(
 
     steering = Steering(terminal.runtime, view, stop)
     hands = steering.asking(dialogue) if line is None else line.listening(steering)
-    asking = nullcontext() if dialogue is None else dialogue.over(display)
+    asking = nullcontext() if dialogue is None else dialogue.over(display, view.show_answer)
     with terminal.interrupts.during(stop, steering.hold), _said_how_to_go_on(view), display.shown(), asking:
         async with hands, aclosing(task) as messages:
             async for envelope in messages:

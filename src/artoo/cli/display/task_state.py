@@ -53,6 +53,8 @@ class TaskView:
     state: TaskState = field(default_factory=TaskState)
     started: float = 0.0
     since: float = 0.0
+    answer_shown: str = ""
+    """The answer that was shown above a review."""
     _title: str = ""
     _stopped: bool = False
     _printed: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -68,6 +70,13 @@ class TaskView:
         self._title = request
         self.text = in_language(language_of(request))
         self.since = self.clock()
+
+    def show_answer(self) -> str:
+        """Return the answer as it stands, for a review, and note that it is shown; empty while there is none."""
+        ends = [each.evidence for each in self.state.rounds if each.evidence is not None]
+        last = ends[-1] if ends else None
+        self.answer_shown = "" if last is None or isinstance(last, PlanRefused) else last.merged_output
+        return self.answer_shown
 
     def stop(self) -> None:
         """Record that the user asked to stop."""

@@ -62,6 +62,8 @@ class Ending:
         stopped, answer = one_line(self.words.why_stopped(self.result)), uncoloured(self.result.output).strip()
         if not answer and not stopped:
             answer = self.text("(no output)")
+        if self.columns and answer == uncoloured(self.view.answer_shown).strip():
+            answer = ""  # it is on the screen, above the review
         if not self.columns:
             safe = printable(answer) if self.terminal else answer
             return "\n\n".join(block for block in (stopped, safe, *self._gaps(), self._facts()) if block)
