@@ -243,7 +243,7 @@ def test_a_cycle_killed_at_any_step_is_finished_by_the_next_start(tmp_path: Path
     lines = unharmed["lines"]
     assert isinstance(lines, int)
     assert lines > 500
-    for harmed in _killed(_fresh(tmp_path, "short"), [1 + number * lines // 24 for number in range(24)]):
+    for harmed in _killed(_fresh(tmp_path, "short"), [1 + number * lines // 12 for number in range(12)]):
         assert harmed["ended"] is False
         _check(unharmed, harmed)
 

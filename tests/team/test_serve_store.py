@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from serving_world import Serving, script
 
 from artoo import Config
@@ -159,6 +160,7 @@ async def test_two_machines_work_review_and_survive_a_kill(place: Path, store: S
     assert [pair.proof(machine, store) for machine in MACHINES] == [[], []]
 
 
+@pytest.mark.torture  # the rule itself is tested with the shared books
 async def test_what_a_machine_that_never_comes_back_had_begun_is_done_elsewhere(
     place: Path, store: StoreAddress
 ) -> None:
