@@ -10,7 +10,7 @@ from artoo import Config
 from artoo.agents.identity.folders import create_agent
 from artoo.contracts.agents import OPERATOR
 from artoo.contracts.errors import MailRefused, ToolError
-from artoo.team.letters import Letters, StandIns
+from artoo.team.letters import Letters
 from artoo.team.office import Office, open_office
 from artoo.tools.builtin.mail import mail_tools
 
@@ -28,8 +28,7 @@ def letters_of(office: Office, name: str, *known: str, standins: tuple[str, ...]
     async def asked(task: str, agent: str, question: str) -> None:
         raise AssertionError
 
-    names = StandIns(standins, office.clock)
-    return Letters(name, "work", office.mailbox, office.asking, known, 0.1, names, asked)
+    return Letters(name, "work", office.mailbox, office.asking, known, 0.1, standins, asked)
 
 
 @pytest.mark.parametrize("gone", ["ben", "zoe"])
