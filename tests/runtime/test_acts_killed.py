@@ -143,13 +143,13 @@ def kill_at(lives: Lives, kind: str, numbers: range, again: str) -> int:
 
 
 def test_kill_at_some_messages(lives: Lives) -> None:
-    """Death at every fifth message of a task, before the log has it: nothing is done twice."""
-    assert kill_at(lives, "say", range(1, 200, 5), "no") >= 2
+    """Death at every seventh message of a task, before the log has it: nothing is done twice."""
+    assert kill_at(lives, "say", range(1, 200, 7), "no") >= 2
 
 
 def test_kill_at_some_changes(lives: Lives) -> None:
-    """Death at every 301st change on disk, in and between calls: nothing is done twice."""
-    kill_at(lives, "call", range(1, 3_000, 301), "no")
+    """Death at every 601st change on disk, in and between calls: nothing is done twice."""
+    kill_at(lives, "call", range(1, 3_000, 601), "no")
 
 
 @pytest.mark.torture

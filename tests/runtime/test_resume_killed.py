@@ -217,10 +217,10 @@ async def killed_at(lives: Lives, kind: str, number: int | str) -> bool:
 
 @pytest.mark.parametrize("kind", ["kept", "lost"])
 async def test_kill_at_some_messages(lives: Lives, kind: str) -> None:
-    """Killed at every 61st message, with and without the log having it, the task ends as if nothing had been."""
+    """Killed at every 97th message, with and without the log having it, the task ends as if nothing had been."""
     number = 5 if kind == "kept" else 20
     while await killed_at(lives, kind, number):
-        number += 61
+        number += 97
 
 
 async def test_kill_at_the_end(lives: Lives) -> None:
