@@ -283,7 +283,7 @@ class Artoo:
         history: Sequence[Turn] = (),
         options: RunOptions | None = None,
     ) -> RunResult | Returned[T]:
-        """Run one request to its end. What cannot be done ends in a FinalResult too, not in an exception.
+        """Run one request to its end. A task that fails ends in a FinalResult too, not in an exception.
 
         Pending changes can be reviewed, applied and discarded through `changes` of the result.
         `checks` are commands that must succeed in the end, `images` what the models are shown, besides those of the
@@ -316,7 +316,7 @@ class Artoo:
     async def resume(self, task_id: str | None = None) -> RunResult:
         """Continue a task that was interrupted or whose process died, to its end.
 
-        `task_id` may be the beginning of one; None: the latest that can go on. What is in its log is not done
+        `task_id` may be the beginning of one; None: the latest that can go on. Calls of its log are not made
         again. Raises ConfigurationError when it cannot go on, TaskRunning when it runs.
         """
         return await self._finish(await self._reopen(task_id))

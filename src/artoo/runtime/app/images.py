@@ -32,7 +32,7 @@ T = TypeVar("T", bound=BaseModel)
 MOST_IMAGES = 8
 LARGEST_IMAGE = 5 * 1024 * 1024
 LARGEST_TOGETHER = 20 * 1024 * 1024
-"""Bytes. What the strictest of the well-known servers takes of one image and of a whole request."""
+"""Bytes of one image and of a whole request that the strictest of the well-known servers takes."""
 
 _FORMATS = "PNG, JPEG, GIF and WebP"
 _SIGNATURES: tuple[tuple[bytes, MediaType], ...] = (

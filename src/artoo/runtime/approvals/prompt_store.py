@@ -78,7 +78,7 @@ class NotAsked(ConfigurationError):
 
 
 class TaskDesk:
-    """The prompt queue of one task. An error of the disk is logged. What the disk refuses costs a log line."""
+    """The prompt queue of one task. An error of the disk is logged."""
 
     def __init__(self, home: Path, task_id: str) -> None:
         self._folder = _folder(home)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 class Changes(Settled):
     """The `FinalResult.changes` of a library's run. Pending changes can be reviewed, applied and discarded, now or
-    later. What waits can be looked at, applied and discarded, now or later.
+    later.
 
     In another process `Artoo.pending` finds it again.
     """

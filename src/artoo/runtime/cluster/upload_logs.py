@@ -1,5 +1,4 @@
-"""Copy this machine's logs into the store that others read, in the background: no task waits for it. Behind
-everything: no task waits for it.
+"""Copy this machine's logs into the store that others read, in the background: no task waits for it.
 
 The files of this home are what is kept until it is in the store: a store that is away costs nothing but time, and a
 process that dies leaves the rest to the next one. Pieces go in an order in which every state of the store can be
@@ -73,7 +72,7 @@ class Sharing:
         self._auditing = auditing
 
     def note(self, task: str) -> None:
-        """Note that a task's log has grown. Thread-safe, and quick. From any thread; quick."""
+        """Note that a task's log has grown. Thread-safe, and quick."""
         with self._lock:
             self._grown.add(task)
 

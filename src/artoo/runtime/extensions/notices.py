@@ -147,7 +147,7 @@ async def _post(address: str, said: dict[str, str]) -> None:
 async def noticed(
     bus: InProcessBus, settings: Notify, home: Path, redacted: Callable[[str], str]
 ) -> AsyncGenerator[None]:
-    """Tell the user of what the stream says while the block runs. What is being told at its end is told."""
+    """Report the events of the stream to the user while the block runs. A report that has begun is completed."""
     notices = Notices(settings, home, redacted)
     queue = bus.subscribe("notices", kinds=_KINDS)
     async with asyncio.TaskGroup() as group:

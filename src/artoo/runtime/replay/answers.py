@@ -182,9 +182,7 @@ class RecordedRemember:
             self._early.append(megram)
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """Return the id of the log, where the feedback was stored under an id of its own. What the log has was
-        stored then, under an id of its own.
-        """
+        """Return the id of the log, where the feedback was stored under an id of its own."""
         recorded = self._conductor.recording.opposing_ids
         if recorded:
             return recorded.popleft()

@@ -125,9 +125,7 @@ class ConductedPort:
     def publish(
         self, payload: Contract, *, cause: Envelope | None = None, subtask_id: str | None = None
     ) -> Envelope:
-        """Publish, or before the task is live, return the log's message or one that is held. Before the task is
-        live, it returns the log's message, or one that is not said for good yet.
-        """
+        """Publish, or before the task is live, return the log's message or one that is held."""
         conductor, kind = self._conductor, type(payload).__name__
         passing = conductor.live or (conductor.opening and self.role not in PLAYED)
         if passing or not may_publish(self.role, kind):

@@ -14,7 +14,7 @@ from artoo.contracts.solution import Halt
 Life = Coroutine[None, None, None]
 
 POOL_KINDS = frozenset({"SubTask", "SubTaskOutcome", "Halt"})
-"""What the pool must see, without loss."""
+"""The messages that the pool must receive without loss."""
 
 
 @dataclass(frozen=True, slots=True)

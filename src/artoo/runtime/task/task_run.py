@@ -85,7 +85,8 @@ class TaskSettings:
 
 _ROLES = (Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.META_VALIDATOR, Role.SOLVER)
 _KEPT = {Role.AGENT_VALIDATOR: (0.04, 5.0), Role.META_VALIDATOR: (0.02, 2.5)}
-"""Who only confirms: the share of the task's time, and the most seconds, that are left to who comes after."""
+"""Roles that only confirm, each with the share of the task's time, and the most seconds, that are reserved for the
+roles after it."""
 
 
 class Leader(Protocol):

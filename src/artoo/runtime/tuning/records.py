@@ -29,7 +29,7 @@ KINDS = frozenset(
         *(Decided, ModelCalled, FinalResult, TaskResumed, EffortChosen),
     )
 )
-"""What of a log is read."""
+"""The messages of a log that are read."""
 
 _OUTSIDE = frozenset(
     {

@@ -32,7 +32,9 @@ def always(reason: str = "it changes things") -> Why:
 
 
 def never(arguments: Arguments) -> str | None:
-    """Say of every call that it needs no approval because it only reads. What came from data asks all the same."""
+    """Say of every call that it needs no approval because it only reads. A target from data is asked about
+    nevertheless.
+    """
     return None
 
 

@@ -1,7 +1,7 @@
 """Law 1's gate: acts that cannot be staged are asked about before they happen.
 
-What can be staged happens in the task's workspace, and is settled as a whole at its end (`settler`). One gate lives
-for one task and serves all its tools: it remembers what was answered.
+Operations that can be staged happen in the task's workspace, and are settled as a whole at its end (`settler`). One
+gate lives for one task and serves all its tools: it remembers what was answered.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Acts = frozenset[tuple[str, str]]
 
 
 ADVICE = "; if the rest is worth having without it, say in the answer what is missing, else end with cannot"
-"""What is left to a model when consent is missing."""
+"""The advice to a model when consent is missing."""
 _AGAIN_NOT = "; do not try it again"
 
 

@@ -32,7 +32,7 @@ from artoo.tools.files.glob_patterns import PathPattern, path_pattern
 FILE_KINDS = ("create", "edits", "delete", "mode", "link", "history")
 OTHER_KINDS = ("network", "credential", "recipient", "tool", "skill")
 OPENING_KINDS = ("read", "environment")
-"""What a line opens to a task from its beginning, where the other kinds permit an operation."""
+"""Kinds that open a place or a variable to a task from its beginning, where the other kinds permit an operation."""
 _KINDS = (*FILE_KINDS, *OTHER_KINDS, *OPENING_KINDS)
 _WILD = re.compile(r"[*?\[{]")
 _TOO_WIDE = re.compile(r"(~|/(home|Users)/[^/]+)?/?[*?/.\[\]{},]*")

@@ -1,4 +1,6 @@
-"""`mdfind`, `applescript` and `shortcuts` on macOS. What the last two do cannot be staged, so they always ask."""
+"""`mdfind`, `applescript` and `shortcuts` on macOS. Effects of the last two cannot be staged, so they always
+ask.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Mdfind(CountsAsItself):
-    """Asks Spotlight by `mdfind` (`program`) which files hold something. What is closed to tools is left out."""
+    """Asks Spotlight by `mdfind` (`program`) which files hold something. Files that are closed to tools are left
+    out.
+    """
 
     program: str
     roots: Roots

@@ -48,7 +48,7 @@ class Teller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProcessTool(Announcing, CountsAsItself):
-    """Handles the processes of one task. What they changed meanwhile is in the record of the call.
+    """Handles the processes of one task. Their changes meanwhile are in the record of the call.
 
     `kept`: characters of output that one call shows.
     """

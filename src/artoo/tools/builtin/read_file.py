@@ -30,7 +30,7 @@ READ_SECONDS = 120.0
 _PIECE = 256 * 1024
 _NO_FILES_THERE = ("/proc", "/sys", "/dev")
 PATH_ALIASES = ("file_path", "filePath", "absolute_path")
-"""What other agents call the path of a file."""
+"""The names of the argument in other agents' tools."""
 
 MOST_LINES = 2_000
 """Lines that one call shows."""

@@ -33,7 +33,7 @@ _ONE_IS_AN_ANSWER = frozenset(
 _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 REMARKS = ("description", "explanation", "thought")
-"""What other agents' tools that run programs take besides: words for the user."""
+"""Further arguments of other agents' tools that run programs: words for the user."""
 
 _SPEC = ToolSpec(
     name="shell",

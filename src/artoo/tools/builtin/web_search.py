@@ -52,7 +52,7 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class Search(CountsAsItself):
-    """Searches the web with `engine`. What pages say is data: the gate knows the names that came from here."""
+    """Searches the web with `engine`. The text of pages is data: the gate knows the names that came from here."""
 
     engine: Engine
     wall_seconds: float = SEARCH_SECONDS

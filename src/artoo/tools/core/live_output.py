@@ -15,7 +15,7 @@ LONGEST_LINE = 400
 """Characters of a line that are told; a terminal shows fewer."""
 EVERY_SECONDS = 0.2
 _WINDOW_BYTES = 16 * 1024
-"""What is kept of the output. A secret of several lines is found as long as its beginning is in here."""
+"""The bytes of the output that are kept. A secret of several lines is found as long as its beginning is in here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ class ToolUse:
 
 Run = Callable[[ToolUse], Awaitable[Outcome]]
 Middleware = Callable[[ToolUse, Run], Awaitable[Outcome]]
-"""Is given a call and what runs it, and returns how the call ended. What it raises is the call's error."""
+"""Is given a call and what runs it, and returns how the call ended. An exception is the call's error."""
 
 
 def refused(reason: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""An MCP server's tool as a tool of artoo. What the server says of it is shown short, and not trusted."""
+"""An MCP server's tool as a tool of artoo. The description by the server is shown short, and not trusted."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _HIDDEN_WORD = 8
 _MOST_SQUEEZED = 4_000
 """Letters of the text of an operation that are looked through so; a query is shorter."""
 _OPAQUE = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{16,}|[a-z\d]{40,}")
-"""What no word of a language looks like: it may be a text of a file in another form, such as base64."""
+"""A token that looks like no word of a language: it may be a text of a file in another form, such as base64."""
 _MAILBOX = re.compile(r"[\w.+-]{1,64}")
 _DOMAIN = re.compile(r"(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
 _LONGEST_DOMAIN = 255

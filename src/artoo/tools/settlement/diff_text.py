@@ -1,6 +1,6 @@
 """The changes of a task as text: unified diffs, and a line for each change without one.
 
-What it did to git's own records comes first, a line a repository: a commit changes nothing else.
+Changes of git's own records come first, a line a repository: a commit changes nothing else.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class Settler:
             return review_of(found, ending.task_id, before, after, unfinished=unfinished, went_out=self.went_out())
 
     async def _apply(self, settlement: Settlement, found: ChangeSet, answer: ConfirmationAnswer | None) -> Settled:
-        """Apply everything, or the paths of the answer. What cannot be applied is pending."""
+        """Apply everything, or the paths of the answer. Changes that cannot be applied are pending."""
         paths = (answer.paths or None) if answer is not None else None
         by = answer.by if answer is not None else PERSON
         try:
