@@ -1,6 +1,4 @@
-"""artoo's own directory. A module of its own, because every command needs it at once. Apart from everything else,
-because every command needs it at once.
-"""
+"""artoo's own directory. A module of its own, because every command needs it at once."""
 
 from __future__ import annotations
 

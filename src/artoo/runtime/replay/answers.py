@@ -129,9 +129,7 @@ class RecordedEyes:
         return read_back(kind, seen.answer)
 
     async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """Return what the log has from before the turn that followed. The log has what was found, before the turn
-        that followed it.
-        """
+        """Return what the log has from before the turn that followed."""
         speaker, conductor = self._speaker, self._conductor
         if not conductor.live:
             first = conductor.recording.looks_first(speaker, source, CONTRACT)
