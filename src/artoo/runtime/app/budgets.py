@@ -27,9 +27,10 @@ def open_budget(
 ) -> Budget:
     """Return the budget that a task has until its plan says how large it is. `spent` is what it used before.
 
-    Raises ConfigurationError when money is limited and a configured model has no price. Which models a
-    `given_model` asks is known only when it does: its first call without a price fails the same way.
+    Raises ConfigurationError when money is limited and a configured model has no price.
     """
+    # The models that a `given_model` asks are known only when it asks: its first call without a price fails the
+    # same way.
     first = allowance(config, options).first
     money = options.budgets.over(config.limits).money
     prices = price_list(config, None if given_model else environ)

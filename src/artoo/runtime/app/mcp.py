@@ -30,8 +30,9 @@ def own_servers(config: Config, others: Iterable[McpServer] = ()) -> tuple[McpSe
     """Return the user's servers: of the configuration, of `mcp.json` in the home, then `others` with names of their
     own.
 
-    Nothing of a project or the workspace starts with them by its mere name. Raises ConfigurationError.
+    Raises ConfigurationError.
     """
+    # Nothing of a project or the output folder starts with them by its mere name.
     configured = [entry.named(name) for name, entry in config.mcp_servers.items() if not entry.disabled]
     listed = (*configured, *read_servers(config.home / HOME_FILE), *others)
     first = {server.name: server for server in reversed(listed)}

@@ -100,11 +100,10 @@ class Workshop:
         return open_budget(self.config, options, self.environ, given_model=self.given_model, spent=spent)
 
     def answers(self, options: RunOptions, roots: Roots, task_id: str) -> Answers:
-        """Return what answers the gate's questions for the user. Raises ConfigurationError for a permission that
-        cannot be read.
-
-        Where a person is asked, their other windows may answer too.
+        """Return what answers the gate's questions for the user. Raises ConfigurationError for a permission
+        that cannot be read.
         """
+        # Where a user is asked, their other windows may answer too.
         from artoo.runtime.approvals.consent import Answers
         from artoo.runtime.approvals.multi_prompt import HERE, AskedEverywhere
         from artoo.runtime.approvals.prompt_store import TaskDesk

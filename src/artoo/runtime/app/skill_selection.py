@@ -177,10 +177,10 @@ def equipment(
 
 
 async def _agreed(skills: tuple[Skill, ...], answers: Agreed, roots: Roots, gate: Gate) -> tuple[Skill, ...]:
-    """Return the skills that the user has agreed to, now or before. A person is asked once about the same content.
-
-    What a standing permission allows holds for its task alone, and is not kept as an answer.
+    """Return the skills that the user has agreed to, now or before. A person is asked once about the same
+    content.
     """
+    # A standing permission holds for its task alone, and is not stored as an answer.
     known = {one.digest: await in_thread(answers.of, one) for one in skills}
     fresh = tuple(one for one in skills if known[one.digest] is None)
     if fresh:

@@ -68,7 +68,8 @@ class Streams:
             await self._end(playing)
 
     async def _end(self, playing: asyncio.Task[FinalResult]) -> None:
-        """Cancel and waits. Its error is ignored then, because no one waits for it."""
+        """Cancel and waits."""
+        # Its error is ignored, because no one waits for it.
         # A task that is done is not waited for, because its loop may be closed.
         if playing.cancel():
             await asyncio.wait([playing])

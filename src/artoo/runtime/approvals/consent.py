@@ -48,9 +48,8 @@ class Answers:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def answer(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """Return the answer, and who gave it. A `confirm` that breaks, or is cancelled by others, agrees to
-        nothing.
-        """
+        """Return the answer, and who gave it."""
+        # A `confirm` that fails, or is cancelled by others, agrees to nothing.
         lines = self._permitting(request)
         if lines:
             permitted = f"{POLICY}{'; '.join(lines)}"

@@ -121,8 +121,9 @@ def keeping_of(config: Config) -> Keeping:
 def drop_expired(config: Config, now: float | None = None) -> tuple[PendingRecord, ...]:
     """Drop what was pending too long and was warned of, with a line in the log; return what expires soon.
 
-    Blocking. Nothing is dropped within three days of the first warning: `artoo status` and every start show it.
+    Blocking.
     """
+    # Nothing is dropped within three days of the first warning, which `artoo status` and every start show.
     found = expire(config.home, keeping_of(config), time.time() if now is None else now)
     for gone in found.dropped:
         logger.warning(

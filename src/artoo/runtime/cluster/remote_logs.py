@@ -102,9 +102,9 @@ def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> Ta
 def verify_shared(home: Path, address: StoreAddress, found: Verification) -> list[str]:
     """Hold what was found here against the store, and proves the other machines' audits from what they have sent.
 
-    Problems are added to `found`; what was looked at is returned in words. A store that cannot be asked is a
-    problem: nothing was proved of what it holds.
+    Problems are added to `found`; what was looked at is returned in words.
     """
+    # A store that cannot be asked is a problem, because nothing was proved of its content.
     try:
         with opened(address, "read") as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

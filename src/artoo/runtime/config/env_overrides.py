@@ -87,7 +87,8 @@ def _hint(name: str, known: Mapping[str, Route]) -> str:
 
 
 def _set(tree: Tree, route: Route, text: str) -> None:
-    """Set `text` at `route`. An empty variable removes the value of the file."""
+    """Set `text` at `route`."""
+    # An empty variable removes the value of the file.
     section = tree
     for key in route[:-1]:
         inner = section.get(str(key))

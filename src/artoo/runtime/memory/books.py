@@ -44,11 +44,11 @@ class Advice:
 
 
 async def advice_about(config: Config, pair: Pair) -> Advice:
-    """Return what the seed's own interface says of a pair. A rule that is looked up counts as used: its clock
-    restarts.
+    """Return what the seed's own interface says of a pair.
 
     Raises MemoryStoreError.
     """
+    # A rule that is looked up counts as used: its clock restarts.
     # A database engine is loaded only where something is recalled.
     from artoo.memory.opening import open_store
 

@@ -20,10 +20,8 @@ _GOOD = frozenset({MegramState.ACCEPT, MegramState.SUCCESS})
 
 
 async def unlearn_discarded(store: SharedMemory, home: Path, now: datetime) -> None:
-    """Oppose the lessons of tasks whose changes were discarded since. Raises MemoryStoreError.
-
-    It is idempotent: the id of an opposing entry follows from the entry that it opposes.
-    """
+    """Oppose the lessons of tasks whose changes were discarded since. Raises MemoryStoreError."""
+    # This is idempotent, because the id of an opposing entry follows from the entry that it opposes.
     try:
         records = await asyncio.to_thread(settled_records, home)
     except OSError:

@@ -198,9 +198,8 @@ def _read(path: Path) -> deque[Turn]:
 
 
 def _lines(turns: Iterable[Turn]) -> bytes:
-    """Write the latest exchanges that fit as lines, one for each exchange. A directory whose name is no UTF-8 comes
-    back as it was.
-    """
+    """Write the latest exchanges that fit as lines, one for each exchange."""
+    # A directory whose name is no UTF-8 survives the round trip.
     lines: list[bytes] = []
     left = LARGEST
     for turn in reversed(list(turns)):

@@ -86,9 +86,8 @@ class Gate:
                 self.grant_once(request.act, answer)
 
     def grant_once(self, act: str, answer: ConfirmationAnswer) -> None:
-        """Let an approval that was given once hold for one question of one operation. Another consent changes
-        nothing.
-        """
+        """Let an approval that was given once hold for one question of one operation."""
+        # Only an approval for one time is carried over.
         if answer.consent is Consent.ONCE:
             self._granted[act, answer.digest] = answer
 
@@ -180,10 +179,8 @@ class Cautions:
     gate: Gate = field(default_factory=Gate)
 
     async def refusal(self, names: Sequence[str], target: str) -> str | None:
-        """Ask about a call of a tool with these names on `target`; return why it may not happen, None if it may.
-
-        The answer holds for the pair, not for one call: what is in doubt is whether it helps, not what it changes.
-        """
+        """Ask about a call of a tool with these names on `target`; return why it may not happen, None if it may."""
+        # The answer holds for the pair, not for one call: the doubt is whether it helps, not what it changes.
         for caution in self._about(names, target):
             answer = await self.gate.refusal(self._question(caution))
             if answer is not None:

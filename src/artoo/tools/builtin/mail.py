@@ -34,7 +34,8 @@ class Letter(CountsAsItself):
 
 
 def mail_tools(post: Post) -> tuple[Letter, Letter]:
-    """Return both tools of one agent, for one piece of work. A question without an answer in time ends the wait."""
+    """Return both tools of one agent, for one piece of work."""
+    # A question without an answer in time ends the wait.
     names = ", ".join(post.known) or "nobody yet"
     send = ToolSpec(
         name="send_mail",

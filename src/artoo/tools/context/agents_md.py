@@ -45,8 +45,9 @@ def guides(
 ) -> tuple[Guide, ...]:
     """Return the guide of the workspace, then those of the project at or above the files that the task is `about`.
 
-    Outer ones come first; without files it is that of the project's root. All together have at most `characters`.
+    All together have at most `characters`.
     """
+    # Outer guides come first. Without files it is the guide of the project's root.
     project = roots.project
     above = [place for path in islice(about, _MOST_FILES) for place in (path, *path.parents)]
     inside = {place for place in above if is_within(place, project)} | {project}

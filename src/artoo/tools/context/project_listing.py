@@ -73,9 +73,10 @@ class Snapshot:
 def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
     """Return the paths of the project that the request contains, whole or by their last name, in its order.
 
-    A path that stands there whole goes before others with its name. Where one does, a directory is not named by its
-    last name alone, which may be an ordinary word of the request (`files`).
+    A path that stands there whole goes before others with its name.
     """
+    # With a whole path in the request, a directory is not named by its last name alone, which may be an ordinary
+    # word (`files`).
     text = request[:MAX_REQUEST]
     found: dict[str, tuple[int, bool]] = {}
     for entry in snapshot.entries:

@@ -67,9 +67,8 @@ class Found:
 
 
 def skills_in(files: Files, folder: Path, within: Path, *, foreign: bool) -> Found:
-    """Read the skills of one folder, by name. An entry that leads out of `within` is refused. Blocking. Never
-    raises.
-    """
+    """Read the skills of one folder, by name. Blocking. Never raises."""
+    # An entry that leads out of `within` is refused.
     found, problems = list[Skill](), list[str]()
     try:
         places = _places(files, folder)

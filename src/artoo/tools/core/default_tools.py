@@ -107,10 +107,11 @@ class Shared:
 
 
 def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OUTPUT_KEPT) -> tuple[Tool, ...]:
-    """Return the tools that look and act in a task's workspace. The shell is offered where there is a bash.
+    """Return the tools that look and act in a task's workspace.
 
     `kept`: characters of an output that one call shows.
     """
+    # The shell is offered only where there is a bash.
     workspace, places, roots = shared.workspace, shared.places, shared.workspace.roots
     here = machine or Machine.of(roots)
     mdfind = here.which("mdfind") if here.platform == "darwin" else None
@@ -146,10 +147,10 @@ def own_tools(functions: Iterable[Function], gate: Gate) -> tuple[Tool, ...]:
 
 
 def gated(tools: Iterable[UserTool], gate: Gate) -> tuple[Tool, ...]:
-    """Put the user's tools behind the gate: those that ask do so before each call, others only for names from data.
-
-    It is not known what a crash interrupted in them, unless they promise to change nothing.
+    """Put the user's tools behind the gate: those that ask do so before each call, others only for names from
+    data.
     """
+    # It is not known what a crash interrupted in them, unless they promise to change nothing.
     return tuple(
         Asking(one, gate, always() if one.effects.asks else never, reads_only=one.effects.repeatable)
         for one in tools

@@ -275,11 +275,9 @@ _NO_RIGHT = "this agent has no right to use {identity}; do it another way, or re
 
 
 async def _run(tool: Tool, arguments: Arguments) -> Outcome:
-    """Run a tool within its time limit; an exception becomes the outcome.
-
-    Only the cancellation of this very call and the user's Ctrl-C pass: a tool that exits, or awaits something
-    that was cancelled, has failed.
-    """
+    """Run a tool within its time limit; an exception becomes the outcome."""
+    # Only the cancellation of this very call and the user's Ctrl-C pass: a tool that exits, or awaits something
+    # that was cancelled, has failed.
     limit = asyncio.timeout(tool.wall_seconds)
     try:
         if not isinstance(tool, Announcing):

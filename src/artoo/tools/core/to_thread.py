@@ -27,8 +27,9 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     """Run `function` in a daemon thread and returns its value or raises its exception; one that is no Exception
     (`sys.exit`) as a RuntimeError that names it.
 
-    When the waiting task is cancelled the thread goes on, unheard. Raises ToolError when too many are stuck.
+    Raises ToolError when too many are stuck.
     """
+    # A thread cannot be stopped, so it goes on when the waiting task is cancelled.
     if not _slots.acquire(blocking=False):
         raise ToolError(f"{MAX_THREADS} tool threads are busy or stuck; wait for them, or restart artoo")
     loop = asyncio.get_running_loop()

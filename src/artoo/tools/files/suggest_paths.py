@@ -19,10 +19,8 @@ _MOST = 3
 
 
 def nearby(name: str, entries: Iterable[Entry]) -> tuple[str, ...]:
-    """Return paths that are most likely meant by `name` (a path or a file name).
-
-    The same name elsewhere goes before a copy (`sales.csv.bak`, `sales.csv~`), and a copy before a similar name.
-    """
+    """Return paths that are most likely meant by `name` (a path or a file name)."""
+    # The same name elsewhere goes before a copy (`sales.csv.bak`, `sales.csv~`), and a copy before a similar name.
     wanted = name.rstrip("/").rsplit("/", 1)[-1]
     usable = [entry for entry in entries if entry.path != name and entry.kind is not Kind.OTHER]
     same = [entry.path for entry in usable if entry.name.casefold() == wanted.casefold()]

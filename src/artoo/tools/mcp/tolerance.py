@@ -145,10 +145,8 @@ def _schema(schema: dict[str, object]) -> dict[str, object]:
 
 
 def repaired_result(result: Mapping[str, object]) -> dict[str, object]:
-    """Return a `tools/call` result that is valid and holds the same information.
-
-    A block of an unknown kind becomes its JSON as text, and so does structured content that is no object.
-    """
+    """Return a `tools/call` result that is valid and holds the same information."""
+    # A block of an unknown kind becomes its JSON as text, and so does structured content that is no object.
     listed = result.get("content")
     content = [_block(one) for one in cast("list[object]", listed)] if isinstance(listed, list) else []
     repaired = {**result, "content": content, "isError": result.get("isError") is True}

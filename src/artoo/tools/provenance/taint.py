@@ -123,8 +123,9 @@ class Origins:
     def carried(self, texts: Iterable[str]) -> tuple[Carried, ...]:
         """Return what an operation would carry out of files: words of them that the request has not.
 
-        Spaces and signs between letters and digits hide no word. Blocking: up to half a second.
+        Blocking: up to half a second.
         """
+        # Spaces and signs between letters and digits hide no word.
         # A single plain word is in too many texts to have come from one, so it counts only with a second word of a
         # file, also of another file or an earlier call.
         if not self._words:
@@ -151,8 +152,9 @@ class Origins:
     def quoted(self, texts: Iterable[str]) -> tuple[Carried, ...]:
         """Return the values of an operation that a text contained which was read, and not the request.
 
-        A question shows it; it is no reason to ask. Blocking: up to half a second.
+        Blocking: up to half a second.
         """
+        # A question shows the values, but they are no reason to ask.
         return tuple(Carried(name, source) for name, source in self._passages.carried(texts, self.request))
 
     @property

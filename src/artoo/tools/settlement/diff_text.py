@@ -26,10 +26,8 @@ _GONE_CHARACTERS = 2_000
 
 
 def difference(changes: Iterable[Change], before: Files, now: Files, roots: Roots, limit: int) -> str:
-    """Return the changes that were probably intended, in path order, in at most `limit` characters. Blocking.
-
-    A new directory with very much in it (an environment, packages, a clone) is one line.
-    """
+    """Return the changes that were probably intended, in path order, in at most `limit` characters. Blocking."""
+    # A new directory with very much in it (an environment, packages, a clone) is one line.
     every = tuple(changes)
     meant = frozenset(meant_changes(change for change in every if not is_record(change)))
     moved = moved_files((change for change in every if change.path in meant), before, now)
@@ -220,10 +218,8 @@ _MOST_COMPARED = 500
 
 
 def moved_files(changes: Iterable[Change], before: Files, now: Files) -> dict[str, str]:
-    """Return where each deleted file is now: the path of a new file with its content, each named once. Blocking.
-
-    A sensitive path is shown as deleted and created.
-    """
+    """Return where each deleted file is now: the path of a new file with its content, each named once. Blocking."""
+    # A sensitive path is shown as deleted and created.
     # An empty file equals every empty file, so it is moved only to one of its own name.
     gone: list[Change] = []
     made: dict[int, list[Change]] = defaultdict(list)

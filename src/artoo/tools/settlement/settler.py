@@ -82,10 +82,8 @@ class Settler:
         return _with_live(live, _with_part(before[-1], settled) if before else settled)
 
     async def settle_live(self) -> tuple[str, ...]:
-        """Apply ordinary changes at the end of a turn if `--apply live` is set; return their printable paths.
-
-        What cannot be applied now stays in the workspace, and is settled at the end of the task.
-        """
+        """Apply ordinary changes at the end of a turn if `--apply live` is set; return their printable paths."""
+        # Changes that cannot be applied now stay in the workspace until the end of the task.
         if self.mode is not ApplyMode.LIVE:
             return ()
         directory = Workspaces(self.artoo_home).find(self.workspace.task_id)
@@ -132,7 +130,8 @@ class Settler:
             return review_of(found, ending.task_id, before, after, unfinished=unfinished, went_out=self.went_out())
 
     async def _apply(self, settlement: Settlement, found: ChangeSet, answer: ConfirmationAnswer | None) -> Settled:
-        """Apply everything, or the paths of the answer. Changes that cannot be applied are pending."""
+        """Apply everything, or the paths of the answer."""
+        # Changes that cannot be applied are pending.
         paths = (answer.paths or None) if answer is not None else None
         by = answer.by if answer is not None else PERSON
         try:

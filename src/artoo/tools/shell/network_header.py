@@ -42,7 +42,8 @@ NOTHING = Wanted()
 
 
 def wanted_by(script: str) -> Wanted:
-    """Return what the first line of a script asks for. A host without a port means https. Raises ToolError."""
+    """Return what the first line of a script asks for. Raises ToolError."""
+    # A host without a port means https.
     found = _LINE.match(script)
     return wanted(found["wanted"].replace(",", " ").split()) if found else NOTHING
 
