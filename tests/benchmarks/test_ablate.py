@@ -61,7 +61,7 @@ class _Model(BaseHTTPRequestHandler):
 @pytest.fixture
 def model() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), _Model) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"127.0.0.1:{server.server_port}"
         server.shutdown()
