@@ -22,7 +22,7 @@ from artoo.cli.display.side_channel import Aside
 from artoo.cli.main import main
 from artoo.contracts.base import Contract
 from artoo.contracts.changes import ChangeKind
-from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.confirmation import AskedAct, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.conversation import ChecklistItem, ChecklistUpdated, TextDelta
 from artoo.contracts.criteria import Assurance, Criterion
 from artoo.contracts.envelope import Envelope
@@ -352,6 +352,13 @@ def asks_short(text: str) -> Iterator[Step]:
     )
 
 
+def asks_network(text: str) -> Iterator[Step]:
+    """Law 1 asks about a host that a line of permission can name; then the task waits."""
+    yield from opening(text, "en", ["Fetch it"])
+    acts = (AskedAct(verb="network", target="pypi.org:443"),)
+    yield Role.GATE, ConfirmationRequest(digest="d", title="network pypi.org", details=("pypi.org:443",), acts=acts)
+
+
 def asks_mail(text: str) -> Iterator[Step]:
     """Law 1 asks about a long letter whose end is written like a question of its own; then the task waits."""
     yield from opening(text, "en", ["Mail the report"])
@@ -401,6 +408,7 @@ STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
     "asks": asks,
     "asks_short": asks_short,
     "asks_mail": asks_mail,
+    "asks_network": asks_network,
     "reviews": reviews,
     "reviews_many": reviews_many,
     "reviews_much": reviews_much,
@@ -410,7 +418,7 @@ STORIES: dict[str, Callable[[str], Iterator[Step]]] = {
 }
 
 
-UNENDING = (endless, steered, asks, asks_short, asks_mail)
+UNENDING = (endless, steered, asks, asks_short, asks_mail, asks_network)
 
 
 class StandIn:

@@ -26,6 +26,19 @@ def test_answers(tmp_path: Path, keys: str, said: str) -> None:
         assert screen.end() == 130
 
 
+def test_always_writes_the_line_that_is_shown(tmp_path: Path) -> None:
+    """Into the configuration, next to what is there, and the task goes on."""
+    (tmp_path / "config.yaml").write_text("# mine\nallow: [edits src/**]\n")
+    with terminal("asks_network", ["fetch it"], tmp_path) as screen:
+        screen.wait_for("[a]lways (network pypi.org:443), [N]o: ")
+        screen.send("a\r")
+        screen.wait_for("allowed always, in")
+        screen.send(CTRL_C)
+        assert screen.end() == 130
+    written = (tmp_path / "config.yaml").read_text()
+    assert written.startswith("# mine\n") and "edits src/**" in written and "network pypi.org:443" in written
+
+
 def test_the_question_is_shown_whole(tmp_path: Path) -> None:
     """Every one of 121 losses can be read with the source, and none can command the terminal."""
     with terminal("asks", ["tidy up"], tmp_path) as screen:

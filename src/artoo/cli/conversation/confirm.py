@@ -12,12 +12,14 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import TextIO
 
+from artoo.cli.conversation.always import allow_always, lines_for
 from artoo.cli.display.display import Display, NoDisplay
 from artoo.cli.display.keyboard import Keyboard
 from artoo.cli.display.line_wrap import fold_prose
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.screen import Screen
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
+from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.approvals.prompt_store import Given
 from artoo.words.catalogue import in_language
 from artoo.words.question import parts
@@ -36,6 +38,7 @@ _ANSWERS: dict[str, Consent] = {
     **dict.fromkeys(("t", "task", "本任务", "任务"), Consent.TASK),
     **dict.fromkeys(("", "n", "no", "否", "不"), Consent.NO),
 }
+_ALWAYS = frozenset(("a", "always", "总是", "始终"))
 
 
 class Dialogue:
@@ -124,14 +127,30 @@ class Dialogue:
         # Keys that were pressed before the question was shown are no answer to it.
         self._keyboard.forget()
         beside = "".join(f"{line}\n" for line in question_lines(request, parts(request)))
+        lines = lines_for(request.acts)
         ask = text("Allow it? [o]nce, for this [t]ask, [N]o: ")
+        if lines:
+            named = one_line("; ".join(lines))
+            ask = text("Allow it? [o]nce, for this [t]ask, [a]lways ({lines}), [N]o: ", lines=named)
         while True:
             self._screen.say(ask if in_sight else f"{beside}{ask}")
             said = await self._keyboard.read()
+            if lines and said.strip().casefold() in _ALWAYS:
+                return self._always(lines, request.language)
             consent = _ANSWERS.get(said.strip().casefold()) if said else Consent.NO
             if consent is not None:
                 self._screen.say(("" if said.endswith("\n") else "\n") + text(SAID[consent]) + "\n")
                 return consent
+
+    def _always(self, lines: tuple[str, ...], language: str) -> Consent:
+        """Write lines of permission into the configuration; the task may go on, whatever the disk says."""
+        text = in_language(language)
+        try:
+            said = text("allowed always, in {file}", file=allow_always(lines))
+        except (ConfigurationError, OSError) as error:
+            said = f"{text(SAID[Consent.TASK])}: {error}"
+        self._screen.say(f"{one_line(said)}\n")
+        return Consent.TASK
 
 
 def dialogue() -> Dialogue | None:
