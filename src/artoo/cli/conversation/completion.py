@@ -41,7 +41,7 @@ class ConversationCompleter(Completer):
         if command in _NAMING_TASKS and len(line.split()) + line.endswith(" ") == 2:
             yield from self._tasks(word)
             return
-        yield from self._paths.get_completions(Document(word), complete_event)
+        yield from self._paths.get_completions(Document(word.removeprefix("@")), complete_event)
 
     def _tasks(self, begun: str) -> Iterator[Completion]:
         names = (name for name in tasks_at(self._home, _MOST_TASKS) if name.startswith(begun))

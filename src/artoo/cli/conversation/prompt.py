@@ -9,6 +9,7 @@ from pathlib import Path
 from prompt_toolkit import PromptSession
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from artoo.cli.conversation.completion import ConversationCompleter
 from artoo.disk.whole import write_whole
@@ -21,11 +22,15 @@ LARGEST_HISTORY, KEPT_HISTORY = 256 * 1024, 64 * 1024
 class Prompt:
     """Reads lines from the terminal. The history file is readable by its owner only."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, status: Callable[[], str] | None = None) -> None:
+        """`status` is shown below the line. Alt-Enter makes a new line, and Ctrl-R searches the history."""
         self._session: PromptSession[str] = PromptSession(
             history=_history(home / HISTORY_NAME),
             completer=ConversationCompleter(home),
             complete_while_typing=False,
+            enable_history_search=True,
+            key_bindings=_keys(),
+            bottom_toolbar=status,
         )
         self._beside: PromptSession[str] = PromptSession(history=self._session.history, erase_when_done=True)
 
@@ -57,6 +62,17 @@ class Prompt:
             return await self._beside.prompt_async(message, refresh_interval=0.5, handle_sigint=False)
         except (KeyboardInterrupt, EOFError):
             return None
+
+
+def _keys() -> KeyBindings:
+    """Return the keys that make a new line in the text; Enter sends it."""
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return keys
 
 
 def _history(path: Path) -> History:

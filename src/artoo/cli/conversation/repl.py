@@ -18,6 +18,7 @@ from artoo.cli.conversation.pasted_images import images_in
 from artoo.cli.conversation.prompt import Prompt
 from artoo.cli.conversation.rewinding import fork, rewind, run_artoo
 from artoo.cli.conversation.slash_commands import SLASH_COMMANDS, SlashCommand
+from artoo.cli.conversation.talk import Talk, run_shell, show_sessions, without_marks
 from artoo.cli.conversation.typed_lines import TypedLines
 from artoo.cli.display import run_task as running
 from artoo.cli.display.interrupts import Interrupts
@@ -44,14 +45,14 @@ async def _converse(name: str | None, latest: bool) -> int:
     config = load_config()
     session = open_session(config.home, name=name, latest=latest)
     text = in_language(_spoken(os.environ.get("LC_ALL") or os.environ.get("LANG") or ""))
-    prompt = Prompt(config.home)
+    talk = Talk(config, text)
+    prompt = Prompt(config.home, talk.status)
     aside, asking, sees = Aside(), dialogue(), takes_images(config, os.environ)
     try:
         with Interrupts(conversation=True) as interrupts:
             async with running.open_runtime(config, aside, asking) as runtime:
                 terminal = running.Terminal(runtime, interrupts, aside, asking)
-                talk = Conversation(terminal, prompt, text, config.home, session, sees=sees)
-                await talk.hold()
+                await Conversation(terminal, prompt, text, config.home, session, talk, sees=sees).hold()
     except asyncio.CancelledError:
         return INTERRUPTED
     return 0
@@ -60,6 +61,11 @@ async def _converse(name: str | None, latest: bool) -> int:
 def _spoken(locale: str) -> str:
     """Return the language tag of a locale such as `zh_CN.UTF-8`."""
     return locale.partition(".")[0].replace("_", "-") or "en"
+
+
+_ABOUT_TALK = frozenset(
+    (SlashCommand.MODE, SlashCommand.PLAN, SlashCommand.COST, SlashCommand.CONTEXT, SlashCommand.SESSIONS)
+)
 
 
 class Conversation:
@@ -72,10 +78,12 @@ class Conversation:
         text: Catalogue,
         home: Path,
         session: Session,
+        talk: Talk,
         *,
         sees: bool = False,
     ) -> None:
         self._terminal = terminal
+        self._talk = talk
         self._prompt = prompt
         self._text = text
         self._home = home
@@ -100,6 +108,9 @@ class Conversation:
             words = line.split()
             if not words:
                 continue
+            if words[0].startswith("!"):
+                await run_shell(line.strip()[1:])
+                continue
             own = ":" in words[0] or words[0][1:] in known_commands(self._home)
             if words[0].startswith("/") and own and words[0][1:] not in SLASH_COMMANDS:
                 await self._own_command(line.strip())
@@ -119,8 +130,10 @@ class Conversation:
 
     async def _request(self, request: str) -> None:
         """Runs one request; its errors are shown, and the conversation goes on."""
+        request, talk = without_marks(request), self._talk
         try:
-            options, history = RunOptions(images=self._images(request)), self._session.turns
+            options = RunOptions(images=self._images(request), apply=talk.mode, plan=talk.plan)
+            history = self._session.turns
             result, view = await running.follow_task(
                 self._terminal,
                 self._terminal.runtime.stream(request, history=history, options=options),
@@ -131,6 +144,7 @@ class Conversation:
         except ArtooError as error:
             say(str(error))
             return
+        talk.ended(result)
         self._session.add_result(request, result)
         print_result(result, view, self._home, Output(talk=""))
         show("")
@@ -160,6 +174,23 @@ class Conversation:
         except ArtooError as error:
             say(str(error))
 
+    async def _about_talk(self, command: SlashCommand, arguments: Sequence[str]) -> None:
+        """Show or change what holds for the requests of this conversation."""
+        try:
+            match command:
+                case SlashCommand.MODE:
+                    self._talk.set_mode(arguments)
+                case SlashCommand.PLAN:
+                    self._talk.toggle_plan()
+                case SlashCommand.COST:
+                    self._talk.show_cost()
+                case SlashCommand.CONTEXT:
+                    await self._talk.show_context(self._session, self._terminal.runtime)
+                case _:
+                    await show_sessions(self._home, self._session)
+        except ArtooError as error:
+            say(str(error))
+
     async def _command(self, words: Sequence[str]) -> bool:
         """Runs a slash command. False when the person wants to leave."""
         name, arguments = words[0][1:], list(words[1:])
@@ -177,6 +208,8 @@ class Conversation:
             await self._audit()
         elif command in (SlashCommand.REWIND, SlashCommand.FORK):
             await self._go_back(command, arguments)
+        elif command in _ABOUT_TALK:
+            await self._about_talk(command, arguments)
         elif command is None:
             show(self._text("There is no {name}; /help lists what there is.", name=f"/{name}"))
         else:

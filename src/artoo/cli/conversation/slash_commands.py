@@ -21,6 +21,11 @@ class SlashCommand(Enum):
     MODEL = ("list the local models (artoo model)", ("list",))
     REWIND = ("take back the last exchange with its changes, or the last N (/rewind N)", ())
     FORK = ("continue under another name, and keep this conversation (/fork NAME)", ())
+    MODE = ("which changes take effect without a question (/mode edits)", ())
+    PLAN = ("show each plan before anything runs, or not", ())
+    COST = ("what this conversation has cost", ())
+    CONTEXT = ("what the next request is given of it", ())
+    SESSIONS = ("the latest conversations", ())
     CLEAR = ("forget this conversation", ())
     QUIT = ("leave", ())
 
