@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from artoo.contracts.conversation import ModelTurn, Returned, Said, Took
-from artoo.contracts.errors import ContextOverflow
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import CallStatus, ToolCall, standing_failure
 from artoo.contracts.roles import Role
@@ -67,9 +66,3 @@ def test_what_a_model_was_asked_is_what_was_added() -> None:
         role=Role.EXECUTOR, contract="ExecutorStep", tier="tool", model="m", system="", user="", added=added
     )
     assert called.asked == "do it\n\n[1] ok"
-
-
-def test_an_overflow_tells_the_window() -> None:
-    """It is a refusal of this prompt alone."""
-    error = ContextOverflow("too long", status=400, window=8_192)
-    assert (error.window, error.of_this_prompt) == (8_192, True)

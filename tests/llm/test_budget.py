@@ -74,7 +74,7 @@ async def test_waiting_for_tokens_ends_when_calls_turn_out_cheap():
     await asyncio.sleep(0)
     assert not second.done()
     budget.settle(first, Usage(prompt_tokens=50, completion_tokens=10))
-    assert (await second).demand.tokens == 900
+    assert (await second).tokens == 900
     budget.settle(await second, Usage(prompt_tokens=900, completion_tokens=500))
     with pytest.raises(BudgetExhausted, match="1000 tokens") as caught:
         await budget.reserve(Demand(1))

@@ -182,30 +182,6 @@ async def test_structure_by_the_best_way_the_server_has(refuse: list[str], wire:
     assert ("JSON schema" in asked.user) == (wire in ("json_object", "prompted"))
 
 
-@pytest.mark.parametrize(
-    ("complaint", "gone", "there"),
-    [
-        (
-            "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
-            "max_tokens",
-            "max_completion_tokens",
-        ),
-        ("Unsupported value: 'temperature' does not support 0 with this model.", "temperature", "max_tokens"),
-    ],
-)
-async def test_parameters_that_a_server_refuses_are_left_out(complaint: str, gone: str, there: str):
-    """Reasoning models refuse some parameters; the request goes on without them, and stays so."""
-    async with (
-        ScriptedServer({"Step": [server_error(400, complaint), STEP, STEP]}) as server,
-        client_of(server) as model,
-    ):
-        await model.ask(question())
-        await model.ask(question())
-    for request in server.player.requests[1:]:
-        assert gone not in request.body
-        assert there in request.body
-
-
 @pytest.mark.parametrize(("ids", "window"), [(["x"], 1_000), (["x", "m"], 2_000), (["x", "y"], 32_768)])
 async def test_the_window_is_that_of_the_model_that_is_asked(ids: list[str], window: int) -> None:
     """A server that has several tells of each; the only one of another may have another name."""

@@ -6,7 +6,8 @@ against them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -208,35 +209,45 @@ async def test_what_is_refused_in_every_form_is_one_error(vendor: Vendor) -> Non
 
 LONG = "word " * 4_000  # about 5,000 tokens
 
-OVERFLOWS: Sequence[tuple[str, Event, int | None]] = [
-    ("code", {"message": "no", "code": "context_length_exceeded"}, None),
-    ("OpenAI", {"message": "This model's maximum context length is 4097 tokens. However, your messages resulted in "
-     "5200 tokens.", "code": "context_length_exceeded"}, 4_097),
-    ("Anthropic", {"message": "prompt is too long: 5208 tokens > 4096 maximum"}, 4_096),
-    ("vLLM", {"message": "This model's maximum context length is 4096 tokens. However, you requested 6105 tokens "
-     "(5105 in the messages, 1000 in the completion)."}, 4_096),
-    ("Gemini", {"message": "The input token count (5,103) exceeds the maximum of tokens allowed (4,096)."}, 4_096),
-    ("llama.cpp", {"message": "too much", "type": "exceed_context_size_error", "n_ctx": 4_096}, None),
-    ("Chinese", {"message": "输入长度 5103 超过最大长度 4096"}, 4_096),
-    ("no numbers", {"message": "Das ist zu lang."}, None),
-    ("nothing", {}, None),
-]  # fmt: skip
+OVERFLOWS: Mapping[str, Event] = {
+    "code": {"message": "no", "code": "context_length_exceeded"},
+    "Anthropic": {"message": "prompt is too long: 5208 tokens > 4096 maximum"},
+    "vLLM": {"message": "This model's maximum context length is 4096 tokens. However, you requested 6105 tokens "
+     "(5105 in the messages, 1000 in the completion)."},
+    "llama.cpp": {"message": "too much", "type": "exceed_context_size_error", "n_ctx": 4_096},
+    "Chinese": {"message": "输入长度 5103 超过最大长度 4096"},
+    "a feature's name": {"message": "The text and its max_tokens are more than this system takes."},
+    "nothing": {},
+}  # fmt: skip
 
 
 @wires
-@pytest.mark.parametrize(("error", "window"), [each[1:] for each in OVERFLOWS], ids=[each[0] for each in OVERFLOWS])
-async def test_a_prompt_that_is_too_long_is_named_as_that(vendor: Vendor, error: Event, window: int | None) -> None:
-    """By its code, its numbers, or because half of it is answered; the window is known where it was said."""
+@pytest.mark.parametrize("error", OVERFLOWS.values(), ids=OVERFLOWS)
+async def test_a_prompt_that_is_too_long_is_named_as_that(vendor: Vendor, error: Event) -> None:
+    """By its code, or because half of it is answered."""
 
     def answer(body: Event) -> web.Response | bytes:
         return good(vendor) if len(orjson.dumps(body)) < 15_000 else web.json_response({"error": error}, status=400)
 
-    async with playing(vendor, answer) as (model, _):
+    async with playing(vendor, answer) as (model, played):
         assert (await model.converse(conversation())).turn.text == "All done."
-        with pytest.raises(ContextOverflow, match="larger context") as caught:
+        with pytest.raises(ContextOverflow, match="larger context"):
             await model.converse(conversation(text=LONG))
-        assert caught.value.window == window
+        assert len(played.asked) <= (14 if "system" in str(error) else 4)
         assert (await model.converse(conversation())).native
+
+
+@wires
+async def test_a_long_answer_that_does_not_fit_is_asked_for_shorter(vendor: Vendor) -> None:
+    """The prompt fits, and no feature is named: only the limit of the answer was too high."""
+
+    def answer(body: Event) -> web.Response | bytes:
+        limit = next(body[name] for name in ("max_tokens", "max_output_tokens") if name in body)
+        return good(vendor) if limit <= 4_096 else refused("too much is wanted")
+
+    async with playing(vendor, answer) as (model, _):
+        spoken = await model.converse(replace(conversation(text=LONG), max_tokens=8_000))
+        assert (spoken.turn.text, spoken.requests) == ("All done.", 2)
 
 
 async def test_a_server_without_the_path_is_asked_on_another_wire() -> None:

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Literal, Self
+from typing import ClassVar, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -23,23 +22,13 @@ class Step(BaseModel):
 
 
 class Worded(BaseModel):
-    tool: str
+    body_is_words: ClassVar[bool] = True
+    tool: str = ""
     command: str = ""
 
-    @classmethod
-    def is_words(cls, header: Mapping[str, object]) -> bool:
-        return header.get("tool") == "answer"
 
-
-class Salvaging(BaseModel):
-    tool: str
+class Program(BaseModel):
     command: str = ""
-
-    @classmethod
-    def from_bare_body(cls, info: str, body: str) -> Self:
-        if info not in ("bash", "sh", ""):
-            raise ValueError(f"no tool runs {info}")
-        return cls(tool="shell", command=body)
 
 
 SHELL = Step(tool="shell")
@@ -172,21 +161,20 @@ def test_a_program_ends_at_its_own_fence():
     """A block within one is seen by its info string; what follows the first whole one is not of it."""
     program = "cat > a.md <<'E'\n```sh\nls\n```\nE\necho done"
     given = f'{{"tool": "shell"}}\n```bash\n{program}\n```\nThen:\n```\nother\n```'
-    assert read_answer(given, Worded, body_field="command").command == program
+    assert read_answer(given, Step, body_field="command").command == program
     unclosed_within = '{"tool": "shell"}\n```python\nprint("""\n```sh\n""")\n```'
-    assert read_answer(unclosed_within, Worded, body_field="command").command == 'print("""\n```sh\n""")'
+    assert read_answer(unclosed_within, Step, body_field="command").command == 'print("""\n```sh\n""")'
 
 
-def test_bare_block_is_salvaged_by_the_type():
-    """A block without a header goes to the type's own `from_bare_body`, which may refuse it."""
-    assert read_answer('```bash\necho "{"\n```', Salvaging, body_field="command").command == 'echo "{"'
-    python = '```python\nd = {"a": 1}\n```'
-    with pytest.raises(Unreadable, match="no tool runs python"):
-        read_answer(python, Salvaging, body_field="command")
-    with pytest.raises(Unreadable):
-        read_answer(python, Step, body_field="command")
-    with pytest.raises(Unreadable):
-        read_answer("```bash\nls", Salvaging, body_field="command", cut=True)
+def test_a_bare_block_is_the_body():
+    """Without a header the block is the body, and words alone are it if the body is words."""
+    assert read_answer('```bash\necho "{"\n```', Program, body_field="command").command == 'echo "{"'
+    assert read_answer("It is 42.", Worded, body_field="command").command == "It is 42."
+    for text, cut in (("It is 42.", False), ("```bash\nls", True)):
+        with pytest.raises(Unreadable):
+            read_answer(text, Program, body_field="command", cut=cut)
+    with pytest.raises(Unreadable, match="tool"):
+        read_answer("```python\nd = {}\n```", Step, body_field="command")
 
 
 @given(

@@ -7,8 +7,8 @@ import pytest
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.llm.text.call_forms import formed_calls
 from artoo.llm.text.reading import Unreadable
+from artoo.llm.text.steps import turn_of
 from artoo.llm.text.thoughts import split_thoughts
-from artoo.llm.wires.text import turn_of
 from artoo.ports.tools import INTEGER, Parameter, ToolSpec
 from artoo.testing import Reply, ScriptedModel
 from llm.asking import question
@@ -147,7 +147,7 @@ async def test_what_only_looks_like_a_call_is_words(text: str) -> None:
 async def test_half_of_such_a_call_costs_a_repair(text: str) -> None:
     """It is never made, and the model may try again."""
     half = text[: text.index("command") + 5]
-    assert formed_calls(half)[-1].call is None
+    assert formed_calls(half)[-1].value is None
     with ScriptedModel({"ExecutorStep": [Reply(message={"content": half}), "Done."]}) as model:
         spoken = await model.converse(conversation())
     assert (spoken.turn.calls, spoken.turn.text, spoken.repaired) == ((), "Done.", True)

@@ -17,6 +17,11 @@ GRAMMARS: dict[str, str] = {
     "agents/cognition/knowledge_file.py _MARK": "the mark of an entry: an HTML comment with two hashes",
     "agents/mail/mailbox.py _ACTOR": "an actor's name",
     "agents/identity/identity.py _NAME": "an agent's name",
+    "agents/patrol/clock_times.py _CLOCK": "a time of day, with days before it",
+    "agents/patrol/clock_times.py _CRON": "the five fields of a cron expression",
+    "agents/patrol/clock_times.py _ENDS": "blanks and marks between an item's time and its text",
+    "agents/patrol/clock_times.py _ZONE": "the name of a time zone",
+    "agents/patrol/clock_times.py _days": "the separators of a list of days",
     "agents/patrol/parser.py _EVERY": "an interval: number and unit",
     "agents/patrol/parser.py _BOX": "a Markdown check box",
     "agents/patrol/parser.py _MARKER": "the two keywords of a patrol file",
@@ -63,8 +68,8 @@ GRAMMARS: dict[str, str] = {
     "loops/medium/advice.py _QUOTED": "a quotation in the quotation marks of any script",
     "loops/medium/advice.py _WORD": "a URL or a run of the letters of names",
     "loops/medium/lessons.py _place_in": "a path that ends with a given name",
-    "loops/medium/plan_check.py _WORD": "words, compared and not read",
-    "loops/medium/plan_check.py _mentions": "a name that stands alone in a text",
+    "loops/medium/plan_draft.py _WORD": "words, compared and not read",
+    "loops/medium/plan_draft.py _mentions": "a name that stands alone in a text",
 }
 """File and name of every expression, and its grammar. A new one is reviewed here; none reads a sentence."""
 

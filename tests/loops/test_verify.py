@@ -51,28 +51,6 @@ async def test_what_a_check_leaves_is_the_judges_though_ways_differ(world: World
     assert isinstance(part, Unconfirmed) and part.confirmed == ("It is the sum.",)
 
 
-async def test_words_are_not_replaced_by_a_program_that_has_their_figures(world: World) -> None:
-    """Two programs always print alike, and a sentence never like them: the answer was thrown away for what the
-    second program printed, and half of it was gone. What the words make of the figures is a judge's to read."""
-    world.file("h.txt", "Ida 6\nJon 3\n")
-    right = "It is Ida with 6 nights, while Jon has 3."
-    script = {
-        "Plan": plan(subtask("who works most", tool="shell"), criteria=["It says who works most."]),
-        "ExecutorStep": [
-            shell("cat h.txt", final=False),
-            says("It is Jon with 3 nights, while Ida has 6.", 1),
-            python("print(open('h.txt').read().replace(' ', ': '), 'h')"),
-            says(right, 1),
-            python("print(open('h.txt').read().replace(' ', ': '), 'h')"),
-        ],
-        "ValidationReport": [judged(("fail", "Ida 6")), judged(("pass", "Ida 6"))],
-    }
-    ended = await world.play("Who works most at night?", script, options=replace(world.options(), verify=True))
-    assert ended.result.output == right and ended.directive == "accept"
-    assert ended.result.assurance == "judged" and ended.result.open == ()
-    assert PartChecked(criteria=(TWO_WAYS_AGREE,)) in ended.result.facts
-
-
 async def test_what_a_check_decided_is_told_beside_a_judges_word(world: World) -> None:
     """The whole is as sure as its weakest criterion; that the person's own check holds was told nowhere."""
     world.file("mar.txt", "500\n10\n6\n")

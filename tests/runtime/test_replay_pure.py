@@ -31,8 +31,7 @@ from artoo.contracts.solution import (
 )
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.medium.allowance import Allowance
-from artoo.loops.medium.gaps import measure
-from artoo.loops.medium.trajectory import Trajectory
+from artoo.loops.medium.trajectory import Trajectory, measure
 from artoo.ports.spool import Gap
 from artoo.runtime.replay.conductor import RecordedWatch, ReplayClock
 from artoo.runtime.replay.difference import alike, differences

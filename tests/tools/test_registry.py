@@ -164,26 +164,6 @@ async def test_a_call_that_never_ends_is_ended() -> None:
     assert "did not end within 0.01 s" in (call.reason or "")
 
 
-async def test_a_cancelled_call_passes_the_cancellation_on_and_leaves_a_record() -> None:
-    """Cancellation is never swallowed, and the toolbox still knows which call it cut off."""
-    begun = asyncio.Event()
-
-    async def waits(arguments: Arguments) -> Outcome:
-        begun.set()
-        await asyncio.Event().wait()
-        return Outcome()
-
-    box = toolbox_of(Does(waits))
-    task = asyncio.ensure_future(box.call("does", {"thing": "x"}))
-    await begun.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert [(call.tool, call.input, call.status) for call in box.interrupted] == [
-        ("does", "x", CallStatus.INTERRUPTED)
-    ]
-
-
 async def test_no_alias_is_another_name(toolbox: SubTaskToolbox) -> None:
     """What other agents call a tool or an argument means one of ours alone."""
     own = [name for spec in toolbox.specs for name in (spec.name, *spec.aliases)]

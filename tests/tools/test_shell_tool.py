@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from tool_doubles import MakeToolbox, PlainWorkspace, said
 
@@ -111,15 +109,3 @@ async def test_what_is_not_python_does_not_run(
     assert call.status is CallStatus.ERROR
     assert says in (call.reason or "")
     assert workspace.commands == []
-
-
-async def test_cancelling_a_command_leaves_an_interrupted_record(
-    toolbox: SubTaskToolbox, workspace: PlainWorkspace
-) -> None:
-    """A command that was cut off is known to have been cut off."""
-    task = asyncio.ensure_future(toolbox.call("shell", {"command": "sleep 60"}))
-    await asyncio.wait_for(workspace.begun.wait(), 10)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert [call.status for call in toolbox.interrupted] == [CallStatus.INTERRUPTED]

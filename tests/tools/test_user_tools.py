@@ -316,4 +316,3 @@ async def test_a_function_that_exits_or_is_cancelled_is_a_failed_call() -> None:
     ):
         call = await box.call(name, {})
         assert (call.status, call.reason) == (CallStatus.ERROR, reason)
-    assert box.interrupted == ()

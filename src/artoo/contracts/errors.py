@@ -94,14 +94,7 @@ class ModelRefused(ModelError):
 
 
 class ContextOverflow(ModelRefused):
-    """Report that the prompt does not fit the model's context window.
-
-    `window`: its tokens, where the server said how many.
-    """
-
-    def __init__(self, message: str, *, status: int, window: int | None = None) -> None:
-        super().__init__(message, status=status)
-        self.window = window
+    """Report that the prompt does not fit the model's context window."""
 
 
 class ModelAnswerInvalid(ModelError):

@@ -112,7 +112,7 @@ class SubTask(Contract):
     """Work for one ephemeral executor. dispatcher → R3, R4a.
 
     `surroundings` is what was on disk when it was planned; `heads`, `named_files` and `guide` as in the plan,
-    `images` those of the request. `deadline`: when the attempts at it must have ended. `begun`: other parts of the
+    `images` those of the request. `deadline` is that of the plan. `begun`: other parts of the
     task, in this round or before, may have changed files. `request`, `part`, `first_calls` as in PlannedSubTask.
     `said` are messages that the user wrote to the running task before this subtask began, `said_ids` their ids.
     """

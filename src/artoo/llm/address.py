@@ -8,7 +8,7 @@ from artoo.contracts.errors import ConfigurationError
 
 
 def normalise_base_url(base_url: str) -> str:
-    """The URL up to, and without, the path of a wire or a final slash. Raises ConfigurationError."""
+    """Return the URL up to, and without, the path of a wire or a final slash. Raises ConfigurationError."""
     url = base_url.strip().rstrip("/")
     for path in ("/chat/completions", "/responses", "/messages"):
         url = url.removesuffix(path)
@@ -27,7 +27,9 @@ def normalise_base_url(base_url: str) -> str:
 
 
 def _parts(url: str) -> SplitResult | None:
-    """None when it is no address: an open bracket, a port that is no port, a name that is no host's."""
+    """Return the parts of an address, or None for an open bracket, a port that is none, or a name that is no
+    host's.
+    """
     try:
         parts = urlsplit(url)
         _ = parts.port  # read when it is asked for

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from artoo.contracts.events import Usage
-from artoo.llm.budget import Budget, Reservation
+from artoo.llm.budget import Budget, Demand
 from artoo.llm.text.live_text import LiveText
 from artoo.llm.wires.how import Form
 from artoo.ports.model import Tier
@@ -38,19 +38,19 @@ class Asking:
     money: float | None = None
     usage: Usage = NOTHING_USED
 
-    def settle(self, reservation: Reservation, used: Usage | None) -> None:
+    def settle(self, reserved: Demand, used: Usage | None) -> None:
         """Put one request on the account by what it used; None: it was refused or never left, and cost nothing."""
         if used is None:
-            self.meter.release(reservation)
+            self.meter.release(reserved)
             return
-        cost = self.meter.settle(reservation, used)
+        cost = self.meter.settle(reserved, used)
         self.billed += 1
         if cost is not None:
             self.money = (self.money or 0.0) + cost
         self.usage = used if self.usage is NOTHING_USED else _sum(self.usage, used)
 
     def spent(self, now: float) -> dict[str, Any]:
-        """What it has cost, by the fields of `contracts.events.Spent`."""
+        """Return the cost so far, by the fields of `contracts.events.Spent`."""
         native = self.wire if self.native else "text"
         return {
             "model": self.model,

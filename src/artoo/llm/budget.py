@@ -1,10 +1,9 @@
-"""What a task may still spend on its language models, shared by all its agents (SPEC section 9)."""
+"""The budget of a task for its language models, shared by all its agents (SPEC section 9)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -19,45 +18,20 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Demand(NamedTuple):
-    """The most that one request can use. `model` is the name that it is asked by: prices go by that."""
+    """The most that one request can use. `model` is the name that it is asked by, which prices go by.
+
+    `money` is the most that it can cost, which the budget fills in; 0 if its price is not known.
+    """
 
     prompt_tokens: int
     completion_tokens: int = 0
     model: str = ""
+    money: float = 0.0
 
     @property
     def tokens(self) -> int:
-        """Prompt and completion together."""
+        """Return the tokens of prompt and completion together."""
         return self.prompt_tokens + self.completion_tokens
-
-
-class Reservation(NamedTuple):
-    """Room for one request. `money` is the most that it can cost; 0 where its price is not known."""
-
-    demand: Demand
-    money: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Account:
-    """One thing that is limited, as it looks to one request."""
-
-    name: str
-    unit: str
-    limit: float | None
-    used: float
-    reserved: float
-    wanted: float
-
-    @property
-    def spent(self) -> bool:
-        """Waiting cannot help: it is used up, and the request wants some of it."""
-        return self.limit is not None and self.wanted > 0 and self.used >= self.limit
-
-    @property
-    def fits(self) -> bool:
-        """The limit holds even if everything under way uses all that it may."""
-        return self.limit is None or self.used + self.reserved + self.wanted <= self.limit
 
 
 class Budget:
@@ -80,7 +54,7 @@ class Budget:
         whose: str = "the task's",
         raised_by: str = "`{}` of its limits",
     ) -> None:
-        """`whose` it is, and what raises a limit of it (its name goes into the braces): for its error."""
+        """Create the budget. `whose` and `raised_by` are for its error; the limit's name goes into the braces."""
         if max_money is not None and prices is None:
             raise ValueError("a budget of money needs prices")
         self._max_calls = max_calls
@@ -102,7 +76,7 @@ class Budget:
         self._changed = asyncio.Event()
 
     def cost(self) -> Cost:
-        """Calls, tokens and money used so far (the other figures of Cost stay as they were given)."""
+        """Return calls, tokens and money used so far (the other figures of Cost stay as they were given)."""
         return self._before.model_copy(
             update={
                 "llm_calls": self._llm_calls,
@@ -115,7 +89,7 @@ class Budget:
 
     @property
     def idle(self) -> bool:
-        """True when nothing is reserved and nobody waits."""
+        """Return whether nothing is reserved and no request waits."""
         return self._calls == 0 and self._tokens == 0 and not self._queue.locked()
 
     def raise_limits(self, calls: int, tokens: int) -> None:
@@ -126,76 +100,74 @@ class Budget:
             self._max_tokens = max(self._max_tokens, tokens)
         self._changed.set()
 
-    async def reserve(self, demand: Demand) -> Reservation:
-        """Make room for one request, retries and the repair included. Waits only for requests that are under way.
+    async def reserve(self, demand: Demand) -> Demand:
+        """Make room for one request, retries and the repair included, and return the demand with its money.
 
-        Raises BudgetExhausted.
+        Waits only for requests that are under way. Raises BudgetExhausted.
         """
-        reservation = Reservation(demand, self._most_money(demand))
+        demand = demand._replace(money=self._most_money(demand))
         async with self._queue:  # the first to come waits for room, all others for the first
-            while not self._fits(reservation):
+            while not self._fits(demand):
                 self._changed.clear()
                 await self._changed.wait()
             self._calls += 1
-            self._tokens += reservation.demand.tokens
-            self._money += reservation.money
-        return reservation
+            self._tokens += demand.tokens
+            self._money += demand.money
+        return demand
 
-    def settle(self, reservation: Reservation, usage: Usage) -> float | None:
+    def settle(self, reserved: Demand, usage: Usage) -> float | None:
         """Count a request that was made and used this much. Returns what it cost; None: it has no price."""
-        cost = self._price_of(reservation, usage)
+        cost = self._price_of(reserved, usage)
         self._llm_calls += 1
         self._prompt += usage.prompt_tokens
         self._cached += usage.cached_tokens
         self._completion += usage.completion_tokens
         self._paid = self._paid.plus(cost) if self._paid is not None else None
-        self.release(reservation)
+        self.release(reserved)
         return cost
 
-    def release(self, reservation: Reservation) -> None:
+    def release(self, reserved: Demand) -> None:
         """Give back the room of a request that was refused, or never left; it cost nothing."""
         self._calls -= 1
-        self._tokens -= reservation.demand.tokens
+        self._tokens -= reserved.tokens
         # Sums of fractions: what is left over when nothing is reserved is rounding, not money.
-        self._money = self._money - reservation.money if self._calls else 0.0
+        self._money = self._money - reserved.money if self._calls else 0.0
         self._changed.set()
 
-    def _fits(self, reservation: Reservation) -> bool:
-        """True: go; False: wait for a request under way. Raises BudgetExhausted when waiting cannot help."""
-        accounts = self._accounts(reservation)
-        for account in accounts:
-            if account.spent:
+    def _fits(self, wanted: Demand) -> bool:
+        """Return whether a request may go; False means that it waits. Raises BudgetExhausted if waiting cannot
+        help.
+        """
+        paid = self._paid or Money(currency="")
+        tokens = self._prompt + self._completion
+        accounts = (  # name, unit, limit, used, reserved, wanted
+            ("calls", "model calls", self._max_calls, self._llm_calls, self._calls, 1),
+            ("tokens", "tokens", self._max_tokens, tokens, self._tokens, wanted.tokens),
+            ("money", paid.currency, self._max_money, paid.amount, self._money, wanted.money),
+        )
+        for name, unit, limit, used, _, more in accounts:
+            if limit is not None and more > 0 and used >= limit:
                 raise BudgetExhausted(
-                    f"{self._whose} budget of {account.limit:g} {account.unit} is spent ({account.used:g} used); "
-                    f"raise it with {self._raised_by.format(account.name)}",
-                    budget=account.name,
+                    f"{self._whose} budget of {limit:g} {unit} is spent ({used:g} used); "
+                    f"raise it with {self._raised_by.format(name)}",
+                    budget=name,
                 )
-        return self._calls == 0 or all(account.fits for account in accounts)
-
-    def _accounts(self, reservation: Reservation) -> tuple[_Account, ...]:
-        money, tokens = self._paid, self._prompt + self._completion
-        return (
-            _Account("calls", "model calls", self._max_calls, self._llm_calls, self._calls, 1),
-            _Account("tokens", "tokens", self._max_tokens, tokens, self._tokens, reservation.demand.tokens),
-            _Account(
-                "money",
-                money.currency if money is not None else "",
-                self._max_money,
-                money.amount if money is not None else 0.0,
-                self._money,
-                reservation.money,
-            ),
+        # The last request that starts with anything left may overshoot, alone.
+        return self._calls == 0 or all(
+            limit is None or used + reserved + more <= limit for _, _, limit, used, reserved, more in accounts
         )
 
     def _most_money(self, demand: Demand) -> float:
-        """Raises ConfigurationError when money is limited and nobody said what the model costs."""
+        """Return the most that a request costs. Raises ConfigurationError if money is limited and no price is
+        known.
+        """
         if self._prices is not None and self._max_money is not None:
             self._prices.demand_all((demand.model,))
         price = self._prices.price(demand.model) if self._prices is not None else None
         return price.at_most(demand.prompt_tokens, demand.completion_tokens) if price is not None else 0.0
 
-    def _price_of(self, reservation: Reservation, usage: Usage) -> float | None:
-        price = self._prices.price(reservation.demand.model) if self._prices is not None else None
+    def _price_of(self, reserved: Demand, usage: Usage) -> float | None:
+        price = self._prices.price(reserved.model) if self._prices is not None else None
         return price.of(usage) if price is not None else None
 
 
@@ -203,17 +175,19 @@ class MeteredModel(Protocol):
     """A model whose every request can be metered."""
 
     async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
-        """As `Model.ask`; `meter` is asked before each request to the server."""
+        """Ask as `Model.ask` does; `meter` is asked before each request to the server."""
         ...
 
     async def converse(
         self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
-        """As `Model.converse`; `meter` as in `ask`."""
+        """Take a turn as `Model.converse` does; `meter` as in `ask`."""
         ...
 
     async def known(self, tier: Tier) -> Known:
-        """What is known of a tier's model before it is asked. Contacts a server at most once; never raises."""
+        """Return what is known of a tier's model before it is asked. Contacts a server at most once; never
+        raises.
+        """
         ...
 
 
@@ -225,16 +199,20 @@ class BudgetedModel:
         self._budget = budget
 
     async def ask(self, question: Question[T]) -> Answer[T]:
-        """See Model. Raises BudgetExhausted before the request that the budget has no room for."""
+        """Ask within the budget; see Model. Raises BudgetExhausted before the request that the budget has no room
+        for.
+        """
         return await self._model.ask(question, meter=self._budget)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """See Converses. Raises BudgetExhausted before the request that the budget has no room for."""
+        """Take a turn within the budget; see Converses. Raises BudgetExhausted before the request that the budget
+        has no room for.
+        """
         return await self._model.converse(conversation, on_text, meter=self._budget)
 
 
 def cost_of(calls: Iterable[ModelCalled], prices: PriceList | None = None) -> Cost:
-    """What these logged calls took out of a budget: the `spent` with which a resumed task begins.
+    """Sum what these logged calls took out of a budget: the `spent` with which a resumed task begins.
 
     `prices`: those of now; their currency labels the sum. Amounts are those that were paid then.
     """

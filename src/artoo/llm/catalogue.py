@@ -1,6 +1,6 @@
 """Windows and prices of vendors' models, from the data that `genai-prices` ships (SPEC section 9).
 
-Loading it takes half a second, so it is loaded when a vendor's model is used and nobody said its window or price.
+Loading it takes half a second, so it is loaded when a vendor's model is used whose window or price is not known.
 Servers of one's own are in no catalogue: those on this machine, with a bare address, or in a local network.
 """
 
@@ -19,7 +19,7 @@ CURRENCY = "USD"
 
 
 class Listed(NamedTuple):
-    """What the catalogue says of a model: tokens of its window, and what a million tokens cost in `CURRENCY`.
+    """The catalogue's entry of a model: tokens of its window, and the price of a million tokens in `CURRENCY`.
 
     Where long prompts cost more, the price is that of shorter ones.
     """
@@ -30,7 +30,7 @@ class Listed(NamedTuple):
 
 @lru_cache(maxsize=256)
 def listed(base_url: str, model: str) -> Listed:
-    """The entry of a vendor's model; an empty one where there is none. Blocking at its first call."""
+    """Return the entry of a vendor's model, or an empty entry. Blocks at its first call."""
     if not _is_vendors(base_url):
         return Listed()
     # Imported here: it brings an HTTP client and a large table with it.

@@ -7,6 +7,7 @@ its module: `request` writes, `retry` sends, `completion` and `reading` read, `d
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from random import Random
@@ -25,7 +26,6 @@ from artoo.llm.dialect import Dialect, DialectMemory
 from artoo.llm.prompt import Prompt, native_prompt, prompt_of, repaired
 from artoo.llm.request import ServerTraits
 from artoo.llm.retry import RetryPolicy
-from artoo.llm.runaway import runs_away
 from artoo.llm.sender import Made, Sender
 from artoo.llm.text.live_text import LiveText
 from artoo.llm.text.reading import Unreadable, read_answer
@@ -38,6 +38,9 @@ from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spo
 
 T = TypeVar("T", bound=BaseModel)
 Read = TypeVar("Read")
+
+# Characters at the end of an answer that was cut off: if they say nearly nothing, the model is in a loop.
+_TAIL = 320
 
 
 class EndpointModel:
@@ -78,7 +81,9 @@ class EndpointModel:
         )
 
     async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
-        """See `artoo.ports.model.Model`. `meter` is asked before each request: retries and the repair too."""
+        """Ask a question; see `artoo.ports.model.Model`. `meter` is asked before each request: retries and the
+        repair too.
+        """
         asking = self._asking(question, meter)
         if question.body_field is not None:
             await self._sender.identify()
@@ -94,7 +99,7 @@ class EndpointModel:
     async def converse(
         self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
-        """See `artoo.ports.model.Converses`; `meter` as in `ask`."""
+        """Take a turn; see `artoo.ports.model.Converses`; `meter` as in `ask`."""
         asking = self._asking(conversation, meter)
         asking.live, asking.streams = (LiveText(on_text) if on_text is not None else None), True
         await self._sender.identify()
@@ -117,7 +122,9 @@ class EndpointModel:
         return Spoken(turn=turn, raw=raw, native=asking.native, **asking.spent(self._clock.monotonic()))
 
     async def known(self, tier: Tier | None = None) -> Known:
-        """What is known before it is asked, the same for every tier; a server is asked once which model it is."""
+        """Return what is known before it is asked, the same for every tier. A server is asked once for its
+        model.
+        """
         sender = self._sender
         await sender.identify()
         known = Known(sender.traits.is_small, images=self._images, native=sender.native)
@@ -139,7 +146,7 @@ class EndpointModel:
     async def _valid(
         self, asking: Asking, made: Made, read: Callable[[Completion], Awaitable[Read]], max_tokens: int
     ) -> tuple[Read, str]:
-        """What was read in the answer, or in one repair of it, and its text. An error says what was spent."""
+        """Return what was read in the answer or in one repair of it, and its text. An error has what was spent."""
         try:
             first = await self._sender.complete(asking, made, max_tokens)
             try:
@@ -162,10 +169,10 @@ class EndpointModel:
             raise
 
     def _room_after(self, asking: Asking, bad: Completion, max_tokens: int) -> int:
-        """Tokens for the repair of an answer. Raises ModelAnswerInvalid when it would go round in circles again."""
+        """Return the tokens for the repair of an answer. Raises ModelAnswerInvalid if the model is in a loop."""
         if bad.finish != "length":
             return max_tokens
-        if runs_away(bad.text):
+        if len(bad.text) > _TAIL and len(zlib.compress(bad.text[-_TAIL:].encode())) < _TAIL // 8:
             raise ModelAnswerInvalid(
                 f"{self._where} gave no valid {asking.contract}: it said the same few "
                 "characters over and over until it was cut off. Try a stronger model",

@@ -1,8 +1,8 @@
-"""How a server wants to be asked: found out by trying, then remembered (SPEC section 9).
+"""The features that a server accepts in requests: found out by trying, then remembered (SPEC section 9).
 
 A request has optional features. A server that refuses a request is asked again with one feature after the other
 left out, until it answers: the last one left out was refused. No words of a refusal are interpreted. Names that a
-refusal gives in its fields, or that stand in its text as in the request, only decide what is tried first.
+refusal gives in its fields, or that are in its text as in the request, only decide what is tried first.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -46,18 +48,15 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
 """The optional features of requests, in the order in which they are left out, and their names in requests.
 
 `adaptive`: thoughts whose length the model decides; else a number of tokens is given. `thoughts`: those of earlier
-turns are sent back. `long_answer`: limits above `SHORT_ANSWER`. Without `max_tokens` the limit is called
+turns are sent back. `long_answer`: limits above `wires.how.SHORT_ANSWER`. Without `max_tokens` the limit is called
 `max_completion_tokens`, without `limit` there is none. Without `tools` the text dialect is used.
 """
 
-SHORT_ANSWER = 4_096
-"""Tokens of an answer that every server allows, as far as we know."""
-
+# Features that a server may accept in one request and refuse in another.
 _DEPENDS_ON_VALUE = frozenset({"json_schema", "forced_tool", "json_object", "long_answer", "tools"})
-"""Features that a server may accept in one request and refuse in another."""
 
+# Each of these takes the place of the one before it in the same request.
 _CHAINS = (("json_schema", "forced_tool", "json_object"), ("adaptive", "reasoning"), ("max_tokens", "limit"))
-"""Each of these takes the place of the one before it in the same request."""
 
 _MAY_OBJECT = frozenset({400, 404, 405, 406, 415, 422, 501})
 _FINAL_CODES = frozenset({"model_not_found", "invalid_api_key", "content_filter", "content_policy_violation"})
@@ -66,14 +65,14 @@ _NAME = re.compile(r"[A-Za-z_]+")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What one server accepts for one model. `wire` None: not found out. `without`: features that it refuses."""
+    """The dialect of one server for one model. `wire` None: not found out. `without`: features that it refuses."""
 
     wire: str | None = None
     without: frozenset[str] = frozenset()
 
     @property
     def form(self) -> Form:
-        """The strongest form of structure that it accepts."""
+        """Return the strongest form of structure that it accepts."""
         for form in (Form.JSON_SCHEMA, Form.FORCED_TOOL, Form.JSON_OBJECT):
             if form.value not in self.without:
                 return form
@@ -85,35 +84,38 @@ class Dialect:
 
 
 def may_object(reply: TransportReply) -> bool:
-    """True if a refusal may be about how we asked, as far as its status and code say."""
+    """Return whether a refusal may be about the form of the request, by its status and code."""
     return status_of(reply) in _MAY_OBJECT and error_code(reply) not in _FINAL_CODES
 
 
 def refused_with(last: str, left_out: frozenset[str]) -> frozenset[str]:
-    """The features that are known to be refused when a request without `left_out` is answered.
+    """Return the features that are known to be refused when a request without `left_out` is answered.
 
-    That is the one that was left out last, and those that it stands in for.
+    That is the one that was left out last, and the features in whose place it was used.
     """
     chain = next((chain for chain in _CHAINS if last in chain), (last,))
     return left_out & frozenset(chain[: chain.index(last) + 1])
 
 
 def suspects(reply: TransportReply, used: Collection[str], proven: frozenset[str]) -> list[str]:
-    """The features of a refused request in the order in which they are left out: named ones first.
+    """Return the features of a refused request in the order in which they are left out: named ones first.
 
     `used`: those of the request. `proven`: those that this server accepted before.
     """
     wanted = set(used)
     possible = [name for name in FEATURES if name in wanted and (name not in proven or name in _DEPENDS_ON_VALUE)]
-    fields, text = _named(reply.body), frozenset(_NAME.findall(error_of(reply)))
+    return sorted(possible, key=partial(_rank, _named(reply.body), frozenset(_NAME.findall(error_of(reply)))))
 
-    def rank(feature: str) -> int:
-        names = FEATURES[feature]
-        if any(name in fields for name in names):
-            return 0
-        return 1 if any(name in text for name in names) else 2
 
-    return sorted(possible, key=rank)
+def names_any(reply: TransportReply, used: Collection[str]) -> bool:
+    """Return whether a refusal names one of these features, in its fields or its text."""
+    rank = partial(_rank, _named(reply.body), frozenset(_NAME.findall(error_of(reply))))
+    return any(rank(feature) < 2 for feature in used)
+
+
+def _rank(fields: Collection[str], text: Collection[str], feature: str) -> int:
+    names = FEATURES[feature]
+    return 0 if any(name in fields for name in names) else 1 if any(name in text for name in names) else 2
 
 
 def _named(body: Json) -> frozenset[str]:
@@ -147,7 +149,7 @@ class DialectMemory:
         self._entries: dict[str, object] | None = None
 
     def load(self, key: str) -> Dialect | None:
-        """What was found out about `key` (base URL and model), if it is not too old."""
+        """Return what was found out about `key` (base URL and model), if it is not too old."""
         if self._entries is None:
             self._entries = _read(self._path)
         return _dialect(self._entries.get(key), self._clock.now())
@@ -167,29 +169,22 @@ def _dialect(entry: object, now: datetime) -> Dialect | None:
         if now - datetime.fromisoformat(str(fields["at"])) > _OLDEST:
             return None
         wire, without = fields["wire"], cast("list[str]", fields["without"])
-        known = frozenset(name for name in without if name in FEATURES)
-        return Dialect(wire if isinstance(wire, str) else None, known)
+        return Dialect(wire if isinstance(wire, str) else None, frozenset(without) & FEATURES.keys())
     except (KeyError, TypeError, ValueError):
         return None
 
 
 def _read(path: Path) -> dict[str, object]:
-    try:
+    with suppress(OSError, orjson.JSONDecodeError):
         found = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        return {}
-    return cast(dict[str, object], found) if isinstance(found, dict) else {}
+        return cast(dict[str, object], found) if isinstance(found, dict) else {}
+    return {}
 
 
 def _merge(path: Path, key: str, entry: dict[str, object]) -> dict[str, object]:
-    entries = _read(path)
-    entries.pop(key, None)
-    entries[key] = entry
-    for oldest in list(entries)[: max(0, len(entries) - _MOST_KEPT)]:
-        del entries[oldest]
-    try:
+    others = {name: value for name, value in _read(path).items() if name != key}
+    entries = dict([*others.items(), (key, entry)][-_MOST_KEPT:])
+    with suppress(OSError):  # a cache that cannot be written costs one refused request in the next run
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, orjson.dumps(entries), sync=False)
-    except OSError:
-        return entries  # a cache that cannot be written costs one refused request in the next run
     return entries

@@ -30,7 +30,7 @@ def retract(address: str) -> None:
 
 
 def check(address: str) -> None:
-    """Real transports call this before a request. Raises ConfigurationError when real models are forbidden."""
+    """Check that a real model may be asked. Raises ConfigurationError when real models are forbidden."""
     if _forbidden and address not in _doubles:
         raise ConfigurationError(
             f"a real model ({address}) was about to be asked, which this process forbids "

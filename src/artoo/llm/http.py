@@ -27,8 +27,8 @@ MAX_REPLY_BYTES = 32 * 1024 * 1024
 _CONNECT_SECONDS = 15.0
 _KEEP_ALIVE_SECONDS = 60.0
 _ERROR_TEXT_KEPT = 2_000
+# A whole stream takes at most as many times the limit of a call.
 _LONGEST_STREAM = 6
-"""A whole stream takes at most as many times the limit of a call."""
 _ANTHROPIC, _VERSION = "anthropic.com", "2023-06-01"
 _CHECK_PROXY = "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
 
@@ -51,7 +51,9 @@ class HttpTransport:
         socket: str = "",
         name: str = "",
     ) -> None:
-        """`socket`: the path of a UNIX socket to connect to. `name` replaces the base URL in messages."""
+        """Set up an endpoint. `socket`: the path of a UNIX socket to connect to. `name` replaces the URL in
+        messages.
+        """
         self._base = normalise_base_url(base_url)
         self._name = name or self._base
         self._socket = socket
@@ -62,8 +64,8 @@ class HttpTransport:
             self._headers |= self._anthropic()
         elif api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
+        # Servers repeat the key that they refuse; it is taken out before anybody quotes them.
         self._own = Redactor([api_key] if api_key else [])
-        """Servers repeat the key that they refuse; it is taken out before anybody quotes them."""
         self._limit = limit
         self._proxy = proxy_for(self._base)
         self._pool: tuple[asyncio.AbstractEventLoop, aiohttp.ClientSession, asyncio.Semaphore] | None = None
@@ -74,7 +76,7 @@ class HttpTransport:
 
     @property
     def name(self) -> str:
-        """The base URL, without credentials, or the name that was given."""
+        """Return the base URL, without credentials, or the name that was given."""
         return self._name
 
     async def post(
@@ -85,16 +87,16 @@ class HttpTransport:
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """POST below the base URL; see Transport."""
+        """Send a POST below the base URL; see Transport."""
         data = orjson.dumps(body if isinstance(body, dict) else dict(body))
         return await self._request("POST", path, data, timeout, on_event)
 
     def _anthropic(self) -> dict[str, str]:
-        """The headers that servers of Anthropic's format want."""
+        """Return the headers that servers of Anthropic's format want."""
         return {"anthropic-version": _VERSION, **({"x-api-key": self._key} if self._key else {})}
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """GET /models; see Transport."""
+        """Ask for `/models`; see Transport."""
         return await self._request("GET", "/models", None, timeout, None)
 
     async def close(self) -> None:
@@ -130,61 +132,43 @@ class HttpTransport:
                 raise self._unreachable(error, limits, timeout) from error
 
     def _unreachable(self, error: Exception, limits: aiohttp.ClientTimeout, timeout: float) -> ModelUnreachable:
-        """What went wrong, whose fault it may be, and whether anything was sent."""
+        """Return the error with its likely cause, and whether anything was sent."""
         if self._socket:
             late = f"gave no complete answer within {timeout:g} s"
             said = late if isinstance(error, TimeoutError) else f"stopped answering ({type(error).__name__})"
             remedy = "allow more time, or use a smaller model or a model server"
             return ModelUnreachable(f"the embedded model {self._name} {said}; {remedy}", transient=True)
-        proxy = URL(self._proxy).with_user(None) if self._proxy else None
+        name, proxy = self._name, URL(self._proxy).with_user(None) if self._proxy else None
         through = f" by the proxy {proxy}" if proxy else ""
+        transient, sent = True, False
         match error:
             case aiohttp.ConnectionTimeoutError():
-                return ModelUnreachable(
-                    f"no connection to {self._name}{through} within {limits.connect:g} s; "
-                    "is the server running and the network up?",
-                    transient=True,
-                    sent=False,
-                )
+                said = f"no connection to {name}{through} within {limits.connect:g} s; is the server running "
+                said += "and the network up?"
             case TimeoutError():
-                return ModelUnreachable(
-                    f"{self._name} gave no complete answer within {timeout:g} s; "
-                    "check the server, or allow more time per call",
-                    transient=True,
-                )
+                said = f"{name} gave no complete answer within {timeout:g} s; check the server, or allow more time "
+                said, sent = f"{said}per call", True
             case aiohttp.ClientConnectorCertificateError():
-                return ModelUnreachable(
-                    f"the certificate of {self._base} is not trusted ({error.certificate_error}); check the base "
-                    "URL and the clock, or name the file of your authority's certificates in SSL_CERT_FILE",
-                    sent=False,
+                said = f"the certificate of {self._base} is not trusted ({error.certificate_error}); check "
+                said += (
+                    "the base URL and the clock, or name the file of your authority's certificates in SSL_CERT_FILE"
                 )
+                transient = False
             case aiohttp.ClientProxyConnectionError():
-                return ModelUnreachable(
+                said = (
                     f"cannot connect to the proxy {proxy} ({error.os_error.strerror or error.os_error}), which the "
-                    f"environment names for {self._base}; {_CHECK_PROXY}",
-                    transient=True,
-                    sent=False,
                 )
+                said += f"environment names for {self._base}; {_CHECK_PROXY}"
             case aiohttp.ClientConnectorError():
-                return ModelUnreachable(
-                    f"cannot connect to {self._name}{through} ({error.os_error.strerror or error.os_error}); "
-                    "is the server running and the base URL right?",
-                    transient=True,
-                    sent=False,
-                )
+                said = f"cannot connect to {name}{through} ({error.os_error.strerror or error.os_error}); "
+                said += "is the server running and the base URL right?"
             case aiohttp.ClientHttpProxyError():
-                return ModelUnreachable(
-                    f"the proxy {proxy} makes no connection to {self._base} "
-                    f"(HTTP {error.status}: {error.message}); {_CHECK_PROXY}",
-                    transient=error.status >= 500,
-                    sent=False,
-                )
+                said = f"the proxy {proxy} makes no connection to {self._base} (HTTP {error.status}: "
+                said, transient = f"{said}{error.message}); {_CHECK_PROXY}", error.status >= 500
             case _:
-                return ModelUnreachable(
-                    f"the connection to {self._name} broke before the answer was complete "
-                    f"({type(error).__name__}); try again, or check the server",
-                    transient=True,
-                )
+                said = f"the connection to {name} broke before the answer was complete ({type(error).__name__}); "
+                said, sent = f"{said}try again, or check the server", True
+        return ModelUnreachable(said, transient=transient, sent=sent)
 
     def _connected(self) -> tuple[aiohttp.ClientSession, asyncio.Semaphore]:
         guard.check(self._name)
@@ -207,14 +191,7 @@ class HttpTransport:
         return self._pool[1], self._pool[2]
 
     async def _read(self, response: aiohttp.ClientResponse, on_event: OnEvent | None) -> bytes:
-        """The bytes count as they are when unpacked; the length that is announced is that of the packed ones.
-
-        Whoever has read all has given the connection back, and needs no `async with` for it.
-        """
-        length = response.content_length
-        small = length is not None and length <= MAX_REPLY_BYTES
-        if small and on_event is None and "Content-Encoding" not in response.headers:
-            return await response.read()  # closes it when it fails
+        """Return the whole body. Its bytes count as they are when unpacked, at most `MAX_REPLY_BYTES`."""
         kept, reader = bytearray(), EventReader()
         try:
             async for chunk in response.content.iter_any():
@@ -233,7 +210,7 @@ class HttpTransport:
 
 @lru_cache(maxsize=16)
 def _limits(timeout: float, *, streamed: bool) -> aiohttp.ClientTimeout:
-    """A stream may take long as a whole, as long as it goes on."""
+    """Return the limits of a request. A stream may take long as a whole, as long as it goes on."""
     connect = min(timeout, _CONNECT_SECONDS)
     if streamed:
         return aiohttp.ClientTimeout(total=_LONGEST_STREAM * timeout, connect=connect, sock_read=timeout)

@@ -1,4 +1,4 @@
-"""What calls to language models cost in money, by the prices that the operator wrote down (SPEC section 9)."""
+"""The cost of calls to language models, by the prices that the operator wrote down (SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Price:
     completion: float
 
     def of(self, usage: Usage) -> float:
-        """What a call with this usage costs. Cached tokens are a part of the prompt's."""
+        """Compute the cost of a call with this usage. Cached tokens are a part of the prompt's."""
         cached = min(usage.cached_tokens, usage.prompt_tokens)
         fresh = usage.prompt_tokens - cached
         return (fresh * self.prompt + cached * self.cached + usage.completion_tokens * self.completion) / PER
 
     def at_most(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """What a call with at most these tokens costs at most, whatever of it is cached."""
+        """Compute the most that a call with at most these tokens costs, whatever of it is cached."""
         dearest = max(self.prompt, self.cached)
         return (prompt_tokens * dearest + completion_tokens * self.completion) / PER
 
@@ -43,11 +43,11 @@ class PriceList:
     models: Mapping[str, Price] = field(default_factory=dict[str, Price])
 
     def price(self, model: str) -> Price | None:
-        """The price of a model; None: nobody said what it costs."""
+        """Return the price of a model; None if it is not known."""
         return self.models.get(model)
 
     def demand_all(self, models: tuple[str, ...]) -> None:
-        """Raises ConfigurationError naming those of `models` that have no price."""
+        """Require a price for each of `models`. Raises ConfigurationError with the models that have none."""
         unknown = [name for name in dict.fromkeys(models) if name not in self.models]
         if unknown:
             raise ConfigurationError(

@@ -1,4 +1,6 @@
-"""What a model is asked, in the one form that all wires render: a question and a turn of a conversation alike."""
+"""The prompt of a model in the one form that all wires render, for a question and a turn of a conversation
+alike.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ class Prompt:
 
     @property
     def images(self) -> int:
-        """How many images are shown."""
+        """Count the images that are shown."""
         return sum(len(each.images) for each in self.messages if isinstance(each, Said | Returned))
 
     def extended(self, *messages: Message) -> Prompt:
@@ -62,12 +64,12 @@ class Exchange:
 
     @property
     def text(self) -> str:
-        """The texts, one below the other."""
+        """Return the texts, one below the other."""
         return "\n\n".join(each.text for each in self.said)
 
     @property
     def images(self) -> tuple[AttachedImage, ...]:
-        """The images of the texts."""
+        """Return the images of the texts."""
         return tuple(image for each in self.said for image in each.images)
 
 
@@ -90,7 +92,7 @@ def exchanges(messages: Sequence[Message]) -> list[Exchange | ModelTurn]:
 
 
 def prompt_of(question: Question[T]) -> Prompt:
-    """The prompt of a question. What may hold a fenced block has no schema: its form is in the prompt's words."""
+    """Return the prompt of a question. If its answer may hold a fenced block, the prompt's words state the form."""
     return Prompt(
         contract=question.contract,
         system=question.system,
@@ -103,7 +105,7 @@ def prompt_of(question: Question[T]) -> Prompt:
 
 
 def native_prompt(conversation: Conversation) -> Prompt:
-    """The prompt of a conversation's next turn with function calling."""
+    """Return the prompt of a conversation's next turn with function calling."""
     return Prompt(
         contract=conversation.contract,
         system=conversation.system,
@@ -123,7 +125,7 @@ def carried(message: Message) -> Message:
 
 
 def halved(prompt: Prompt) -> Prompt:
-    """The prompt with half of each text of its messages, to find out whether it is too long."""
+    """Return the prompt with half of each text of its messages, to find out whether it is too long."""
     messages: list[Message] = []
     for message in prompt.messages:
         if isinstance(message, Took):
@@ -135,7 +137,7 @@ def halved(prompt: Prompt) -> Prompt:
 
 
 def repaired(prompt: Prompt, answer: str, problem: str, *, stated: bool = False) -> Prompt:
-    """The prompt with the bad answer and what is wrong with it. `stated`: the schema is shown once more."""
+    """Return the prompt with the bad answer and its problem. `stated`: the schema is shown once more."""
     shown = answer if len(answer) <= _REPAIR_KEEPS else answer[:_REPAIR_KEEPS] + " …"
     form = "one of the forms above, complete" if prompt.schema is None else "only the complete JSON object"
     request = f"That answer is no valid {prompt.contract}: {problem}. Answer again with {form}."
@@ -146,18 +148,18 @@ def repaired(prompt: Prompt, answer: str, problem: str, *, stated: bool = False)
 
 @lru_cache(maxsize=256)
 def stated_schema(schema: type[BaseModel]) -> str:
-    """The words that ask for one JSON object of this schema."""
+    """Return the words that ask for one JSON object of this schema."""
     described = orjson.dumps(schema_of(schema)).decode()
     return f"Answer with one JSON object and nothing else. It fits this JSON schema: {described}"
 
 
 def estimated_tokens(*texts: str) -> int:
-    """Tokens of these texts by rule of thumb: four bytes of UTF-8 each, which suits English and Chinese alike."""
+    """Estimate the tokens of these texts: four bytes of UTF-8 each, which suits English and Chinese alike."""
     return sum(map(_bytes, texts)) // 4
 
 
 def texts_of(prompt: Prompt) -> list[str]:
-    """All texts of a prompt, for counting."""
+    """Collect all texts of a prompt, for counting."""
     texts = [prompt.system]
     for message in prompt.messages:
         if isinstance(message, Took):
@@ -168,13 +170,8 @@ def texts_of(prompt: Prompt) -> list[str]:
     return texts
 
 
-def bytes_of(prompt: Prompt) -> int:
-    """Bytes of all texts of a prompt, in UTF-8."""
-    return sum(map(_bytes, texts_of(prompt)))
-
-
 def most_tokens(prompt: Prompt, form: object = None) -> int:
-    """Tokens that the prompt has at most: one a byte, which no tokenizer exceeds, and some for each frame.
+    """Return an upper bound of a prompt's tokens: one a byte, which no tokenizer exceeds, and some for each frame.
 
     `form` is what describes the answer or the tools, because servers write it into the prompt. What images take is
     an estimate.
@@ -185,5 +182,5 @@ def most_tokens(prompt: Prompt, form: object = None) -> int:
 
 
 def _bytes(text: str) -> int:
-    """Length in UTF-8; of plain English without a copy."""
+    """Return the length in UTF-8; of plain English without a copy."""
     return len(text) if text.isascii() else len(text.encode(errors="replace"))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from artoo.contracts.conversation import Said
-from artoo.llm.dialect import SHORT_ANSWER, Dialect
+from artoo.llm.dialect import Dialect
 from artoo.llm.prompt import Prompt, stated_schema
 from artoo.llm.wires import chat, messages, responses
 from artoo.llm.wires.how import Form, How, Reasoning, Wire
 
+# Where a small model's program ends; what it writes afterwards is only waited for.
 _FENCE_END = "\n```\n"
-"""Where a small model's program ends; what it writes afterwards is only waited for."""
+# Each further variant samples a little more freely: a small model that is made hot at once loses the thread.
 _WARMER, _HOTTEST = 0.3, 0.9
-"""Each further variant samples a little more freely: a small model that is made hot at once loses the thread."""
 
 SMALL_BYTES = 5_000_000_000
 """Weights below this are a small model: about eight billion parameters in four bits."""
@@ -25,11 +25,10 @@ WIRES: Mapping[str, Wire] = {"chat": chat.WIRE, "responses": responses.WIRE, "me
 
 @dataclass(frozen=True, slots=True)
 class ServerTraits:
-    """What is known of a server besides its dialect.
+    """The traits of a server that are no matter of its dialect.
 
-    `is_openai`: it insists on strict schemas. `model_bytes`:
-    the size of its weights, `window`: its context in tokens, where the server tells. `reasoning`: how much the
-    model is to think, as configured.
+    `is_openai`: it takes a cache key. `model_bytes`: the size of its weights, `window`: its context in tokens,
+    where the server tells. `reasoning`: how much the model is to think, as configured.
     """
 
     is_llama: bool = False
@@ -40,14 +39,14 @@ class ServerTraits:
 
     @property
     def is_small(self) -> bool:
-        """True when the model is known to be small."""
+        """Return whether the model is known to be small."""
         return self.model_bytes is not None and self.model_bytes < SMALL_BYTES
 
 
 def request_for(
     prompt: Prompt, model: str, max_tokens: int, wire: str, dialect: Dialect, traits: ServerTraits, *, stream: bool
 ) -> tuple[Prompt, How]:
-    """The prompt as it is sent, and how. Variant 0 is greedy; variant n samples with seed n.
+    """Return the prompt as it is sent, and how. Variant 0 is greedy; variant n samples with seed n.
 
     Where the server does not enforce the schema, the prompt states it: to a small model in the system message, to
     others at the end of the first message, because their system message is the same for all roles of a task.
@@ -57,18 +56,16 @@ def request_for(
         form = Form.PROMPTED  # the wire has no such form
     if prompt.schema is not None and form in (Form.JSON_OBJECT, Form.PROMPTED):
         prompt = _with_schema(prompt, stated_schema(prompt.schema), first=traits.is_small)
-    limit = max_tokens if "long_answer" not in dialect.without else min(max_tokens, SHORT_ANSWER)
     how = How(
         model=model,
         form=form,
         without=dialect.without,
         temperature=min(_HOTTEST, _WARMER * prompt.variant),
         seed=prompt.variant,
-        max_tokens=limit if "limit" not in dialect.without else None,
+        max_tokens=max_tokens,
         stop=(_FENCE_END,) if form is Form.FREE and traits.is_small and not prompt.tools else (),
-        stream=stream and "stream" not in dialect.without,
+        stream=stream,
         reasoning=traits.reasoning,
-        strict=traits.is_openai,
         llama=traits.is_llama,
         caches=traits.is_openai,
     )
@@ -76,39 +73,9 @@ def request_for(
 
 
 def _with_schema(prompt: Prompt, stated: str, *, first: bool) -> Prompt:
-    """The prompt with the words that state its schema, in the system message (`first`) or below the request."""
+    """Add the words that state a prompt's schema, to the system message (`first`) or below the request."""
     asked = prompt.messages[0] if prompt.messages else None
     if first or not isinstance(asked, Said):
         return replace(prompt, system=f"{prompt.system}\n\n{stated}")
     asked = asked.model_copy(update={"text": f"{asked.text}\n\n{stated}"})
     return replace(prompt, messages=(asked, *prompt.messages[1:]))
-
-
-def features_of(body: Mapping[str, object], prompt: Prompt, how: How, wire: str) -> Iterator[str]:
-    """The optional features that a request uses, as `artoo.llm.dialect` names them."""
-    direct = ("temperature", "seed", "stream_options", "stream")
-    yield from (name for name in direct if name in body)
-    if "max_tokens" in body and wire == "chat":
-        yield "max_tokens"
-    if "system" not in how.without:
-        yield "system"
-    if how.stop:
-        yield "stop"
-    if "cache_prompt" in body or "prompt_cache_key" in body or ("max_tokens" in body and "system" in body):
-        yield "cache"
-    if how.reasoning is not None and "reasoning" not in how.without:
-        yield "reasoning"
-        if "thinking" in body:
-            yield "adaptive"
-    if "include" in body or any(
-        getattr(getattr(each, "turn", None), "reasoning", None) for each in prompt.messages
-    ):
-        yield "thoughts"
-    if how.form in (Form.JSON_SCHEMA, Form.FORCED_TOOL, Form.JSON_OBJECT):
-        yield how.form.value
-    if how.max_tokens is not None and how.max_tokens > SHORT_ANSWER:
-        yield "long_answer"
-    if "max_completion_tokens" in body or "max_output_tokens" in body:
-        yield "limit"
-    if prompt.tools:
-        yield "tools"

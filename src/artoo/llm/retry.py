@@ -20,8 +20,8 @@ from artoo.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
 
+# A wait from which on the user is told.
 _LONG_SECONDS = 15.0
-"""A wait that a person is told of."""
 _MOST_SECONDS = 1e9
 _TRANSIENT = frozenset({408, 409, 425, 429})
 _HOPELESS_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
@@ -52,7 +52,7 @@ class Retrier:
         self._random = random
 
     async def send(self, post: Callable[[float], Awaitable[TransportReply]]) -> TransportReply:
-        """The first reply that is not transient, or the last one of all when attempts or time run out.
+        """Send until a reply is not transient; return the last reply when attempts or time run out.
 
         `post` gets the seconds that it may take. Raises ModelUnreachable when
         the last attempt got no answer at all.
@@ -93,7 +93,7 @@ class Retrier:
         return asked + min(own, 0.5)
 
     def comes_back(self, reply: TransportReply) -> str:
-        """For a person: when the server wants to be asked again; empty when it does not say."""
+        """Say for a user when the server wants to be asked again; "" when it does not say."""
         now = self._clock.now()
         asked = asked_wait(reply, now) if is_transient(reply) else None
         if not asked:
@@ -103,7 +103,7 @@ class Retrier:
 
 
 def is_transient(reply: TransportReply) -> bool:
-    """True when the same request may be answered later: 408, 409, 425, 429, 5xx but 501, or no completion."""
+    """Return whether the request may be answered later: 408, 409, 425, 429, 5xx but 501, or no completion."""
     if reply.completion is not None:
         return False
     status = status_of(reply)
@@ -115,7 +115,9 @@ def is_transient(reply: TransportReply) -> bool:
 
 
 def asked_wait(reply: TransportReply, now: datetime) -> float | None:
-    """Seconds of Retry-After (a number or an HTTP date), or of some vendors' `retry-after-ms`; None without."""
+    """Return the seconds of Retry-After (a number or an HTTP date) or of some vendors' `retry-after-ms`, if
+    given.
+    """
     milliseconds = _number(reply.headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1_000

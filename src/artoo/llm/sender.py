@@ -13,11 +13,18 @@ from artoo.contracts.errors import ContextOverflow, ModelRefused, ModelUnreachab
 from artoo.contracts.events import Usage
 from artoo.llm.asking import NOTHING_USED, Asking
 from artoo.llm.budget import Demand
-from artoo.llm.completion import Completion, error_of, kind_of, status_of
-from artoo.llm.dialect import Dialect, DialectMemory, may_object, refused_with, suspects
-from artoo.llm.overflow import overflow_of
-from artoo.llm.prompt import PICTURE_TOKENS, Prompt, bytes_of, estimated_tokens, halved, most_tokens, texts_of
-from artoo.llm.request import WIRES, ServerTraits, features_of, request_for
+from artoo.llm.completion import Completion, error_code, error_of, kind_of, status_of
+from artoo.llm.dialect import (
+    FEATURES,
+    Dialect,
+    DialectMemory,
+    may_object,
+    names_any,
+    refused_with,
+    suspects,
+)
+from artoo.llm.prompt import PICTURE_TOKENS, Prompt, estimated_tokens, halved, most_tokens, texts_of
+from artoo.llm.request import WIRES, ServerTraits, request_for
 from artoo.llm.retry import Retrier, RetryPolicy, is_transient
 from artoo.llm.streamed import objects
 from artoo.llm.transport import Json, OnEvent, Transport, TransportReply
@@ -31,14 +38,17 @@ Made = Callable[[Dialect], Prompt]
 _IDENTIFY_SECONDS = 5.0
 _MOST_IDENTIFICATIONS = 2
 _LONGEST_ADDRESS = 200
+# Tokens added to the limit for a model that was seen to think first: its thoughts count against the limit.
 _ROOM_FOR_THOUGHTS = 8_192
-"""Tokens added to the limit for a model that was seen to think first: its thoughts count against the limit."""
+# Estimated tokens of a prompt above which half of it is tried, to tell whether the prompt is too long.
 _PROBED_TOKENS = 1_024
-"""Estimated tokens of a prompt above which half of it is tried, to tell whether the prompt is too long."""
 _PROBE_ANSWER = 16
 _NO_SUCH_PATH = (404, 405, 501)
+_WINDOWS = ("max_model_len", "context_length", "context_window", "max_input_tokens")
+# Error codes of vendors for a prompt that does not fit. Others are found out with half of the prompt.
+_TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error", "request_too_large"})
+# Whose own format is known by the address.
 _HOSTS = {"api.openai.com": "responses", "api.anthropic.com": "messages"}
-"""Whose own format is known by the address."""
 
 
 class _Request(NamedTuple):
@@ -86,16 +96,16 @@ class Sender:
 
     @property
     def dialect(self) -> Dialect:
-        """How the server is asked now."""
+        """Return how the server is asked now."""
         return self._dialect
 
     @property
     def native(self) -> bool:
-        """Whether conversations are asked with function calling; small models write programs better in fences."""
+        """Return whether function calling is used. Small models write programs better in fences."""
         return self._fixed != "text" and "tools" not in self._dialect.without and not self.traits.is_small
 
     async def complete(self, asking: Asking, made: Made, max_tokens: int) -> Completion:
-        """One answer. Raises ModelUnreachable, ModelRefused, ContextOverflow or BudgetExhausted."""
+        """Ask for one answer. Raises ModelUnreachable, ModelRefused, ContextOverflow or BudgetExhausted."""
         reply = await self._send(asking, made, max_tokens + self._room_for_thoughts)
         completion = reply.completion or self._failed(reply, asking, made(self._dialect))
         asking.model = completion.model or self.model
@@ -111,7 +121,7 @@ class Sender:
         return completion
 
     async def give_up(self, feature: str) -> None:
-        """Leave out a feature from now on: the server accepts it, but its answers show that nothing comes of it."""
+        """Drop a feature from now on: the server accepts it, but its answers show that nothing comes of it."""
         await self._adopt(self._dialect.giving_up(feature))
 
     async def identify(self) -> None:
@@ -126,27 +136,33 @@ class Sender:
                 self._failed_identifications += 1
                 self._identified = self._failed_identifications >= _MOST_IDENTIFICATIONS
                 return
-            self.traits = replace(
-                self.traits,
-                is_llama=any(entry.get("owned_by") == "llamacpp" for entry in _listed(reply)),
-                model_bytes=_meta(reply, self.model, "size"),
-                window=_window(reply, self.model),
-            )
+            llama = any(entry.get("owned_by") == "llamacpp" for entry in _listed(reply))
+            size, window = _size_and_window(reply, self.model)
+            self.traits = replace(self.traits, is_llama=llama, model_bytes=size, window=window)
             self._identified = True
 
     async def _send(self, asking: Asking, made: Made, max_tokens: int) -> TransportReply:
-        """Sends, and where the server objects to the form, leaves out one optional feature after the other."""
+        """Send, and where the server objects to the form, leave out one optional feature after the other."""
         dialect = self._dialect
         reply, request = await self._try(asking, made, max_tokens, dialect)
         if reply.completion is not None:
             self._proven |= request.features
             return reply
-        first = reply
-        overflow = overflow_of(reply, bytes_of(request.prompt), request.demand.completion_tokens)
-        if overflow is not None and not request.prompt.images:
-            raise self._too_long(first, overflow.window)
+        first, used = reply, request.features - dialect.without
+        if (status_of(reply) == 413 or error_code(reply) in _TOO_LONG) and not request.prompt.images:
+            raise self._too_long(first)
         if not may_object(reply):
             return reply
+        # A refusal that names no feature may be about the length: that is found out before all other features.
+        if status_of(first) not in _NO_SUCH_PATH and not names_any(reply, used):
+            shorter = dialect.giving_up("long_answer")
+            if "long_answer" in used and self._is_long(made(dialect)):
+                reply, request = await self._try(asking, made, max_tokens, shorter)
+                if reply.completion is not None:
+                    await self._adopt(shorter)
+                    return reply
+            if await self._half_fits(asking, made, dialect):
+                raise self._too_long(first)
         while left := suspects(reply, request.features - dialect.without, self._proven):
             dialect = dialect.giving_up(left[0])
             reply, request = await self._try(asking, made, max_tokens, dialect)
@@ -157,13 +173,17 @@ class Sender:
             if not may_object(reply):
                 return reply
         if status_of(first) not in _NO_SUCH_PATH and await self._half_fits(asking, made, dialect):
-            raise self._too_long(first, None)
+            raise self._too_long(first)
         return await self._on_other_wire(asking, made, max_tokens, first) or first
 
+    @staticmethod
+    def _is_long(prompt: Prompt) -> bool:
+        return estimated_tokens(*texts_of(prompt)) >= _PROBED_TOKENS
+
     async def _half_fits(self, asking: Asking, made: Made, dialect: Dialect) -> bool:
-        """Whether the server answers half of a prompt that it refuses in every form: then the whole is too long."""
+        """Check whether the server answers half of a prompt that it refuses: then the whole is too long."""
         prompt = made(dialect)
-        if estimated_tokens(*texts_of(prompt)) < _PROBED_TOKENS:
+        if not self._is_long(prompt):
             return False
         live, asking.live = asking.live, None
         reply, _ = await self._try(asking, lambda _: halved(prompt), _PROBE_ANSWER, dialect)
@@ -173,7 +193,7 @@ class Sender:
     async def _on_other_wire(
         self, asking: Asking, made: Made, max_tokens: int, first: TransportReply
     ) -> TransportReply | None:
-        """The answer on another wire, where the path of the usual one does not exist on this server."""
+        """Try the other wires where the path of the usual one does not exist on this server."""
         if self._fixed is not None or self._dialect.wire is not None or status_of(first) not in _NO_SUCH_PATH:
             return None
         for wire in WIRES:
@@ -200,14 +220,14 @@ class Sender:
         body = wire.body_of(prompt, how)
         described = next(filter(None, map(body.get, ("tools", "response_format", "text", "output_config"))), None)
         demand = Demand(most_tokens(prompt, described), max_tokens, self.model)
-        return _Request(wire, body, prompt, demand, frozenset(features_of(body, prompt, how, name)))
+        return _Request(wire, body, prompt, demand, frozenset(how.used & FEATURES.keys()))
 
     def _wire(self, dialect: Dialect) -> str:
         chosen = self._fixed if self._fixed in WIRES else dialect.wire
         return chosen if chosen is not None and chosen in WIRES else self._by_address
 
     async def _post(self, asking: Asking, request: _Request, timeout: float) -> TransportReply:
-        """One request: reserved, sent, settled by what it used.
+        """Send one request: reserve its budget, send it, and settle what it used.
 
         What was sent and never answered may have been charged: its prompt counts, by estimate.
         """
@@ -233,13 +253,11 @@ class Sender:
         if self._memory is not None:
             await self._memory.save(self._key, self._dialect)
 
-    def _too_long(self, reply: TransportReply, window: int | None) -> ContextOverflow:
-        of = f" of {window} tokens" if window is not None else ""
+    def _too_long(self, reply: TransportReply) -> ContextOverflow:
         return ContextOverflow(
-            f"the prompt does not fit the context{of} of {self.model} at {self.transport.name} (HTTP "
+            f"the prompt does not fit the context of {self.model} at {self.transport.name} (HTTP "
             f"{status_of(reply)}: {error_of(reply)}); give the server a larger context, or use a model with one",
             status=status_of(reply),
-            window=window,
         )
 
     def _failed(self, reply: TransportReply, asking: Asking, prompt: Prompt) -> NoReturn:
@@ -256,7 +274,9 @@ class Sender:
 
 
 def _used(request: _Request, reply: TransportReply) -> Usage | None:
-    """What an answer used, by estimate as far as the server did not count; None: a refusal, which costs nothing."""
+    """Return the usage of an answer, estimated as far as the server did not count; None for a refusal, which is
+    free.
+    """
     if status_of(reply) != 200:
         return None
     completion = reply.completion
@@ -281,7 +301,7 @@ def _estimate(request: _Request) -> int:
 
 
 def _hearing(asking: Asking, request: _Request) -> OnEvent | None:
-    """Who hears the events of a reply. Steps of the text dialect are no words for people."""
+    """Return the listener for the events of a reply. Steps of the text dialect are not shown to users."""
     live = asking.live
     if live is None or not request.prompt.tools:
         return None
@@ -290,30 +310,25 @@ def _hearing(asking: Asking, request: _Request) -> OnEvent | None:
 
 
 def _listed(reply: TransportReply) -> list[dict[str, Json]]:
-    """The models that a server lists."""
+    """Return the models that a server lists."""
     return objects(reply.body.get("data")) if reply.status == 200 and isinstance(reply.body, dict) else []
 
 
-def _asked(reply: TransportReply, model: str) -> dict[str, Json]:
-    """The entry of the model that is asked, or the only one, which the server may call otherwise."""
+def _size_and_window(reply: TransportReply, model: str) -> tuple[int | None, int | None]:
+    """Return the bytes of a model's weights and the tokens of its context, where its server lists them.
+
+    llama.cpp does so in `meta`; vLLM, OpenRouter and others have a field for the context. The only model of a
+    server may have another name there.
+    """
     listed = _listed(reply)
     found = listed if len(listed) == 1 else [entry for entry in listed if entry.get("id") == model]
-    return found[0] if found else {}
-
-
-def _meta(reply: TransportReply, model: str, name: str) -> int | None:
-    """llama.cpp says in `meta` how large the weights (`size`) and the context (`n_ctx`) of a model are."""
-    meta = _asked(reply, model).get("meta")
-    value = meta.get(name) if isinstance(meta, dict) else None
-    return value if isinstance(value, int) else None
-
-
-def _window(reply: TransportReply, model: str) -> int | None:
-    """The context of a model in tokens, as llama.cpp, vLLM, OpenRouter and others list it."""
-    entry = _asked(reply, model)
-    found = (entry.get(name) for name in ("max_model_len", "context_length", "context_window", "max_input_tokens"))
-    listed = next((value for value in found if isinstance(value, int) and value > 0), None)
-    return _meta(reply, model, "n_ctx") or listed
+    entry = found[0] if found else {}
+    meta = entry.get("meta")
+    own = meta if isinstance(meta, dict) else {}
+    size = own.get("size")
+    windows = (own.get("n_ctx"), *(entry.get(name) for name in _WINDOWS))
+    window = next((value for value in windows if isinstance(value, int) and value > 0), None)
+    return (size if isinstance(size, int) else None), window
 
 
 def _hint(reply: TransportReply, tier: Tier, images: int) -> str:

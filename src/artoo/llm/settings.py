@@ -33,18 +33,18 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """Where each tier's questions go. R4b asks with R2's tier, so it is never the weaker of the two."""
+    """The endpoints of both tiers. R4b asks with R2's tier, so it is never the weaker of the two."""
 
     brain: Endpoint
     tool: Endpoint
 
     def of(self, tier: Tier) -> Endpoint:
-        """The endpoint of a tier."""
+        """Return the endpoint of a tier."""
         return self.brain if tier is Tier.BRAIN else self.tool
 
 
 def model_settings(environment: Mapping[str, str], configuration: Mapping[str, str] | None = None) -> ModelSettings:
-    """The endpoints that `BRAIN_*`, `TOOL_*`, `OPENAI_*` and `ANTHROPIC_*` describe.
+    """Resolve the endpoints that `BRAIN_*`, `TOOL_*`, `OPENAI_*` and `ANTHROPIC_*` describe.
 
     Each has `_API_KEY`, `_BASE_URL` and `_MODEL`. `configuration` holds values of the configuration file under the
     same names in lower case (`brain_base_url`); the environment wins. Each tier takes what it lacks from OPENAI_*,
@@ -65,7 +65,7 @@ def _value(environment: Mapping[str, str], configuration: Mapping[str, str], nam
 
 
 def _vendor(prefix: str, values: Mapping[str, str]) -> tuple[str, str]:
-    """The variables that stand in for a tier's own, and their vendor's address."""
+    """Choose the variables that are used in place of a tier's own, and their vendor's address."""
     openai = values["OPENAI_BASE_URL"] or (values["OPENAI_API_KEY"] and values["OPENAI_MODEL"])
     anthropic = values["ANTHROPIC_API_KEY"] and (values["ANTHROPIC_MODEL"] or values[f"{prefix}_MODEL"])
     if anthropic and not openai and not (values["OPENAI_API_KEY"] and values[f"{prefix}_MODEL"]):
@@ -74,7 +74,7 @@ def _vendor(prefix: str, values: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _versioned(url: str) -> str:
-    """Anthropic's base URL is written without the version that its paths begin with."""
+    """Add the version to Anthropic's base URL, which its users write without it."""
     url = url.rstrip("/")
     return url if url.endswith("/v1") else f"{url}/v1"
 

@@ -73,7 +73,7 @@ class EventReader:
             self._flush()
 
     def _take_data(self, data: bytes) -> None:
-        """Most servers end an event with its line; an object over several lines goes on until it is whole."""
+        """Take a line of data. Most servers end an event with its line; an object over several lines goes on."""
         self._data = self._data + b"\n" + data if self._data else data
         found = _object(self._data)
         if found is not None:
@@ -107,5 +107,5 @@ def _object(data: bytes) -> Event | None:
 
 
 def objects(value: Json) -> list[Event]:
-    """The JSON objects of a list; none of what is no list."""
+    """Collect the JSON objects of a list; nothing from anything else."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -27,33 +27,29 @@ class TieredModel:
         self._settings = settings
         self._connect = connect
         self._made: dict[Endpoint, EndpointModel] = {}
-        self._of_tier: dict[Tier, EndpointModel] = {}
 
     async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
-        """See `artoo.ports.model.Model`; `meter` as in EndpointModel."""
+        """Ask a question; see `artoo.ports.model.Model`; `meter` as in EndpointModel."""
         return await self._model(question.tier).ask(question, meter=meter)
 
     async def converse(
         self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
-        """See `artoo.ports.model.Converses`; `meter` as in EndpointModel."""
+        """Take a turn; see `artoo.ports.model.Converses`; `meter` as in EndpointModel."""
         return await self._model(conversation.tier).converse(conversation, on_text, meter=meter)
 
     async def known(self, tier: Tier) -> Known:
-        """See MeteredModel."""
+        """Return what is known of a tier's model; see MeteredModel."""
         return await self._model(tier).known()
 
     async def close(self) -> None:
         """Closes every endpoint that was used. Idempotent."""
-        made, self._made, self._of_tier = self._made, {}, {}
+        made, self._made = self._made, {}
         for model in made.values():
             await model.close()
 
     def _model(self, tier: Tier) -> EndpointModel:
-        model = self._of_tier.get(tier)
-        if model is None:
-            endpoint = self._settings.of(tier)
-            if endpoint not in self._made:
-                self._made[endpoint] = self._connect(endpoint)
-            model = self._of_tier[tier] = self._made[endpoint]
-        return model
+        endpoint = self._settings.of(tier)
+        if endpoint not in self._made:
+            self._made[endpoint] = self._connect(endpoint)
+        return self._made[endpoint]

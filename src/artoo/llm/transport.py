@@ -1,4 +1,4 @@
-"""How one request reaches a model server, whatever the server is.
+"""The port through which one request reaches a model server, whatever the server is.
 
 Two implementations: HTTP (`artoo.llm.http`) and the embedded model (`artoo.llm.embedded`). Everything above,
 such as wires, retries, structured output and budgets, sees only this.
@@ -39,7 +39,7 @@ class Transport(Protocol):
 
     @property
     def name(self) -> str:
-        """Where requests go, for messages to a person: a URL, or the model file."""
+        """Return where requests go, for messages to a user: a URL, or the model file."""
         ...
 
     async def post(
@@ -50,16 +50,16 @@ class Transport(Protocol):
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """POST `body` to `path` below the base URL. A server may stream, whether or not it was asked to.
+        """Send `body` to `path` below the base URL. A server may stream, whether or not it was asked to.
 
         Raises ModelUnreachable when no complete answer came within `timeout` seconds.
         """
         ...
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """GET /models: what the server serves, and (owned_by) which server it is. Raises ModelUnreachable."""
+        """Ask for `/models`: what the server serves, and (owned_by) which server it is. Raises ModelUnreachable."""
         ...
 
     async def close(self) -> None:
-        """Frees connections or the loaded model. Idempotent."""
+        """Close the transport: free connections or the loaded model. Idempotent."""
         ...

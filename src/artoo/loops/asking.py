@@ -1,4 +1,4 @@
-"""How a role asks a language model: assemble, ask, and put the whole call on the stream.
+"""The way of a role to a language model: assemble, ask, and publish the whole call.
 
 A question is asked once (`ask`). A conversation is opened (`opening`), then asked for turn after turn (`converse`).
 """
@@ -32,20 +32,20 @@ from artoo.prompts.segments import Segment, assemble, assemble_shared
 
 T = TypeVar("T", bound=BaseModel)
 
+# Streamed text is published at most this often: a message for every token would cost more than it shows.
 _DELTA_SECONDS = 0.05
-"""Streamed text is published at most this often: a message for every token would cost more than it shows."""
 
 _SHOWN = "Attached images, shown after these words: {names}"
 _NOT_SHOWN = "Attached images, which you are not shown: {names}"
 
 
 async def unchecked() -> None:
-    """Nobody's task, so nobody's identity to be checked."""
+    """Check nothing, because the task is done for no agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Whom a task is done for, as segments of every prompt.
+    """The agent that a task is done for, as segments of every prompt.
 
     `check` is awaited before each prompt and raises IdentityRefused when they are not the accepted ones any more:
     then nothing is asked.
@@ -55,7 +55,7 @@ class Standing:
     check: Callable[[], Awaitable[None]] = unchecked
 
     def after(self, persona: str) -> Standing:
-        """With what the operator has accepted into the T layer before its own persona: it is in every prompt."""
+        """Put the operator's accepted rules of the T layer before the agent's own persona."""
         own = self.segments.get(Segment.AGENT_PERSONA, "")
         together = "\n".join(filter(None, (persona, own)))
         return Standing({**self.segments, Segment.AGENT_PERSONA: together}, self.check)
@@ -63,7 +63,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a conversation begins: both system prompts (`ports.model.Conversation`), and the first message's text."""
+    """The beginning of a conversation: both system prompts (`ports.model.Conversation`), and the first message."""
 
     system: str
     text_system: str
@@ -97,8 +97,8 @@ class Asker:
         form: Form = "",
         images: Sequence[AttachedImage] = (),
     ) -> T:
-        """The model's answer as a valid `schema`. `form`: which texts of the role are used. `images` are shown to a
-        model that takes them; of one that does not, the prompt only says that they are there.
+        """Return the model's answer as a valid `schema`. `form`: which texts of the role are used. `images` are
+        shown to a model that takes them; of one that does not, the prompt only says that they are there.
 
         Raises ModelError, BudgetExhausted or IdentityRefused.
         """
@@ -139,7 +139,7 @@ class Asker:
         simple: bool,
         images: Sequence[AttachedImage] = (),
     ) -> Opening:
-        """How a conversation begins. `text_segments` are added for the text dialect, which describes the tools.
+        """Assemble the beginning of a conversation. `text_segments` are added for the text dialect.
 
         The first message is the same in both dialects. The form of the text dialect is in its system prompt.
         """
@@ -154,7 +154,7 @@ class Asker:
         return Opening(system, "\n\n".join((system, assemble(dialect)[0])), user)
 
     async def converse(self, conversation: Conversation, *, reported: int, cause: Envelope | None) -> Spoken:
-        """The next turn of a conversation, whose first `reported` messages are on the stream already.
+        """Take the next turn of a conversation, whose first `reported` messages are on the stream already.
 
         What the model says is published while it comes. Raises ModelError, BudgetExhausted or IdentityRefused.
         """
@@ -182,7 +182,7 @@ class Asker:
         return spoken
 
     def _assembled(self, contract: str, segments: Mapping[Segment, str], form: Form) -> tuple[str, str]:
-        """The system and the user message, with what is in every prompt of this role."""
+        """Assemble the system and the user message, with the segments of every prompt of this role."""
         own = procedural(self.port.role, contract, form)
         ordered = assemble if self.known.small else assemble_shared
         return ordered({**own, **together(self.standing.segments, segments)})
@@ -214,7 +214,7 @@ class _Deltas:
     _last: float = 0.0
 
     def hear(self, text: str) -> None:
-        """Words of the model have come."""
+        """Take words of the model, and publish them unless they came too soon after the last ones."""
         self._held += text
         if self.clock.monotonic() - self._last >= _DELTA_SECONDS:
             self.publish()
@@ -230,7 +230,7 @@ class _Deltas:
 def with_images(
     segments: Mapping[Segment, str], images: Sequence[AttachedImage], *, shown: bool
 ) -> Mapping[Segment, str]:
-    """The segments with a line that names attached images, if any, below what is to be done."""
+    """Add a line that names attached images, if there are any, below what is to be done."""
     if not images:
         return segments
     place = Segment.SUBTASK if segments.get(Segment.SUBTASK) else Segment.TASK
@@ -240,7 +240,7 @@ def with_images(
 
 
 def together(standing: Mapping[Segment, str], own: Mapping[Segment, str]) -> dict[Segment, str]:
-    """What stands in every prompt, then what this one brings, also where both speak in one segment."""
+    """Join the segments of every prompt with the segments of this prompt, also where both have the same segment."""
     shared = {name: "\n\n".join(filter(None, (standing[name], own[name]))) for name in standing.keys() & own.keys()}
     return {**standing, **own, **shared}
 

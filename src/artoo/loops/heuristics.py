@@ -13,12 +13,12 @@ from dataclasses import dataclass, fields
 class Heuristics:
     """All on by default. "Small" is a model that is known to be small (`ports.model.Known`).
 
-    listing: what is on disk stands in the prompts of R2 and R3.
+    listing: the prompts of R2 and R3 show what is on disk.
     brief: a small model's first attempt is shown the files that are named, if all can be read, and not the tree.
     programs: a small model is asked for one whole program, and not to choose among forms of a step.
     unplanned: a small model's request is its own only subtask; R2's model is not asked, and nothing is replanned.
     other_language: a small model whose program did not end well is asked for the other of Python and bash at once.
-    lessons: what memory says about tools and requests stands in R2's prompt.
+    lessons: R2's prompt shows what memory says about tools and requests.
     second_way: a small model's answer is worked out a second time, and has to agree.
     """
 
@@ -32,7 +32,7 @@ class Heuristics:
 
     @property
     def off(self) -> tuple[str, ...]:
-        """The names of those that are switched off."""
+        """Return the names of the heuristics that are switched off."""
         return tuple(name for name in NAMES if not getattr(self, name))
 
 
@@ -40,7 +40,7 @@ NAMES: tuple[str, ...] = tuple(field.name for field in fields(Heuristics))
 
 
 def without(names: Iterable[str]) -> Heuristics:
-    """The table with these switched off. Raises ValueError naming what there is no heuristic of."""
+    """Return the table with these switched off. Raises ValueError with the names that it does not have."""
     off = frozenset(names)
     if unknown := sorted(off - set(NAMES)):
         raise ValueError(f"no heuristic is called {', '.join(unknown)}; there are: {', '.join(NAMES)}")

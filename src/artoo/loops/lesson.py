@@ -12,7 +12,7 @@ from artoo.control.potentials import Stimulus
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What R7 or the Dreamer has learnt."""
+    """A lesson of R7 or the Dreamer."""
 
     pair: Pair
     state: MegramState
@@ -21,7 +21,7 @@ class Lesson:
     level: StoredLevel = Level.MEGRAM
 
     def megram(self, megram_id: str, at: datetime, origin: Origin) -> Megram:
-        """The megram, with where it comes from."""
+        """Return the megram, with where it comes from."""
         return Megram(
             id=megram_id,
             level=self.level,

@@ -1,4 +1,4 @@
-"""What a model that speaks to the person is told of changes which wait: they are prepared, and not done."""
+"""The texts that tell a model about pending changes: they are prepared, and not done."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from artoo.contracts.request import Act, TaskSpec, Turn
 from artoo.contracts.settling import ChangeClass
 from artoo.contracts.shortened import listed, shortened
 
+# Characters of an earlier request that are enough to know it by.
 _REQUEST = 200
-"""Characters of an earlier request that are enough to know it by."""
+# Characters of the last result: "translate that" needs it whole.
 _LAST = 2_000
-"""Characters of the last result: "translate that" needs it whole."""
 
 _BECAME: Mapping[Act, str] = {
     "applied": "In the files now",
@@ -35,18 +35,18 @@ _NEW = "If only new files are made, they take effect without that: say that they
 
 
 def today_is(at: datetime) -> str:
-    """The day where the user is, for prompts whose model can reckon with it."""
+    """Name the day where the user is, for prompts whose model can reckon with it."""
     return f"Today: {at.astimezone().date().isoformat()}"
 
 
 def beforehand(unasked: Collection[ChangeClass]) -> str:
-    """The same before anything was changed, for a call that does so and is the answer: of what is usual."""
+    """Say the same before anything was changed, of usual changes, for a call whose output is the answer."""
     told = prepared((ChangeClass.SILENT, ChangeClass.EDIT, ChangeClass.DELETION), unasked, begun="If")
     return f"{told} {_NEW}" if told and ChangeClass.SILENT in unasked else told
 
 
 def prepared(classes: Collection[ChangeClass], unasked: Collection[ChangeClass], *, begun: str = "Because") -> str:
-    """A sentence about what waits; empty where nothing does. `unasked`: what may take effect so after the task."""
+    """Say what is pending; empty where nothing is. `unasked`: what may take effect so after the task."""
     waiting = set(classes).difference(unasked)
     kinds = " or ".join(kind for one, kind in _KINDS.items() if one in waiting)
     told = f"{begun} something is {kinds}, nothing of it takes effect before the person agrees after the task: "
@@ -54,10 +54,10 @@ def prepared(classes: Collection[ChangeClass], unasked: Collection[ChangeClass],
 
 
 def what_became(turn: Turn) -> str:
-    """Of an earlier turn, what was done with its changes since, what of them waits for the person, and what only
+    """Say what was done with an earlier turn's changes since, what of them is pending for the user, and what only
     the person can do about that; empty: nothing is known.
 
-    Without it a yes to what was prepared reads like a request to do it, and it is done a second time.
+    Without it an approval of what was prepared reads like a request to do it, and it is done a second time.
     """
     lines = [f"{_BECAME[act]}: {listed(paths)}." if paths else f"{_BECAME[act]}." for act, paths in turn.became]
     if any(act == "applied" for act, _ in turn.became):
@@ -71,7 +71,7 @@ def what_became(turn: Turn) -> str:
 
 
 def earlier(spec: TaskSpec) -> str:
-    """What a planner is told of the conversation: the last turn, with its result, and what waits of others."""
+    """Tell a planner of the conversation: the last turn with its result, and what is pending of others."""
     before = (turn for turn in spec.waiting if spec.last is None or turn.task_id != spec.last.task_id)
     lines = [f"Person: {shortened(turn.input, _REQUEST)}\n{what_became(turn)}" for turn in before]
     if spec.last is not None:
@@ -80,6 +80,6 @@ def earlier(spec: TaskSpec) -> str:
 
 
 def turn_told(turn: Turn, most: int) -> str:
-    """One exchange, and what became of its changes. `most`: characters of the request and of the result."""
+    """Write one exchange, and what became of its changes. `most`: characters of the request and of the result."""
     said = (f"Person: {shortened(turn.input, most)}", f"Result: {shortened(turn.summary, most)}")
     return "\n".join(filter(None, (*said, what_became(turn))))

@@ -1,4 +1,4 @@
-"""How a role lives: it reads its inbox, handles one message at a time, and fails in the open."""
+"""The life of a role: it reads its inbox, handles one message at a time, and reports its failures."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _SHOWN_TARGET = 80
 
 @lru_cache(maxsize=64)
 def tool_segments(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> Mapping[Segment, str]:
-    """artoo's own tools, and after them the person's, which differ from project to project, and skills.
+    """Describe artoo's own tools, then the user's, which differ from project to project, and skills.
 
     `programs_apart`: not the first, for a model that writes programs for all else.
     """
@@ -31,7 +31,7 @@ def tool_segments(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) 
 
 
 def tools_to_plan_with(specs: tuple[ToolSpec, ...]) -> Mapping[Segment, str]:
-    """The same for the planner: artoo's own by name, those that a first call may use with their arguments."""
+    """Describe the tools for the planner: artoo's own by name, those of first calls with their arguments."""
     shipped = sorted((spec for spec in specs if not spec.special), key=lambda spec: spec.priority)
     return {**tool_segments(specs), Segment.TOOLS: ", ".join(map(_signature, shipped))}
 
@@ -44,7 +44,7 @@ def _signature(spec: ToolSpec) -> str:
 
 
 def describe_tools(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> str:
-    """One line a tool, by priority: name, purpose, what goes into `input` and what into the fenced block.
+    """Describe each tool in a line, by priority: name, purpose, what goes into `input` and into the fenced block.
 
     `programs_apart`: for a model that writes programs for all else.
     """
@@ -55,7 +55,7 @@ def describe_tools(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False)
 
 
 def other_language(specs: Sequence[ToolSpec], tool: str) -> str:
-    """A language that another tool than this one runs; empty when there is none or this one runs none."""
+    """Return a language that another tool runs; empty when there is none or when this tool runs none."""
     running = [spec for spec in specs if spec.languages]
     if all(spec.name != tool for spec in running):
         return ""
@@ -63,7 +63,7 @@ def other_language(specs: Sequence[ToolSpec], tool: str) -> str:
 
 
 def program_in(language: str) -> str:
-    """What a small model is told that has to write a program, and in this language."""
+    """Ask a small model for a whole program in this language."""
     return f"Write a whole program in a ```{language} block."
 
 
@@ -82,7 +82,7 @@ def _line(spec: ToolSpec) -> str:
 
 
 def prohibitions(must_not: MustNot) -> str:
-    """What must not be used, a line each, for a prompt.
+    """List what must not be used, a line each, for a prompt.
 
     Scripts and long commands are left out: the tool layer refuses them all the same, and a prompt pays for them.
     """
@@ -95,5 +95,5 @@ def prohibitions(must_not: MustNot) -> str:
 
 
 def is_short(target: str) -> bool:
-    """Whether a prompt names a target, and does not leave it out: no script, no long command."""
+    """Return whether a prompt names a target: scripts and long commands are left out."""
     return "\n" not in target and len(target) <= _SHOWN_TARGET

@@ -155,11 +155,6 @@ class Toolbox(Protocol):
         """Return the tools that work on this platform and are not blocked, by priority."""
         ...
 
-    @property
-    def interrupted(self) -> tuple[ToolCall, ...]:
-        """Return the records of interrupted calls, oldest first, which `call` could not return."""
-        ...
-
     async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
         """Run one tool and return its record, whatever happened; raises only CancelledError.
 

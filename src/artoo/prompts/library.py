@@ -23,12 +23,12 @@ MANIFEST = Path(__file__).parent / "manifest.json"
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """SHA-256 (hex) of each text in `folder`, by file name."""
+    """Compute the SHA-256 (hex) of each text in `folder`, by file name."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.md"))}
 
 
 def verify(folder: Path | None = None, manifest: Path = MANIFEST) -> None:
-    """Raises ConfigurationError naming each text that is missing, changed or not in the manifest."""
+    """Check the texts. Raises ConfigurationError with each text that is missing, changed or not in the manifest."""
     folder = TEXTS if folder is None else folder
     expected: dict[str, str] = json.loads(manifest.read_text(encoding="utf-8"))
     found = digests(folder)
@@ -42,14 +42,16 @@ def verify(folder: Path | None = None, manifest: Path = MANIFEST) -> None:
 
 @cache
 def require_shipped() -> dict[str, str]:
-    """The texts by name. Raises ConfigurationError as `verify` does: at the start, not in the middle of a task."""
+    """Return the texts by name. Raises ConfigurationError as `verify` does: at the start of a task, not within
+    it.
+    """
     verify()
     return {path.stem: path.read_text(encoding="utf-8").strip() for path in TEXTS.glob("*.md")}
 
 
 @cache
 def procedural(role: str, contract: str, form: Form = "") -> dict[Segment, str]:
-    """The procedural segments of one role's call, in the form that is asked for, where there is one.
+    """Return the procedural segments of one role's call, in the form that is asked for, where there is one.
 
     Raises ConfigurationError as `verify` does.
     """

@@ -15,8 +15,8 @@ import orjson
 from artoo.contracts.conversation import ModelTurn
 from artoo.llm.text.jsontext import objects_in
 from artoo.llm.text.reading import Unreadable
+from artoo.llm.text.steps import turn_of
 from artoo.llm.transport import Json
-from artoo.llm.wires.text import turn_of
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.testing.replies import Ending, Reply
 

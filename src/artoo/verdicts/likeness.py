@@ -24,17 +24,6 @@ def same_answer(one: str, other: str, request: str = "") -> bool:
     return all(names) and _near(*map(len, names)) and nested
 
 
-def same_figures(answer: str, other: str, request: str, outputs: Sequence[str]) -> bool:
-    """Check whether an answer in sentences gives the numbers of a program's output, and no name that is not in it.
-
-    The words between them are its author's, in whatever language: a name is what the author's own calls put out.
-    This says nothing of what the sentences make of the numbers.
-    """
-    numbers, names = _stated(answer, other, request)
-    known = {word for text in outputs for word in words_of(text)}
-    return all(numbers) and _covers(*numbers) and not _zero(numbers) and names[0] & known <= names[1]
-
-
 def _stated(one: str, other: str, request: str) -> tuple[list[list[Number]], list[set[str]]]:
     """Return the numbers and the names of both answers."""
     numbers = [_numbers(text) for text in (one, other)]

@@ -1,4 +1,4 @@
-"""What reaches a running executor: messages, holds, directives, answers; and the samples that it asks for."""
+"""The messages that reach a running executor, and its samples; see also `test_steered_tasks`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import asyncio
 from executing import Bench, TableOfTools, bench, shell, turn
 
 from artoo.contracts.conversation import ModelTurn, Said
-from artoo.contracts.envelope import Envelope
-from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import ExecutionResult, ToolCalled
 from artoo.contracts.recording import Observed, Source
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Directive
-from artoo.contracts.steering import CourseDirective, QuestionAnswered, QuestionAsked, SampleDue, UserMessage
+from artoo.contracts.steering import CourseDirective, SampleDue, UserMessage
 
 TOOLS = TableOfTools({"ls": "a.txt", **{f"echo {number}": str(number) for number in range(20)}})
 
@@ -21,46 +19,6 @@ TOOLS = TableOfTools({"ls": "a.txt", **{f"echo {number}": str(number) for number
 def said(it: Bench, number: int) -> list[tuple[str, str]]:
     """The user's side of a turn's conversation, without the assignment."""
     return [(m.source, m.text) for m in it.model.shown[number].messages[1:] if isinstance(m, Said)]
-
-
-async def test_a_message_reaches_the_next_turn() -> None:
-    """It is a message of the same conversation, and the result names it as read."""
-
-    async def meanwhile() -> ModelTurn:
-        it.say(UserMessage(text="use tabs"))
-        await asyncio.sleep(0)
-        return turn(shell("ls"))
-
-    async with bench(meanwhile, turn(text="done"), tools=TOOLS) as it:
-        it.give(said=["be quick"], said_ids=["m0"])
-        result = await it.until(ExecutionResult)
-    assert "be quick" in str(it.model.shown[0].messages[0])
-    assert said(it, 1) == [("user", "use tabs")]
-    message = next(each for each in it.envelopes if isinstance(each.payload, UserMessage))
-    assert result.heard == ("m0", message.id)
-
-
-async def test_a_hold_interrupts_the_turn_and_waits() -> None:
-    """Nothing that ran is repeated; the next message goes on from there."""
-    asked = asyncio.Event()
-
-    async def never() -> ModelTurn:
-        asked.set()
-        await asyncio.sleep(3_600)
-        raise AssertionError
-
-    async with bench(turn(shell("ls")), never, turn(text="done"), tools=TableOfTools({"ls": "a.txt"})) as it:
-        it.give()
-        await asked.wait()
-        it.say(UserMessage(hold=True, by="terminal"))
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert len(it.model.shown) == 2
-        it.say(UserMessage(text="stop counting"))
-        result = await it.until(ExecutionResult)
-    assert result.output == "done" and it.tools.events == ["begins ls", "ends ls"]
-    assert said(it, 2) == [("user", "stop counting")]
-    assert len(it.all(ModelCalled)) == 2
 
 
 async def test_a_hold_can_be_ended_without_a_word() -> None:
@@ -79,22 +37,6 @@ async def test_a_hold_can_be_ended_without_a_word() -> None:
         it.say(UserMessage())
         result = await it.until(ExecutionResult)
     assert result.output == "done" and result.heard == ()
-
-
-async def test_the_executor_can_ask_the_user() -> None:
-    """Only where a user can answer is it offered."""
-    async with bench(turn(("ask_person", {"question": "which?"})), turn(text="ok"), tools=TOOLS, asks=True) as it:
-        it.give()
-        await it.until(QuestionAsked)
-        asked: Envelope = it.envelopes[-1]
-        it.say(QuestionAnswered(subtask_id="s1", answer="the red one"), cause=asked)
-        await it.until(ExecutionResult)
-    assert it.model.last == ["The user answers: the red one"]
-    assert "ask_person" in [spec.name for spec in it.model.shown[0].tools]
-    async with bench(turn(text="ok"), tools=TOOLS) as it:
-        it.give()
-        await it.until(ExecutionResult)
-    assert "ask_person" not in [spec.name for spec in it.model.shown[0].tools]
 
 
 def course(text: str, *, ends: bool = False) -> CourseDirective:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from executing import TableOfTools, bench, read, turn
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall
-from artoo.loops.fast.stuck import MOST_IDLE, Progress
+from artoo.loops.fast.progress import MOST_IDLE, Progress
 
 
 def called(given: str = "ls", output: str = "", **more: object) -> ToolCall:

@@ -12,12 +12,14 @@ from artoo.contracts.execution import CallStatus, CriterionVerdict, DecidedBy, S
 from artoo.contracts.plan import FirstCall, MustNot, PlannedSubTask
 from artoo.contracts.solution import Directive, Loss, PlanDirective
 from artoo.loops.medium.directive_text import directive_text, failed_checks
-from artoo.loops.medium.plan_check import Fingerprint, fingerprint, objections
 from artoo.loops.medium.plan_draft import (
     Amendment,
     DraftedCriterion,
+    Fingerprint,
     SubTaskDraft,
     amended,
+    fingerprint,
+    objections,
     of_person,
     plan_schema,
     subtasks_of,

@@ -15,8 +15,7 @@ from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.medium.blocking import targets_to_block, tools_to_block
 from artoo.loops.medium.endings import unmet_of
 from artoo.loops.medium.fan_in import FanIn, concluding
-from artoo.loops.medium.gaps import Gap, measure
-from artoo.loops.medium.trajectory import Trajectory, delivered
+from artoo.loops.medium.trajectory import Gap, Trajectory, delivered, measure
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.verdicts.judging import left_open
 

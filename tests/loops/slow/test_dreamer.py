@@ -23,8 +23,8 @@ from artoo.contracts.memory import (
 from artoo.contracts.tags import Pair, doubt_pair, kind_pair, macro_pair, micro_pair, tool_pair
 from artoo.control.potentials import QUANTISATION, SUSPICION, promotion_scale
 from artoo.loops.slow.dreamer import Dreamer
+from artoo.loops.slow.evidence import guesses
 from artoo.loops.slow.passing import DreamLimits
-from artoo.loops.slow.transfer import guesses
 from artoo.memory.service import SharedMemory
 from artoo.memory.views import Share
 from artoo.ports.dream import Cluster

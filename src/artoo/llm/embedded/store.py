@@ -1,4 +1,4 @@
-"""Models on disk: which ones are known, where they lie, which one is used, and whether a file is still what it was.
+"""Models on disk: the known ones, their files, the one that is used, and the check of a file by its pinned hash.
 
     <home>/models/<file name>            a fetched model, whole and verified before it got this name
     <home>/models/<file name>.verified   size, time stamp and hash of the last full check
@@ -27,7 +27,6 @@ from artoo.disk.whole import write_whole
 from artoo.llm.embedded.engine import check_gguf
 from artoo.settings.expanded import expanded
 
-HASH_CHUNK_BYTES = 4 * 1024 * 1024
 _POLL_SECONDS = 0.2
 MAX_CONTROL_FILE_BYTES = 64 * 1024
 
@@ -91,7 +90,7 @@ class ModelStore:
         self.known = known
 
     def find(self, name: str) -> KnownModel:
-        """The known model of that name. Raises ConfigurationError."""
+        """Return the known model of that name. Raises ConfigurationError."""
         for model in self.known:
             if model.name == name:
                 return model
@@ -99,6 +98,7 @@ class ModelStore:
         raise ConfigurationError(f"no known model is called {name!r}; known are: {names}; any GGUF path works too")
 
     def path_of(self, model: KnownModel) -> Path:
+        """Return the path of a fetched model."""
         return self.directory / model.file_name
 
     def fetch_directory(self, model: KnownModel) -> Path:
@@ -108,7 +108,7 @@ class ModelStore:
         return self.directory / ".fetch" / f"{model.name}.lock"
 
     def active(self) -> KnownModel | Path:
-        """What `use` chose, else the default model. Raises ConfigurationError when the choice is unreadable."""
+        """Return the choice of `use`, else the default model. Raises ConfigurationError when it is unreadable."""
         file = self.directory / "active.json"
         choice = read_object(file)
         if choice is None:
@@ -121,12 +121,12 @@ class ModelStore:
         return self.find(str(name))
 
     def active_path(self) -> Path:
-        """Where the active model lies, or will lie when it is fetched. Raises ConfigurationError."""
+        """Return the path of the active model, fetched or not. Raises ConfigurationError."""
         active = self.active()
         return active if isinstance(active, Path) else self.path_of(active)
 
     def use(self, name_or_path: str) -> KnownModel | Path:
-        """Makes a known model (by name) or a GGUF file (by path) the active one.
+        """Make a known model (by name) or a GGUF file (by path) the active one.
 
         Raises ConfigurationError for an unknown name, ModelUnreachable for a file that is no GGUF model.
         """
@@ -143,7 +143,7 @@ class ModelStore:
         return path
 
     def entries(self) -> tuple[ModelEntry, ...]:
-        """The known models, then the model that is used by its path, if one is."""
+        """Return the known models, then the model that is used by its path, if there is one."""
         active = self.active()
         known = [
             ModelEntry(
@@ -162,7 +162,7 @@ class ModelStore:
         return tuple(known)
 
     def require_removable(self, name: str) -> KnownModel:
-        """The known model of that name. Raises ConfigurationError for anything that artoo does not fetch."""
+        """Return the known model of that name. Raises ConfigurationError for anything that artoo does not fetch."""
         if all(model.name != name for model in self.known) and expanded(name).exists():
             raise ConfigurationError(
                 f"artoo did not fetch {name}, so it does not delete it; delete the file yourself if you want that"
@@ -170,7 +170,7 @@ class ModelStore:
         return self.find(name)
 
     def remove(self, name: str) -> int:
-        """Deletes a fetched model and what is left of fetching it; says how many bytes that freed.
+        """Delete a fetched model and the rest of fetching it, and return how many bytes that freed.
 
         Raises ConfigurationError for anything that artoo did not fetch, or while it is being fetched.
         """
@@ -191,7 +191,7 @@ class ModelStore:
         return freed
 
     def check_file(self, path: Path) -> None:
-        """Refuses a file that must not be loaded: no GGUF model, or a fetched model that has changed since.
+        """Refuse a file that must not be loaded: no GGUF model, or a fetched model that has changed since.
 
         Cheap when size and time stamp are those of an earlier full check; else hashes the file once.
         Raises ModelUnreachable.
@@ -205,7 +205,7 @@ class ModelStore:
                 )
 
     def verify(self, model: KnownModel) -> bool:
-        """Whether the model is here and is the pinned one; by its stamp when that still fits, else by its hash."""
+        """Return whether the pinned model is here, by its stamp if that still fits, else by its hash."""
         path = self.path_of(model)
         if _size(path) != model.size:
             return False
@@ -217,7 +217,7 @@ class ModelStore:
         return True
 
     def adopt(self, model: KnownModel, file: Path) -> None:
-        """Gives a file whose hash was just found right the model's name. Atomic: there is never half a model."""
+        """Give a file whose hash was just found right the model's name. Atomic: there is never half a model."""
         with file.open("rb") as written:
             os.fsync(written.fileno())
         file.replace(self.path_of(model))
@@ -236,7 +236,7 @@ class ModelStore:
 
 @contextmanager
 def try_lock(path: Path) -> Generator[bool]:
-    """Take the lock if it is free, without waiting; yields whether it did. The lock goes with its process."""
+    """Take the lock if it is free, without waiting, and yield whether it was. It ends with its process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         try:
@@ -259,17 +259,10 @@ async def hold_lock(path: Path, waiting: Callable[[int], None]) -> AsyncGenerato
         await asyncio.sleep(_POLL_SECONDS)
 
 
-def hash_file(path: Path, report: Callable[[int], bool] | None = None) -> str:
-    """SHA-256 of a file, in hex. `report` gets the bytes read so far, and cuts the hash short by returning True."""
-    digest = hashlib.sha256()
-    done = 0
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file in hex."""
     with path.open("rb") as file:
-        while chunk := file.read(HASH_CHUNK_BYTES):
-            digest.update(chunk)
-            done += len(chunk)
-            if report is not None and report(done):
-                break
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _json(content: dict[str, object]) -> bytes:
@@ -289,7 +282,7 @@ def _size(path: Path) -> int | None:
 
 
 def read_object(path: Path) -> dict[str, object] | None:
-    """The JSON object in a small file, or None when the file is missing, unreadable or something else."""
+    """Return the JSON object in a small file, or None if the file is missing, unreadable or something else."""
     try:
         with path.open(encoding="utf-8") as file:
             content: object = json.loads(file.read(MAX_CONTROL_FILE_BYTES))

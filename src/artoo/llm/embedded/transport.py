@@ -18,17 +18,11 @@ from artoo.llm import guard
 from artoo.llm.embedded.engine import Engine, EngineSettings, LlamaEngine, slots_of
 from artoo.llm.embedded.prefixes import Prefixes
 from artoo.llm.http import HttpTransport
-from artoo.llm.runaway import TAIL, runs_away
-from artoo.llm.streamed import DONE, Event
 from artoo.llm.transport import Json, OnEvent, TransportReply
-from artoo.llm.wires import chat
 
 LoadEngine = Callable[[Path, EngineSettings], Engine]
 
 _ADDRESS = "http://localhost"
-_LOOKED_AFTER = 32
-"""Pieces between two looks at whether the answer goes round in circles."""
-_CUT: Event = {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}
 _SMALLEST: Mapping[str, object] = {"messages": [{"role": "user", "content": "."}], "max_tokens": 1}
 _SETTLING_SECONDS = 60.0
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}, "return_progress": True}
@@ -65,7 +59,7 @@ class EmbeddedTransport:
 
     @property
     def name(self) -> str:
-        """The model's name or file."""
+        """Return the model's name or file."""
         return self._name
 
     async def post(
@@ -76,7 +70,8 @@ class EmbeddedTransport:
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """See Transport. A call that is cancelled or times out stops its generation at the next token.
+        """Send a request; see Transport. A call that is cancelled or times out stops its generation at the next
+        token.
 
         Raises ModelUnreachable when the model cannot be fetched or loaded, or gives no complete answer in time;
         ConfigurationError when this process forbids real models.
@@ -85,17 +80,14 @@ class EmbeddedTransport:
         engine, http = await self._loaded()
         if self._prefixes is not None:
             await self._prefixes.prepare(body)
-        answer = _Answer(on_event)
         asked = {"cache_prompt": True, **engine.constrained(body), **_STREAMED}
-        call = asyncio.ensure_future(http.post(asked, timeout=timeout, path=path, on_event=answer.hear))
+        call = asyncio.ensure_future(http.post(asked, timeout=timeout, path=path, on_event=on_event or _ignored))
         self._active.add(call)
         self._settled = False
         try:
             answered = await call
             self._settled = not self._active - {call}
             return answered
-        except _GoesRound:
-            return TransportReply(200, {}, None, events=(*answer.events, _CUT, DONE))
         except asyncio.CancelledError:
             own = asyncio.current_task()
             if not self._closed or (own is not None and own.cancelling()):
@@ -151,24 +143,5 @@ class EmbeddedTransport:
             raise ModelUnreachable("the embedded model was closed; make a new connection to use it again")
 
 
-class _GoesRound(Exception):
-    """The answer repeats the same few characters: the connection is closed, which stops the generation."""
-
-
-class _Answer:
-    """Hears a streamed answer, and cuts off one that goes round in circles."""
-
-    def __init__(self, on_event: OnEvent | None) -> None:
-        self.events: list[Event] = []
-        self._on_event = on_event
-        self._said: list[str] = []
-
-    def hear(self, event: Event) -> None:
-        """Take one event of the stream. Raises _GoesRound."""
-        self.events.append(event)
-        if self._on_event is not None:
-            self._on_event(event)
-        if word := chat.said_in(event):
-            self._said.append(word)
-            if len(self._said) % _LOOKED_AFTER == 0 and runs_away("".join(self._said[-TAIL:])):
-                raise _GoesRound
+def _ignored(event: dict[str, Json]) -> None:
+    """Hear an event that no caller wants, because an answer that is heard has no limit of its whole time."""

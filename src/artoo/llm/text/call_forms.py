@@ -10,12 +10,12 @@ import ast
 import json
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import cast
 
-from artoo.llm.text.jsontext import usable
+from artoo.llm.text.jsontext import Found, usable
 
 _BAR = r"[|｜]"
+# The name in the mark; behind it the arguments as a JSON object.
 _NAMED = (
     rf"<{_BAR}tool▁call▁begin{_BAR}>(?:function<{_BAR}tool▁sep{_BAR}>)?(?P<name>[\w.-]+)"
     rf"(?:<{_BAR}tool▁sep{_BAR}>)?\s*(?:```json\s*)?",  # DeepSeek
@@ -26,8 +26,8 @@ _NAMED = (
     r"(?:assistant)?commentary\s+to=functions\.(?P<name>[\w.-]+)\s*(?:json|code)?\s*(?=\{)",  # without marks
     r"<function=(?P<name>[\w.-]+)>\s*(?=\{)",  # Llama
 )
-"""The name in the mark; behind it the arguments as a JSON object."""
 
+# Behind the mark a JSON object with name and arguments, or a list of such objects.
 _UNNAMED = (
     # Most models: a tag or a token of this name, also for several calls
     r"<(?i:(?:\w{1,20}[:_])?(?:tool_?calls?|function_?calls?))>\s*(?=[\[{])",
@@ -35,9 +35,9 @@ _UNNAMED = (
     r"\[TOOL_CALLS\]\s*(?=[\[{])",  # Mistral
     r"functools\s*(?=\[)",
 )
-"""Behind the mark a JSON object with name and arguments, or a list of such objects."""
 
 _PREFIX = r"(?:\w{1,20}:|[|｜]\w{1,20}[|｜])?"
+# The mark with the name, a parameter's beginning and end, and the end. Values are text as it stands.
 _ONE_BY_ONE = (
     # Qwen Coder, DeepSeek, and the tags that prompts of other agents use
     (
@@ -55,13 +55,12 @@ _ONE_BY_ONE = (
         r"\s*</(?:\w{1,20}_)?tool_call>",
     ),
 )
-"""The mark with the name, a parameter's beginning and end, and the end. Values are text as it stands."""
 
+# Calls as Python writes them: Llama 4, Gemma, OLMo.
 _PYTHON = re.compile(
     r"(?:<\|python_start\|>|<function_calls>|```tool_code\n)?\s*(?P<calls>\[?[A-Za-z_][\w.]*\([\s\S]*\)\]?)\s*"
     r"(?:<\|python_end\|>|</function_calls>|```)?"
 )
-"""Calls as Python writes them: Llama 4, Gemma, OLMo."""
 _CLOSERS = re.compile(
     rf"\s*(?:```|</?(?:\w{{1,20}}[:_])?(?:tool_?calls?|function_?calls?)>|</function>|\[/TOOL_CALLS\]|<{_BAR}[\w▁]*(?:end|END|call)[\w▁]*{_BAR}>)",
     re.IGNORECASE,
@@ -74,29 +73,23 @@ _JSON_FORMS = [re.compile(form) for form in (*_NAMED, *_UNNAMED)]
 _LISTED_FORMS = [tuple(re.compile(part) for part in form) for form in _ONE_BY_ONE]
 
 
-@dataclass(frozen=True, slots=True)
-class FormedCall:
-    """A call in one of the forms: its place, and its name with its arguments. `call` None: it is not whole."""
+def formed_calls(text: str) -> list[Found]:
+    """Return the calls of a text in order, each as `{"name": …, "arguments": …}`.
 
-    start: int
-    end: int
-    call: dict[str, object] | None = None
-
-
-def formed_calls(text: str) -> list[FormedCall]:
-    """The calls of a text in order. The first that is not whole ends the list."""
-    found: list[FormedCall] = []
+    The first that is not whole has no value and ends the list.
+    """
+    found: list[Found] = []
     position = 0
     while len(found) < _MOST_CALLS and (next_calls := _next(text, position)):
         found += next_calls
-        if found[-1].call is None:
+        if found[-1].value is None:
             break
         position = found[-1].end
     return found
 
 
 def bare_calls(text: str, names: Collection[str]) -> list[tuple[str, dict[str, object]]]:
-    """The calls that a text consists of, without any mark: as JSON, or as Python writes them. `names`: of tools."""
+    """Read the calls that a text consists of, without any mark, as JSON or as Python. `names`: of tools."""
     whole = text.strip()
     try:
         value = usable(json.loads(whole))
@@ -132,8 +125,8 @@ def _from_python(source: str) -> list[tuple[str, dict[str, object]] | None]:
         return []
 
 
-def _next(text: str, position: int) -> list[FormedCall]:
-    """The call that begins next; several where one mark begins a list."""
+def _next(text: str, position: int) -> list[Found]:
+    """Find the call that begins next; several where one mark begins a list."""
     begun = [
         (match.start(), number, match)
         for number, form in enumerate((*_JSON_FORMS, *(form[0] for form in _LISTED_FORMS)))
@@ -147,12 +140,12 @@ def _next(text: str, position: int) -> list[FormedCall]:
     return [_one_by_one(text, start, match, *_LISTED_FORMS[number - len(_JSON_FORMS)][1:])]
 
 
-def _from_json(text: str, start: int, mark: re.Match[str]) -> Iterator[FormedCall]:
+def _from_json(text: str, start: int, mark: re.Match[str]) -> Iterator[Found]:
     try:
         read, end = cast("tuple[object, int]", json.JSONDecoder(strict=False).raw_decode(text, mark.end()))
         value = usable(read)
     except (ValueError, RecursionError):
-        yield FormedCall(start, len(text))
+        yield Found(start, len(text), None)
         return
     while (closer := _CLOSERS.match(text, end)) is not None:
         end = closer.end()
@@ -160,14 +153,14 @@ def _from_json(text: str, start: int, mark: re.Match[str]) -> Iterator[FormedCal
     given = cast("list[object]", value) if isinstance(value, list) else [value]
     calls = [_called(each, name) for each in given]
     if not calls or None in calls:
-        yield FormedCall(start, end)
+        yield Found(start, end, None)
         return
     for at, call in enumerate(calls):
-        yield FormedCall(start if at == 0 else end, end, call)
+        yield Found(start if at == 0 else end, end, call)
 
 
 def _called(value: object, name: str | None) -> dict[str, object] | None:
-    """A call's name and arguments; None for what is no call."""
+    """Return a call's name and arguments; None for anything else."""
     if not isinstance(value, dict):
         return None
     fields = cast("dict[str, object]", value)
@@ -188,13 +181,13 @@ def _one_by_one(
     parameter: re.Pattern[str],
     value_end: re.Pattern[str],
     closing: re.Pattern[str],
-) -> FormedCall:
+) -> Found:
     groups, position = mark.groupdict(), mark.end()
     arguments: dict[str, str] = {}
     while (begun := parameter.match(text, position)) is not None:
         ending = value_end.search(text, begun.end())
         if ending is None:
-            return FormedCall(start, len(text))
+            return Found(start, len(text), None)
         keys, value = begun.groupdict(), text[begun.end() : ending.start()]
         if keys.get("also"):
             value = value.removeprefix("\n").removesuffix("\n")
@@ -202,6 +195,6 @@ def _one_by_one(
         position = ending.end()
     closed = closing.match(text, position)
     if closed is None:
-        return FormedCall(start, len(text))
+        return Found(start, len(text), None)
     name = groups.get("name") or groups.get("other")
-    return FormedCall(start, closed.end(), {"name": name, "arguments": arguments})
+    return Found(start, closed.end(), {"name": name, "arguments": arguments})

@@ -17,8 +17,8 @@ _MARK = re.compile(r"""["'{}\[\]]""")
 _STRING_REST = {'"': re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL), "'": re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL)}
 _STRING_OR_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _LONGEST_LITERAL = 20_000
+# Levels of an answer: no contract has ten, and what reads it further on may recurse.
 _DEEPEST = 64
-"""Levels of an answer: no contract has ten, and what reads it further on may recurse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Found:
 
 
 def read_leniently(raw: bytes) -> object:
-    """The value of JSON that a strict reader refuses; None when it is none.
+    """Read JSON that a strict reader refuses; None if it is no JSON.
 
     Read through: bytes that are no UTF-8 and half an emoji (an answer may be cut in its middle), bare control
     characters, a byte order mark, NaN.
@@ -44,7 +44,7 @@ def read_leniently(raw: bytes) -> object:
 
 
 def objects_in(text: str) -> list[Found]:
-    """The outermost objects, in order. One that never closes ends the list: what is inside it is not the answer."""
+    """Find the outermost objects, in order. An object that never closes ends the list."""
     found: list[Found] = []
     position = 0
     while len(found) < _MOST_OBJECTS:
@@ -126,7 +126,7 @@ def _inside(value: object) -> Iterable[object]:
 
 
 def _python_literal(raw: str) -> dict[str, object] | None:
-    """A dict that was written in Python instead of JSON: single quotes, True, False, None."""
+    """Read a dict that was written in Python instead of JSON: single quotes, True, False, None."""
     if len(raw) > _LONGEST_LITERAL:
         return None
     try:

@@ -20,7 +20,7 @@ class LiveText:
         self._held = True
 
     def restart(self) -> None:
-        """Begin a further try."""
+        """Start a further try."""
         self._raw, self._held = "", True
 
     def add(self, piece: str) -> None:

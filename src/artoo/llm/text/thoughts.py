@@ -46,12 +46,12 @@ _WRAPPERS = [
         (r"\A(?=[\s\S]*\[END FINAL RESPONSE\]\s*\Z)", r"\[END FINAL RESPONSE\]\s*\Z"),
     )
 ]
+# Characters with which a mark may begin.
 _FIRST = "<[◁a"
-"""Characters with which a mark may begin."""
 
 
 class Spoken(NamedTuple):
-    """What was said, and the unclosed thought at the end. `thought` says that there were any."""
+    """The words of a text, and the unclosed thought at the end. `thought`: there were any thoughts."""
 
     words: str
     unclosed: str = ""
@@ -59,8 +59,9 @@ class Spoken(NamedTuple):
 
 
 def split_thoughts(text: str) -> Spoken:
-    """What was said in a text. Closed thoughts are dropped; all before an end without a beginning is one, too,
-    because the beginning stood in the prompt's template."""
+    """Separate the words of a text. Closed thoughts are dropped; all before an end without a beginning is a
+    thought, too, because the prompt's template had the beginning.
+    """
     text, thought = _after_unopened(text)
     said: list[str] = []
     while True:
@@ -82,7 +83,7 @@ def split_thoughts(text: str) -> Spoken:
 
 
 def may_be_thinking(text: str) -> bool:
-    """True if a text that is still coming is a thought, or may become one with its next characters."""
+    """Return whether a text that is still coming is a thought, or may become one with its next characters."""
     begun = text.lstrip()
     if not begun:
         return True
@@ -95,7 +96,7 @@ def may_be_thinking(text: str) -> bool:
 
 
 def _after_unopened(text: str) -> tuple[str, bool]:
-    """The text behind an end of a thought that has no beginning."""
+    """Return the text behind an end of a thought that has no beginning."""
     for end in _ENDS:
         found = end.search(text)
         if found is not None and not _opens_before(text, found.start()) and not _in_block(text, found.start()):
@@ -108,7 +109,7 @@ def _opens_before(text: str, place: int) -> bool:
 
 
 def _closing(text: str) -> tuple[str, str | None] | None:
-    """What stands before the next thought and what follows it (None: it is not closed); None: there is none."""
+    """Return the text before the next thought and after it (None: not closed), or None if there is no thought."""
     for opening, closing in _OPENING:
         found = opening.match(text)
         if found is not None:

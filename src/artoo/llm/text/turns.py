@@ -16,9 +16,9 @@ from artoo.llm.text.call_forms import bare_calls, formed_calls
 from artoo.llm.text.fences import fences_in
 from artoo.llm.text.jsontext import objects_in
 from artoo.llm.text.reading import LONGEST_ANSWER, Unreadable
+from artoo.llm.text.steps import ANSWER, CANNOT, turn_of
 from artoo.llm.text.thoughts import split_thoughts
 from artoo.llm.transport import Json
-from artoo.llm.wires.text import ANSWER, CANNOT, turn_of
 from artoo.ports.model import Conversation
 
 _BLOCK_MARK = re.compile(r"\A`{3,}\w*\n")
@@ -27,7 +27,7 @@ _BLOCK_MARK = re.compile(r"\A`{3,}\w*\n")
 def read_turn(
     completion: Completion, conversation: Conversation, *, native: bool, small: bool = False
 ) -> ModelTurn:
-    """The turn that a completion says, in either dialect. Raises Unreadable."""
+    """Read the turn of a completion, in either dialect. Raises Unreadable."""
     cut = completion.finish == "length"
     taken = [call.id for each in conversation.messages if isinstance(each, Took) for call in each.turn.calls]
     if not native:
@@ -67,7 +67,7 @@ def writes_steps(completion: Completion, conversation: Conversation) -> bool:
 
 
 def _written_calls(text: str, names: set[str]) -> tuple[str, Sequence[Called]]:
-    """The calls that stand in the text of an answer, in a form with marks or bare, and the rest of it.
+    """Read the calls in the text of an answer, with marks or bare, and the rest of the text.
 
     Raises Unreadable for half a call.
     """
@@ -75,11 +75,11 @@ def _written_calls(text: str, names: set[str]) -> tuple[str, Sequence[Called]]:
     formed = [
         call for call in formed_calls(text) if not any(fence.start < call.start < fence.end for fence in blocks)
     ]
-    if any(each.call is None for each in formed):
+    if any(each.value is None for each in formed):
         raise Unreadable("the tool call in the text is not complete; call tools by function calling")
     if not formed and (bare := bare_calls(text, names)):
         return "", [Called("", name, cast(Json, arguments)) for name, arguments in bare]
-    called = [cast("dict[str, Json]", each.call) for each in formed]
+    called = [cast("dict[str, Json]", each.value) for each in formed]
     calls = [Called("", str(each["name"]), each["arguments"]) for each in called]
     return (text[: formed[0].start] if formed else text), calls
 
@@ -90,7 +90,7 @@ def _request(called: Called, new_id: str) -> ToolRequest:
 
 
 def _arguments(given: object) -> tuple[dict[str, JsonValue], str]:
-    """The arguments of a call, or what is wrong with them. Half an object is never taken for a whole one."""
+    """Read the arguments of a call, or their problem. Half an object is never taken for a whole one."""
     if isinstance(given, dict):
         return cast(dict[str, JsonValue], well_formed_value(cast("dict[str, object]", given))), ""
     text = given if isinstance(given, str) else ""
@@ -112,7 +112,7 @@ def _arguments(given: object) -> tuple[dict[str, JsonValue], str]:
 
 
 def _unused(wanted: str, taken: list[str]) -> str:
-    """An id that no call of the conversation has: some servers give the same ones in every answer."""
+    """Make an id that no call of the conversation has: some servers give the same ids in every answer."""
     found, number = wanted, 1
     while found in taken:
         number += 1

@@ -17,20 +17,21 @@ from artoo.contracts.images import AttachedImage
 from artoo.contracts.well_formed import well_formed
 from artoo.llm.completion import Called, Completion, count_of, text_of, usage_of
 from artoo.llm.prompt import Exchange, Prompt, exchanges
+from artoo.llm.schema import schema_of
 from artoo.llm.streamed import DONE, objects
 from artoo.llm.transport import Json
-from artoo.llm.wires.how import Form, How, Wire, answer_schema
+from artoo.llm.wires.how import Form, How, Wire
 
 _TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
 _SENT_BACK = ("reasoning_content", "reasoning", "reasoning_details")
 
 
 def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
-    """The body of a request. Its tools and messages are the same bytes in every turn of a conversation."""
+    """Write the body of a request. Its tools and messages are the same bytes in every turn of a conversation."""
     body: dict[str, object] = {"model": how.model, "messages": _messages(prompt, how)}
-    if prompt.tools:
+    if prompt.tools and how.has("tools"):
         body["tools"] = [_function(spec.name, spec.description, spec.json_schema()) for spec in prompt.tools]
-    if how.stream:
+    if how.stream and how.has("stream"):
         body["stream"] = True
         if how.has("stream_options"):
             body["stream_options"] = {"include_usage": True}
@@ -38,8 +39,10 @@ def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
         body["temperature"] = how.temperature
     if how.seed and how.has("seed"):
         body["seed"] = how.seed
-    if how.max_tokens is not None:
-        body["max_tokens" if how.has("max_tokens") else "max_completion_tokens"] = how.max_tokens
+    if how.has("max_tokens"):
+        body["max_tokens"] = how.limit
+    elif how.has("limit"):
+        body["max_completion_tokens"] = how.limit
     if how.reasoning is not None and how.has("reasoning"):
         body["reasoning_effort"] = "none" if how.reasoning == "off" else how.reasoning
     if how.llama and how.has("cache"):
@@ -52,14 +55,12 @@ def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
 
 
 def _form(prompt: Prompt, how: How) -> dict[str, object]:
-    if prompt.schema is None:
+    if prompt.schema is None or not how.has(how.form.value):
         return {}
-    schema, strict = answer_schema(prompt.schema, wants_strict=how.strict)
+    schema = schema_of(prompt.schema)
     match how.form:
         case Form.JSON_SCHEMA:
-            described: dict[str, object] = {"name": prompt.contract, "schema": schema}
-            if strict:
-                described["strict"] = True
+            described = {"name": prompt.contract, "schema": schema}
             return {"response_format": {"type": "json_schema", "json_schema": described}}
         case Form.FORCED_TOOL:
             chosen = {"type": "function", "function": {"name": prompt.contract}}
@@ -71,11 +72,11 @@ def _form(prompt: Prompt, how: How) -> dict[str, object]:
 
 
 def _messages(prompt: Prompt, how: How) -> list[dict[str, object]]:
-    """The messages, the system prompt first: in the user's message for a server that refuses that role."""
+    """Write the messages, the system prompt first: in the user's message for a server that refuses that role."""
     messages: list[dict[str, object]] = []
     for part in exchanges(prompt.messages):
         if isinstance(part, ModelTurn):
-            messages.append(_assistant(part, thoughts=how.has("thoughts")))
+            messages.append(_assistant(part, thoughts=part.reasoning is not None and how.has("thoughts")))
         else:
             messages += _user(part, prompt.pictures)
     if how.has("system"):
@@ -126,21 +127,12 @@ def _shown(images: Sequence[AttachedImage], pictures: Mapping[str, str]) -> list
 
 
 def _words(event: Mapping[str, Json]) -> str:
-    """The words of an answer that an event of a stream brings, for people to read."""
+    """Return the words of an answer that an event of a stream brings, for people to read."""
     for choice in objects(event.get("choices")):
         piece = choice.get("delta") or choice.get("message")
         if choice.get("index", 0) == 0 and isinstance(piece, dict):
             said = piece.get("content")
             return said if isinstance(said, str) else ""
-    return ""
-
-
-def said_in(event: Mapping[str, Json]) -> str:
-    """The words or thoughts that an event of a stream brings."""
-    for choice in objects(event.get("choices")):
-        piece = choice.get("delta")
-        if isinstance(piece, dict):
-            return text_of(piece.get("content")) or text_of(piece.get("reasoning_content"))
     return ""
 
 
@@ -209,7 +201,7 @@ def _add_call(calls: list[dict[str, Json]], piece: dict[str, Json]) -> None:
 
 
 def _completion(body: dict[str, Json]) -> Completion | None:
-    """The first choice; None when there is none."""
+    """Read the first choice; None when there is none."""
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
@@ -230,7 +222,7 @@ def _completion(body: dict[str, Json]) -> Completion | None:
 
 
 def _calls(message: Mapping[str, Json]) -> tuple[Called, ...]:
-    """The native tool calls, in the current form or in the one of old servers."""
+    """Read the native tool calls, in the current form or in the form of old servers."""
     functions = [(call.get("id"), call.get("function")) for call in objects(message.get("tool_calls"))]
     called = [
         Called(text_of(own_id), text_of(function.get("name")), function.get("arguments"))
@@ -241,7 +233,7 @@ def _calls(message: Mapping[str, Json]) -> tuple[Called, ...]:
 
 
 def _usage(body: Mapping[str, Json]) -> Usage | None:
-    """The tokens, also under the names of another interface of the same vendor, which some gateways pass on."""
+    """Read the tokens, also under the names of another interface of the vendor, which some gateways pass on."""
     usage = body.get("usage")
     if not isinstance(usage, dict):
         return None
@@ -251,7 +243,7 @@ def _usage(body: Mapping[str, Json]) -> Usage | None:
 
 
 def _cached(usage: Mapping[str, Json], body: Mapping[str, Json]) -> int:
-    """Prompt tokens from the server's cache: OpenAI's, DeepSeek's or llama.cpp's way to say it."""
+    """Read the prompt tokens from the server's cache, as OpenAI, DeepSeek or llama.cpp gives them."""
     details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
     timings = body.get("timings")
     return (

@@ -1,27 +1,26 @@
-"""What all wires share: the port of a wire, and how one request is written (pure)."""
+"""The parts that all wires share: the port of a wire, and how one request is written (pure)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar, cast
-
-from pydantic import BaseModel
 
 from artoo.contracts.conversation import ModelTurn
 from artoo.llm.completion import Completion, status_of
 from artoo.llm.prompt import Prompt
-from artoo.llm.schema import Schema, is_strict, schema_of, strict_form
 from artoo.llm.streamed import Event, objects
 from artoo.llm.transport import Json, TransportReply
 
 Reasoning = Literal["off", "low", "medium", "high"]
 
+SHORT_ANSWER = 4_096
+"""Tokens of an answer that every server allows, as far as we know."""
+
 
 class Form(StrEnum):
-    """How structure is asked for, strongest first. `free` asks for none."""
+    """The forms in which structure is asked for, strongest first. `free` asks for none."""
 
     JSON_SCHEMA = "json_schema"
     FORCED_TOOL = "forced_tool"
@@ -32,33 +31,36 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """`without` names the optional features that the server refuses, see `artoo.llm.dialect`. `reasoning` None:
-    as the server likes. `strict`: schemas are wanted in strict form. `llama`: the server is llama.cpp's."""
+    """The way in which one request is written. `without` names the optional features that the server refuses, see
+    `artoo.llm.dialect`; `used` collects the ones that the request has. `reasoning` None: as the server likes.
+    `llama`: the server is llama.cpp's. `caches`: it takes a cache key.
+    """
 
     model: str
     form: Form = Form.FREE
     without: frozenset[str] = frozenset()
     temperature: float = 0.0
     seed: int = 0
-    max_tokens: int | None = 1_024
+    max_tokens: int = 1_024
     stop: tuple[str, ...] = ()
     stream: bool = False
     reasoning: Reasoning | None = None
-    strict: bool = False
     llama: bool = False
     caches: bool = False
+    used: set[str] = field(default_factory=set[str], compare=False)
 
     def has(self, feature: str) -> bool:
-        """True if the server was not seen to refuse this feature."""
-        return feature not in self.without
+        """Return whether the request may use a feature, which it then does."""
+        if feature in self.without:
+            return False
+        self.used.add(feature)
+        return True
 
-
-@lru_cache(maxsize=256)
-def answer_schema(schema: type[BaseModel], *, wants_strict: bool) -> tuple[Schema, bool]:
-    """The schema of an answer, and whether it is strict: every object closed, every property required."""
-    form = schema_of(schema)
-    strict = strict_form(form) if wants_strict else (form if is_strict(form) else None)
-    return (form, False) if strict is None else (strict, True)
+    @property
+    def limit(self) -> int:
+        """Return the token limit of the answer."""
+        short = self.max_tokens <= SHORT_ANSWER or not self.has("long_answer")
+        return min(self.max_tokens, SHORT_ANSWER) if short else self.max_tokens
 
 
 class Wire(NamedTuple):
@@ -75,7 +77,7 @@ class Wire(NamedTuple):
     completion: Callable[[dict[str, Json]], Completion | None]
 
     def read(self, reply: TransportReply) -> TransportReply:
-        """The reply with the answer that it brings, if it brings one."""
+        """Add the answer to a reply that brings one."""
         if reply.events:
             reply = reply._replace(body=self.gathered(reply.events))
         if not isinstance(reply.body, dict) or status_of(reply) != 200:
@@ -91,7 +93,9 @@ Part = TypeVar("Part")
 
 
 def in_place(turn: ModelTurn, field: str, text: list[Part], calls: list[Part], *, thoughts: bool) -> Iterator[Part]:
-    """The parts of a turn as they came: the thoughts in `field` of its reasoning stand before what they led to."""
+    """Yield the parts of a turn as they came: the thoughts in `field` of its reasoning stand before what they led
+    to.
+    """
     kept = turn.reasoning.get(field) if isinstance(turn.reasoning, dict) else None
     rest = list(calls)
     for part in objects(cast(Json, kept)):
@@ -107,5 +111,5 @@ def in_place(turn: ModelTurn, field: str, text: list[Part], calls: list[Part], *
 
 
 def kept_thoughts(field: str, parts: list[Json]) -> Json:
-    """The reasoning of a turn for `in_place`; None where nothing of it is a thought."""
+    """Return the reasoning of a turn for `in_place`; None if nothing of it is a thought."""
     return {field: parts} if any(part not in (TEXT, CALL) for part in parts) else None

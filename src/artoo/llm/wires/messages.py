@@ -16,37 +16,39 @@ from artoo.contracts.images import AttachedImage
 from artoo.contracts.well_formed import well_formed
 from artoo.llm.completion import Called, Completion, count_of, text_of, usage_of
 from artoo.llm.prompt import Exchange, Prompt, exchanges
+from artoo.llm.schema import schema_of
 from artoo.llm.streamed import Event, objects
 from artoo.llm.transport import Json
-from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, answer_schema, in_place, kept_thoughts
+from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, in_place, kept_thoughts
 
 BLOCKS = "thinking_blocks"
 """The field of a turn's reasoning that holds the blocks, and marks for the places of its text and calls."""
 
 _CACHED = {"type": "ephemeral"}
+# Why an answer ended, in the words of a chat completion.
 _STOPPED = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
-"""Why an answer ended, in the words of a chat completion."""
-_LEAST_TOKENS = 4_096
+# Tokens for thoughts, for models that want a number.
 _THINKING = {"low": 2_048, "medium": 8_192, "high": 16_384}
-"""Tokens for thoughts, for models that want a number."""
+# The newest message's mark is written, the one before it is read: a message may hold more blocks than are
+# searched for an earlier mark.
 _CACHED_MESSAGES = 2
-"""The newest message's mark is written, the one before it is read: a message may hold more blocks than are searched
-for an earlier mark."""
 
 Block = dict[str, object]
 
 
 def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
-    """The body of a request. Its tools and messages differ from an earlier turn's only in their cache marks."""
-    body: dict[str, object] = {"model": how.model, "max_tokens": how.max_tokens or _LEAST_TOKENS}
-    if prompt.tools:
+    """Write the body of a request. Its tools and messages differ from an earlier turn's only in their cache
+    marks.
+    """
+    body: dict[str, object] = {"model": how.model, "max_tokens": how.limit}
+    if prompt.tools and how.has("tools"):
         body["tools"] = _marked(
             [_tool(spec.name, spec.description, spec.json_schema()) for spec in prompt.tools], how
         )
     if how.has("system"):
         body["system"] = _marked([{"type": "text", "text": well_formed(prompt.system)}], how)
     body["messages"] = _messages(prompt, how)
-    if how.stream:
+    if how.stream and how.has("stream"):
         body["stream"] = True
     if how.stop and how.has("stop"):
         body["stop_sequences"] = list(how.stop)
@@ -67,9 +69,9 @@ def _thinking(how: How, max_tokens: int) -> dict[str, object]:
 
 
 def _with_form(body: dict[str, object], prompt: Prompt, how: How) -> dict[str, object]:
-    if prompt.schema is None:
+    if prompt.schema is None or not how.has(how.form.value):
         return body
-    schema, _ = answer_schema(prompt.schema, wants_strict=True)
+    schema = schema_of(prompt.schema)
     if how.form is Form.JSON_SCHEMA:
         given = cast("dict[str, object]", body.get("output_config", {}))
         body["output_config"] = {**given, "format": {"type": "json_schema", "schema": schema}}
@@ -84,7 +86,7 @@ def _tool(name: str, description: str, schema: Mapping[str, object]) -> Block:
 
 
 def _marked(blocks: list[Block], how: How) -> list[Block]:
-    """The blocks, the last one with a mark up to which the server keeps the prompt."""
+    """Mark the last block, up to which the server keeps the prompt."""
     return [*blocks[:-1], {**blocks[-1], "cache_control": _CACHED}] if blocks and how.has("cache") else blocks
 
 
@@ -92,7 +94,8 @@ def _messages(prompt: Prompt, how: How) -> list[dict[str, object]]:
     made: list[tuple[str, list[Block]]] = []
     for part in exchanges(prompt.messages):
         if isinstance(part, ModelTurn):
-            made.append(("assistant", list(_turn(part, thoughts=how.has("thoughts")))))
+            thoughts = part.reasoning is not None and how.has("thoughts")
+            made.append(("assistant", list(_turn(part, thoughts=thoughts))))
         else:
             made.append(("user", list(_user(part, prompt.pictures))))
     if not how.has("system"):
@@ -137,7 +140,7 @@ def _shown(images: Sequence[AttachedImage], pictures: Mapping[str, str]) -> Iter
 
 
 def _words(event: Mapping[str, Json]) -> str:
-    """The words of an answer that an event of a stream brings, for people to read."""
+    """Return the words of an answer that an event of a stream brings, for people to read."""
     delta = event.get("delta") if event.get("type") == "content_block_delta" else None
     said = delta.get("text") if isinstance(delta, dict) and delta.get("type") == "text_delta" else ""
     return said if isinstance(said, str) else ""
@@ -218,7 +221,7 @@ def _completion(body: dict[str, Json]) -> Completion | None:
 
 
 def _usage(used: Json) -> Usage | None:
-    """The counts. What was cached, and what was written into the cache, is counted apart from the prompt here."""
+    """Read the counts. Cached tokens, and tokens written into the cache, are counted apart from the prompt here."""
     if not isinstance(used, dict):
         return None
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")

@@ -17,33 +17,34 @@ from artoo.contracts.images import AttachedImage
 from artoo.contracts.well_formed import well_formed
 from artoo.llm.completion import Called, Completion, count_of, text_of, usage_of
 from artoo.llm.prompt import Exchange, Prompt, exchanges
+from artoo.llm.schema import schema_of
 from artoo.llm.streamed import Event, objects
 from artoo.llm.transport import Json
-from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, answer_schema, in_place, kept_thoughts
+from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, in_place, kept_thoughts
 
 ITEMS = "reasoning_items"
 """The field of a turn's reasoning that holds the items, and marks for the places of its text and calls."""
 
+# Why an answer is incomplete, in the words of a chat completion.
 _STOPPED = {"max_output_tokens": "length", "content_filter": "content_filter"}
-"""Why an answer is incomplete, in the words of a chat completion."""
 
 
 def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
-    """The body of a request. Its tools and items are the same bytes in every turn of a conversation."""
+    """Write the body of a request. Its tools and items are the same bytes in every turn of a conversation."""
     body: dict[str, object] = {"model": how.model, "store": False}
     if how.has("system"):
         body["instructions"] = well_formed(prompt.system)
     body["input"] = _items(prompt, how)
-    if prompt.tools:
+    if prompt.tools and how.has("tools"):
         body["tools"] = [_function(spec.name, spec.description, spec.json_schema()) for spec in prompt.tools]
     if how.has("thoughts"):
         body["include"] = ["reasoning.encrypted_content"]
-    if how.stream:
+    if how.stream and how.has("stream"):
         body["stream"] = True
     if how.has("temperature"):
         body["temperature"] = how.temperature
-    if how.max_tokens is not None:
-        body["max_output_tokens"] = how.max_tokens
+    if how.has("limit"):
+        body["max_output_tokens"] = how.limit
     if how.reasoning is not None and how.has("reasoning"):
         body["reasoning"] = {"effort": "none" if how.reasoning == "off" else how.reasoning}
     if prompt.key and how.has("cache"):
@@ -52,12 +53,12 @@ def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
 
 
 def _form(prompt: Prompt, how: How) -> dict[str, object]:
-    if prompt.schema is None:
+    if prompt.schema is None or not how.has(how.form.value):
         return {}
-    schema, strict = answer_schema(prompt.schema, wants_strict=how.strict)
+    schema = schema_of(prompt.schema)
     match how.form:
         case Form.JSON_SCHEMA:
-            named = {"type": "json_schema", "name": prompt.contract, "schema": schema, "strict": strict}
+            named = {"type": "json_schema", "name": prompt.contract, "schema": schema, "strict": False}
             return {"text": {"format": named}}
         case Form.FORCED_TOOL:
             chosen = {"type": "function", "name": prompt.contract}
@@ -85,7 +86,7 @@ def _items(prompt: Prompt, how: How) -> list[Mapping[str, object]]:
 
 
 def _turn(turn: ModelTurn, *, thoughts: bool) -> Iterator[Mapping[str, object]]:
-    """A turn as the items that it came as: thoughts stand before what they led to."""
+    """Yield a turn as the items that it came as: thoughts stand before what they led to."""
     text = [{"role": "assistant", "content": turn.text}] if turn.text or not turn.calls else []
     calls = [
         {
@@ -119,7 +120,7 @@ def _shown(images: Sequence[AttachedImage], pictures: Mapping[str, str]) -> list
 
 
 def _words(event: Mapping[str, Json]) -> str:
-    """The words of an answer that an event of a stream brings, for people to read."""
+    """Return the words of an answer that an event of a stream brings, for people to read."""
     said = event.get("delta") if event.get("type") == "response.output_text.delta" else ""
     return said if isinstance(said, str) else ""
 

@@ -48,13 +48,13 @@ from artoo.verdicts.quotes import UNSAID
 from artoo.verdicts.shown import DIFFERENCE_SHOWN
 
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
+# An honest report of that meets no criterion: a worker that is not told tries to fix what it cannot fix.
 _NOT_HERE = "If it cannot be done here, end with cannot."
-"""An honest report of that meets no criterion: a worker that is not told mends what it cannot mend."""
 _DISPUTE = "The planner wrote this check unseen. If the check is wrong, change nothing for it and answer why."
+# Checks that a file which a failed program left behind does not pass.
 _OF_CONTENTS = (CommandSucceeds, FileMatches)
-"""Checks that a file which a failed program left behind does not pass."""
+# What agreement decides where every criterion is decided already.
 _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)
-"""What agreement decides where every criterion is decided already."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,16 +72,16 @@ class AgentValidator:
     always_ask: bool = False
     second_look: SecondLook = SecondLook.AUTO
     _subtask: SubTask | None = field(default=None, init=False)
+    # Criteria whose checks held before the work.
     _held: frozenset[str] = field(default=frozenset(), init=False)
-    """Criteria whose checks held before the work."""
     _trajectory: list[GapPoint] = field(default_factory=list[GapPoint], init=False)
     _today: str = field(default="", init=False)
+    # What a correction has named: tokens, or a call that fell short.
     _doubted: frozenset[str] = field(default=frozenset(), init=False)
-    """What a correction has named: tokens, or a call that fell short."""
+    # A correction has named a fact once, which is not done again.
     _asked: bool = field(default=False, init=False)
-    """A correction has named a fact once, which is not done again."""
+    # Criteria of R2's whose checks the last correction was about.
     _missed: frozenset[str] = field(default=frozenset(), init=False)
-    """Criteria of R2's whose checks the last correction was about."""
     _lacking: int = field(default=0, init=False)  # calls that a judge failed for the world, without advice
 
     async def run(self) -> None:
@@ -138,7 +138,7 @@ class AgentValidator:
             self.port.publish(outcome.model_copy(update=beside), cause=cause)
 
     async def _judge(self, subtask: SubTask, result: ExecutionResult, absent: str, cause: Envelope) -> Judged:
-        """The order of SPEC section 3.6; what an earlier step decided, a later one does not touch."""
+        """Judge in the order of SPEC section 3.6. A later step does not touch what an earlier step decided."""
         criteria = subtask.success_criteria
         if result.status == "failed" or result.infrastructure is not None:
             return Judged(judging.failed_outright(criteria, result), final=True)
@@ -188,9 +188,9 @@ class AgentValidator:
     def _is_disputed(
         self, criteria: Sequence[Criterion], failed: Sequence[CriterionVerdict], result: ExecutionResult
     ) -> bool:
-        """True if the worker stands by its work: a correction named the checks that fail, all of them R2's, and
-        since then nothing was changed, or, where they look at the answer, no call was made at all. What the worker
-        answers is its reason; R2 may replace the checks.
+        """Return whether the worker stands by its work: a correction named the checks that fail, all of them R2's,
+        and since then nothing was changed, or, where they look at the answer, no call was made at all. What the
+        worker answers is its reason; R2 may replace the checks.
         """
         texts = frozenset(verdict.criterion for verdict in failed)
         missed = [each for each in criteria if each.text in texts]
@@ -210,7 +210,7 @@ class AgentValidator:
 
     async def _floating(self, subtask: SubTask, result: ExecutionResult) -> Fact | None:
         if subtask.images and self.asker.known.images:
-            return None  # a token may stand in a picture, which code cannot read
+            return None  # a picture may show the token, and code cannot read it
         request = [subtask.intent, *(each.text for each in subtask.success_criteria), *subtask.said]
         told, unnamed = list[str](), ""
         if not self.asker.known.small:  # a small one is held to look
@@ -235,8 +235,9 @@ class AgentValidator:
         beside: Beside,
         cause: Envelope,
     ) -> Judged | None:
-        """What a capable model states again after code has named it: half past three may stand there in words, or
-        the answer tells of the failure, which code does not read. Open if a judge passes it; the user is told.
+        """Judge what a capable model states again after code has named it: half past three may stand there in
+        words, or the answer tells of the failure, which code does not read. Open if a judge passes it; the user is
+        told.
 
         None: the fact stands.
         """
@@ -249,10 +250,9 @@ class AgentValidator:
     async def _looked_at_twice(
         self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], beside: Beside, cause: Envelope
     ) -> Judged | None:
-        """What a second way decides; None when none is due, or it leaves the rest to a judge that may be asked.
+        """Decide by a second way; None if none is due, or if it leaves the rest to a judge that may be asked.
 
         A person's own check needs none. A small model's checks of its own work do: they are no better than it.
-        Where words have a second way's figures, a judge reads what they make of them.
         """
         wanted = self.second_look.wanted(small_model=result.small_model)
         persons = any(each.by == "person" for each in subtask.success_criteria)
@@ -262,26 +262,25 @@ class AgentValidator:
             found = await second_way(result, subtask.intent, SecondAuthor(self.asker, subtask, cause), self.source)
         except BudgetExhausted as error:
             return Judged.open(left or _TWO_WAYS, judging.no_budget(error))
-        figures = found.verdict == "figures"
-        agreed = tuple(
-            judging.verdict_on(each, "pass", found.evidence, DecidedBy.AGREEMENT)
-            for each in (_TWO_WAYS if figures else left or _TWO_WAYS)
-        )
-        if found.verdict == "agreed" or (figures and not left):
-            return Judged(agreed)
+        if found.verdict == "agreed":
+            return Judged(
+                tuple(
+                    judging.verdict_on(each, "pass", found.evidence, DecidedBy.AGREEMENT)
+                    for each in left or _TWO_WAYS
+                )
+            )
         if found.verdict == "open":
             return None if left and not result.small_model else Judged.open(left or _TWO_WAYS, found.evidence)
         differ = Reason(found=Found.WAYS_DIFFER, said=found.evidence)
-        if left and not result.small_model:
-            judged = await self._asked_about(subtask, result, left, beside, cause)
-            further = agreed if figures else Judged.open(_TWO_WAYS, differ).verdicts
-            return replace(judged, verdicts=(*judged.verdicts, *further))
-        return Judged.open(left or _TWO_WAYS, differ)
+        if not left or result.small_model:
+            return Judged.open(left or _TWO_WAYS, differ)
+        judged = await self._asked_about(subtask, result, left, beside, cause)
+        return replace(judged, verdicts=(*judged.verdicts, *Judged.open(_TWO_WAYS, differ).verdicts))
 
     async def _asked_about(
         self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], beside: Beside, cause: Envelope
     ) -> Judged:
-        """What a judge decides; a small model's judgement decides nothing, and own knowledge needs no judge."""
+        """Ask a judge. A small model's judgement decides nothing, and own knowledge needs no judge."""
         criteria = left or subtask.success_criteria
         alone = rests_on_nothing(result.tool_calls)
         idle = alone or result.small_model
@@ -292,17 +291,17 @@ class AgentValidator:
             self._lacking = 0 if judged.advice else len(result.tool_calls)
             judged = replace(judged, advice=f"{judged.advice} {_NOT_HERE}".strip())
         if idle:
-            if alone and not criteria:  # a part of several, of which nobody can judge what is its author's word
+            if alone and not criteria:  # a part of several: no judge can tell whether its author's words are right
                 left = (Criterion(text=subtask.intent, mode=Mode.PLAUSIBLE),)
             return Judged.open(left, judging.OWN_WORDS if alone else "nothing decided it")
         return judged if left else Judged(())
 
     async def _judge_cannot(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> Judged:
-        """A small model's word ends it, and one before anything was tried, after a person's no, or after a judge
-        that had nothing to try; else a judge looks at the tries.
+        """Judge a `cannot`. A small model's word ends it, and so does one before anything was tried, after a
+        person's no, or after a judge that had nothing to try; else a judge looks at the tries.
 
         What holds all the same, by a check that looks at what is there, is told as it is; of what does not, the
-        check's verdict stands beside the reason, for R2 may replace a check that cannot hold. That it cannot be
+        check's verdict is given with the reason, for R2 may replace a check that cannot hold. That it cannot be
         done stands even where all of it holds.
         """
         fact = Fact(result.output or "it cannot be done", judging.class_of_failure(result), contradicts=False)
@@ -332,7 +331,7 @@ class AgentValidator:
         cause: Envelope,
         beside: Beside,
     ) -> Judged:
-        """With the standing instructions of where the subtask has worked."""
+        """Ask the judge, with the standing instructions of where the subtask has worked."""
         difference, earlier = await self.source.difference(DIFFERENCE_SHOWN), ""
         if subtask.begun or any(call.changed_something for call in result.tool_calls):
             seen = await self.surroundings.look(subtask.intent)
@@ -344,8 +343,9 @@ class AgentValidator:
 def _is_outweighed(
     fact: Fact, result: ExecutionResult, criteria: Sequence[Criterion], decided: Sequence[CriterionVerdict]
 ) -> bool:
-    """True if a check of contents that holds since the work outweighs a call that fell short, whose exit code a
-    later command of the same line may have left. That a file exists does not: a program that failed may leave one.
+    """Return whether a check of contents that holds since the work outweighs a call that fell short, whose exit
+    code a later command of the same line may have left. That a file exists does not: a program that failed may
+    leave one.
     """
     passed = {verdict.criterion for verdict in decided if verdict.verdict == "pass"}
     holds = any(each.text in passed and isinstance(each.check, _OF_CONTENTS) for each in criteria)
@@ -353,7 +353,7 @@ def _is_outweighed(
 
 
 def _told(subtask: SubTask) -> str:
-    """What a subtask is to do: its own words, and the request with what earlier parts gave."""
+    """Return the text of a subtask: its own words, and the request with what earlier parts gave."""
     return f"{subtask.intent}\n{subtask.given}"
 
 

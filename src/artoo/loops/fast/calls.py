@@ -1,4 +1,12 @@
-"""The tool calls of one turn: those that only read run together, those that write one after the other."""
+"""The tool calls of a subtask: how they are made, and the record of them, numbered from 1 over all attempts.
+
+    [2] exit 1
+    FAILED test_cart.py::test_total
+
+is what the model reads of a call when it has ended, and in a line when its output was left out later:
+
+    [2] shell pytest -q: exit 1, 1 lines; read again with recall(2)
+"""
 
 from __future__ import annotations
 
@@ -8,13 +16,84 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.conversation import ToolRequest
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import ToolCall, ToolCalled, ToolStarted
-from artoo.loops.fast.record import Record
+from artoo.contracts.execution import CallStatus, ToolCall, ToolCalled, ToolStarted
+from artoo.contracts.shortened import listed, shortened
 from artoo.ports.bus import Port
 from artoo.ports.tools import Departure, Ticket, Toolbox
 
+# Characters of a call's input that are enough to know it by.
+_INPUT_NAMED = 120
+
+
+def outcome_of(call: ToolCall) -> tuple[object, ...]:
+    """Return the values by which two calls count as made alike and ended alike."""
+    return call.tool, call.input, call.status, call.exit_code, call.output, call.error_output
+
+
+@dataclass(slots=True)
+class Record:
+    """The calls in order. Paths are shown from `project`."""
+
+    project: str = ""
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+
+    def call(self, number: int) -> ToolCall | None:
+        """Return the call of this number, if there is one."""
+        return self.calls[number - 1] if 1 <= number <= len(self.calls) else None
+
+    def text(self, number: int, call: ToolCall) -> str:
+        """Write a call's end and what it printed, as the model reads it.
+
+        Where a command printed something and failed, its exit code comes last: what it printed may be what was
+        wanted.
+        """
+        error = call.error_output.strip()
+        printed = [part for part in (call.output.rstrip("\n"), f"stderr: {error}" if error else "") if part]
+        ending = self._ending(call)
+        parts = [*printed, ending] if call.exit_code and printed else [ending, *printed]
+        return "\n".join((f"[{number}] {parts[0]}", *parts[1:]))
+
+    def line(self, number: int, call: ToolCall) -> str:
+        """Write a call in one line, for when its output was left out."""
+        lines = len(call.output.splitlines()) + len(call.error_output.splitlines())
+        given = shortened(" ".join(call.input.split()), _INPUT_NAMED)
+        ended = self._ending(call)
+        return f"[{number}] {call.tool} {given}: {ended}, {lines} lines; read again with recall({number})"
+
+    def came_before(self, call: ToolCall) -> bool:
+        """Return whether the same call ended in the same way before, in any attempt."""
+        return [outcome_of(each) for each in self.calls].count(outcome_of(call)) > 1
+
+    def answer_of(self, call: ToolCall) -> str:
+        """Return a call's output as an answer, or the names of what it made."""
+        if call.status is not CallStatus.OK:
+            return ""
+        return call.output.strip() or listed(self._near(call.changes))
+
+    def _near(self, paths: Sequence[str]) -> list[str]:
+        prefix = f"{self.project.rstrip('/')}/"
+        return [path.removeprefix(prefix) if self.project else path for path in paths]
+
+    def _ending(self, call: ToolCall) -> str:
+        """Describe how the call ended. A program with another exit code than 0 may have done its work."""
+        if call.exit_code is not None and call.status in (CallStatus.OK, CallStatus.ERROR):
+            ended_well = call.exit_code == 0 and call.status is CallStatus.OK
+            parts = ["ok" if ended_well else f"exit {call.exit_code}"]
+        else:
+            parts = [call.status.value]
+        if call.ran is not None:
+            parts.append(f"ran: {call.ran}")
+        if call.reason and call.reason not in call.error_output:
+            parts.append(call.reason)
+        if call.changes:
+            parts.append(f"touched {listed(self._near(call.changes))}")
+        if call.status is CallStatus.OK and not (call.output.strip() or call.error_output.strip() or call.changes):
+            parts.append("printed nothing")
+        return "; ".join(parts)
+
+
+# Calls that run at the same time: each may hold a thread or a connection.
 _MOST_TOGETHER = 16
-"""Calls that run at the same time: each may hold a thread or a connection."""
 
 
 @dataclass(slots=True)
@@ -25,8 +104,6 @@ class Calls:
     toolbox: Toolbox
     record: Record
     subtask_id: str
-    _cut: tuple[Sequence[ToolRequest], dict[int, ToolCall]] = field(default=((), {}), init=False)
-    _known_cut: int = field(default=0, init=False)
 
     async def make(self, requests: Iterable[ToolRequest], attempt: int, cause: Envelope) -> dict[str, int]:
         """Make these calls in order and return their numbers by the requests' ids."""
@@ -36,20 +113,6 @@ class Calls:
             await self._together(batch, first, attempt, cause)
             numbers |= {request.id: number for number, request in enumerate(batch, first)}
         return numbers
-
-    def keep_interrupted(self, attempt: int, cause: Envelope) -> None:
-        """Record the calls that the time limit cut off: they could not return, and happened all the same."""
-        batch, ended = self._cut
-        cut = list(self.toolbox.interrupted[self._known_cut :])
-        self._known_cut += len(cut)
-        for number, request in enumerate(batch, len(self.record.calls) + 1):
-            call = ended.get(number) or next((one for one in cut if one.tool == request.name), None)
-            if call is None:
-                continue
-            if call in cut:
-                cut.remove(call)
-            self._keep(call, number, attempt, cause)
-        self._cut = (), {}
 
     def _batches(self, requests: Iterable[ToolRequest]) -> Iterator[Sequence[ToolRequest]]:
         """Calls that may run together: neighbours that only read. A call that writes is alone."""
@@ -74,16 +137,12 @@ class Calls:
             ticket = self._ticket(number, request.name, attempt, cause)
             ended[number] = await self.toolbox.call(request.name, request.arguments, ticket)
 
-        try:
-            if len(batch) == 1:
-                await make(first, batch[0])
-            else:
-                async with asyncio.TaskGroup() as group:
-                    for number, request in enumerate(batch, first):
-                        group.create_task(make(number, request))
-        except asyncio.CancelledError:
-            self._cut = batch, ended
-            raise
+        if len(batch) == 1:  # outside of a group, which would wrap an exception of a replay
+            await make(first, batch[0])
+        else:
+            async with asyncio.TaskGroup() as group:
+                for number, request in enumerate(batch, first):
+                    group.create_task(make(number, request))
         for number in sorted(ended):  # in the order in which they were asked for, whichever ended first
             self._keep(ended[number], number, attempt, cause)
 
@@ -93,7 +152,7 @@ class Calls:
         self.port.publish(told, cause=cause)
 
     def _act(self, number: int) -> str:
-        """The call's name in the log, the same when the task is run again from its log."""
+        """Name the call in the log, the same when the task is run again from its log."""
         return f"{self.subtask_id}/{number}"
 
     def _ticket(self, number: int, tool: str, attempt: int, cause: Envelope) -> Ticket:

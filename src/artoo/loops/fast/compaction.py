@@ -18,12 +18,12 @@ from artoo.loops.fast.conversation import tokens_of
 
 SHARE = 0.7
 """Of the window, what a conversation may fill before it is compacted."""
+# Of the window, what it may fill afterwards: a conversation that was just compacted has room for some turns.
 _TARGET = 0.5
-"""Of the window, what it may fill afterwards: a conversation that was just compacted has room for some turns."""
+# The newest turns stay as they are, if that is possible.
 _WHOLE_TURNS = 5
-"""The newest turns stay as they are, if that is possible."""
+# Characters that are left of an output of the newest turn, when nothing else helps.
 _LAST_OUTPUT = 2_000
-"""Characters that are left of an output of the newest turn, when nothing else helps."""
 
 LineOf = Callable[[Returned], str]
 """A call's result in one line; empty where it cannot be read again."""
@@ -32,7 +32,7 @@ Summarise = Callable[[str], Awaitable[str]]
 
 
 class Summary(Contract):
-    """What older turns of a conversation came to, in a model's words."""
+    """The contract of a summary of older turns."""
 
     goal: str
     done: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Summary(Contract):
     open_points: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """As the conversation goes on with it."""
+        """Write the summary as the conversation goes on with it."""
         lists = {
             "Done": self.done,
             "Decisions": self.decisions,
@@ -53,7 +53,7 @@ class Summary(Contract):
 
 
 def is_due(tokens: int, window: int) -> bool:
-    """True if a conversation of this size has to be compacted."""
+    """Return whether a conversation of this size has to be compacted."""
     return tokens > SHARE * window
 
 
@@ -69,13 +69,13 @@ class Compaction:
 
     @classmethod
     def of(cls, messages: Sequence[Message], tokens: int, window: int, line_of: LineOf) -> Compaction:
-        """Begin one. A conversation that a server refused although it seemed to fit loses half of what it has."""
+        """Start a compaction. A conversation that a server refused although it seemed to fit loses half."""
         target = round(_TARGET * window) if is_due(tokens, window) else tokens // 2
         return cls(list(messages), tokens, target, line_of)
 
     @property
     def excess(self) -> int:
-        """How many tokens have still to go."""
+        """Return how many tokens have still to go."""
         return self.tokens - self.target
 
     async def run(self, summarise: Summarise) -> None:
@@ -89,12 +89,12 @@ class Compaction:
         self._cut_newest()
 
     def _newest(self, turns: int) -> int:
-        """Where the newest turns begin; the end of the assignment if there are no more than these."""
+        """Find the index where the newest turns begin, or the end of the assignment if there are no more turns."""
         taken = [index for index, message in enumerate(self.messages) if isinstance(message, Took)]
         return taken[-turns] if len(taken) > turns else 1
 
     def _older(self) -> list[Message]:
-        """Everything between the assignment and the newest turns."""
+        """Return everything between the assignment and the newest turns."""
         return self.messages[1 : self._newest(_WHOLE_TURNS)]
 
     def _leave_outputs_out(self, start: int, end: int) -> None:

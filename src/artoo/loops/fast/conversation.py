@@ -15,8 +15,8 @@ CONTRACT = "ExecutorStep"
 
 SaidBy = Literal["request", "correction", "user", "control", "notice"]
 
+# Cautious: code has about three, prose more, and a Chinese character is three for less than one token.
 _BYTES_A_TOKEN = 3
-"""Cautious: code has about three, prose more, and a Chinese character is three for less than one token."""
 _PICTURE_BYTES = 4_800
 
 
@@ -39,7 +39,7 @@ class Talk:
         self.messages.append(Said(text=text, source=source))
 
     def asked_with(self, tools: tuple[ToolSpec, ...], *, max_tokens: int, variant: int, key: str) -> Conversation:
-        """What the next turn is asked with."""
+        """Build the conversation that the next turn is asked with."""
         return Conversation(
             contract=CONTRACT,
             tier=Tier.TOOL,
@@ -68,21 +68,21 @@ class Talk:
         self.numbers.update(numbers)
 
     def replace(self, messages: Iterable[Message]) -> None:
-        """Go on from a compacted conversation, which is on the stream."""
+        """Resume from a compacted conversation, which is on the stream."""
         self.messages = list(messages)
         self.reported = len(self.messages)
         self._measured = self._measured_tokens = 0
 
     @property
     def tokens(self) -> int:
-        """Tokens of the prompt: as the server counted them, and an estimate for what came since."""
+        """Return the tokens of the prompt: the server's count, and an estimate for what came since."""
         if self._measured:
             return self._measured_tokens + tokens_of(self.messages[self._measured :])
         return len(self.opening.text_system.encode()) // _BYTES_A_TOKEN + tokens_of(self.messages)
 
 
 def tokens_of(messages: Iterable[Message]) -> int:
-    """An estimate for these messages."""
+    """Estimate the tokens of these messages."""
     return sum(map(_bytes_of, messages)) // _BYTES_A_TOKEN
 
 

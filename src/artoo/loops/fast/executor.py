@@ -19,21 +19,18 @@ from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.shortened import listed, without_middle
 from artoo.contracts.steering import Heard
 from artoo.loops.asking import Asker
-from artoo.loops.fast.calls import Calls
+from artoo.loops.fast.calls import Calls, Record
 from artoo.loops.fast.compaction import Compaction, Summary, is_due
 from artoo.loops.fast.conversation import Talk
 from artoo.loops.fast.inbox import Inbox
 from artoo.loops.fast.opening import Briefing
 from artoo.loops.fast.own_tools import Ending, OwnTools
-from artoo.loops.fast.record import Record
-from artoo.loops.fast.sampling import Sampling
-from artoo.loops.fast.stuck import Progress
+from artoo.loops.fast.progress import Progress, Sampling
 from artoo.loops.heuristics import Heuristics
 from artoo.loops.role import attend, listen
 from artoo.ports.bus import Port
 from artoo.ports.surroundings import ExecutorsView
 from artoo.ports.tools import Toolbox
-from artoo.ports.waiting import under_limit
 from artoo.prompts.segments import Segment
 
 _TURN_TOKENS = 8_000
@@ -66,7 +63,7 @@ class _Work:
 
     @property
     def attempt_calls(self) -> list[ToolCall]:
-        """The calls of this attempt."""
+        """Return the calls of this attempt."""
         return self.record.calls[self.first :]
 
 
@@ -88,16 +85,14 @@ class Executor:
     asks: bool = False
     _inbox: Inbox = field(default_factory=Inbox, init=False)
     _work: _Work | None = field(default=None, init=False)
-    _seconds: float | None = field(default=None, init=False)
-    _seconds_left: float | None = field(default=None, init=False)
 
     @property
     def calls(self) -> int:
-        """How many tool calls it has made, in all attempts."""
+        """Count the tool calls of all attempts."""
         return len(self._work.record.calls) if self._work is not None else 0
 
     async def run(self) -> None:
-        """Work until the port closes. What comes while an attempt is under way goes into the inbox."""
+        """Listen until the port closes. Messages that come while an attempt is under way go into the inbox."""
 
         async def handle(envelope: Envelope) -> None:
             if isinstance(envelope.payload, SubTask | CorrectionSignal):
@@ -109,7 +104,7 @@ class Executor:
             await listen(self.port, handle)
 
     async def _answer(self, envelope: Envelope) -> None:
-        """Begin the subtask or its next attempt, and publish what came of it."""
+        """Start the subtask or its next attempt, and publish its result."""
         match envelope.payload:
             case SubTask() as subtask:
                 work = self._work = await self._begin(subtask, envelope)
@@ -122,36 +117,22 @@ class Executor:
                 work.talk.say(work.briefing.correction(correction, last), "correction")
             case _:
                 return
-        result = self._result(work, await self._bounded(work))
-        self.port.publish(result, cause=envelope)
+        try:
+            ending = await self._attempt(work)
+        except ModelAnswerInvalid as error:
+            ending = Ending("uncertain", f"no usable turn from the model: {error}")
+        self.port.publish(self._result(work, ending), cause=envelope)
 
     async def _begin(self, subtask: SubTask, cause: Envelope) -> _Work:
-        if subtask.deadline is not None:  # by the time of the message: a replay comes to the same
-            self._seconds = self._seconds_left = max(0.0, (subtask.deadline - cause.at).total_seconds())
         key, record, known = subtask.subtask_id, Record(self.project), self.asker.known
         one_program = known.small and self.heuristics.other_language
         own = OwnTools(self.port, self._inbox, record, key, self.asks, one_program)
-        briefing = Briefing(self.asker, self.toolbox.specs, self.heuristics, self.unasked, self.project)
+        briefing = Briefing(self.asker, self.toolbox.specs, self.heuristics, self.unasked)
         opening, glance = await briefing.open(subtask, cause.at, own.specs, self.view)
         images = subtask.images if known.images else ()
         talk = Talk(opening, [Said(text=opening.user, source="request", images=images)])
         calls, sampling = Calls(self.port, self.toolbox, record, key), Sampling(self.asker.clock)
         return _Work(subtask, cause, briefing, glance, talk, record, calls, own, sampling)
-
-    async def _bounded(self, work: _Work) -> Ending | str:
-        """How the attempt ends; a text says that the subtask's time was over."""
-        try:
-            async with asyncio.timeout(self._seconds_left) as limit:
-                try:
-                    with under_limit(limit):
-                        return await self._attempt(work)
-                finally:
-                    self._seconds_left = _left_of(limit)
-        except TimeoutError:
-            work.calls.keep_interrupted(work.attempt, work.cause)
-            return f"timeout: the subtask's attempts took more than {self._seconds:g} s"
-        except ModelAnswerInvalid as error:
-            return Ending("uncertain", f"no usable turn from the model: {error}")
 
     async def _attempt(self, work: _Work) -> Ending:
         """Take turns until one ends the attempt."""
@@ -173,8 +154,6 @@ class Executor:
                 return Ending("uncertain", why, circled=True)
             if ending is not None:
                 return ending
-            if pending := await work.briefing.pending(work.subtask, made, self.view):
-                work.talk.say(pending)
 
     async def _make_first_calls(self, work: _Work) -> None:
         """Make the read-only calls that the plan names, as if the model had asked for them."""
@@ -190,7 +169,7 @@ class Executor:
             await self._obey(work, turn)
 
     async def _look(self, work: _Work) -> None:
-        """Between two turns: what happened outside the executor's calls becomes messages of the conversation."""
+        """Turn what happened outside the executor's calls, between two turns, into messages of the conversation."""
 
         async def arrived() -> tuple[Heard, ...]:
             return (*self._inbox.drain(), *work.sampling.due())
@@ -215,7 +194,7 @@ class Executor:
         work.progress.disturbed()
 
     async def _turn(self, work: _Work) -> ModelTurn | None:
-        """The model's next turn; None when the user interrupted it."""
+        """Take the model's next turn; None when the user interrupted it."""
         if is_due(work.talk.tokens, self.asker.known.window):
             await self._compact(work)
         asking = asyncio.ensure_future(self._asked(work))
@@ -253,7 +232,7 @@ class Executor:
         return spoken.turn
 
     async def _obey(self, work: _Work, turn: ModelTurn) -> Ending | None:
-        """Do what a turn asks for, and return how the attempt ends if it does."""
+        """Make the calls that a turn asks for, and return how the attempt ends if it does."""
         if not turn.calls and turn.cut:
             work.talk.say(_CUT)
             return None
@@ -301,7 +280,9 @@ class Executor:
         self.port.publish(compacted, cause=work.cause)
 
     async def _summary(self, work: _Work, transcript: str) -> str:
-        """A model's summary of older turns, with what code knows; the calls alone if it gives none."""
+        """Ask for a summary of older turns, and add what code knows; without a summary the calls alone are
+        listed.
+        """
         changed = listed({path: None for call in work.record.calls for path in call.changes})
         known = f"Files touched so far: {changed}" if changed else "No file was touched so far."
         segments = {
@@ -315,29 +296,19 @@ class Executor:
             told = "\n".join(work.record.line(number, call) for number, call in enumerate(work.record.calls, 1))
         return f"Your earlier turns, in short:\n{told}\n{known}"
 
-    def _result(self, work: _Work, ending: Ending | str) -> ExecutionResult:
-        """`ending` as text: the subtask's time is over."""
-        late = isinstance(ending, str)
-        end = Ending("failed", ending) if late else ending
+    def _result(self, work: _Work, ending: Ending) -> ExecutionResult:
         refused = bool(work.attempt_calls) and all(call.status is CallStatus.REFUSED for call in work.attempt_calls)
         return ExecutionResult(
             subtask_id=work.subtask.subtask_id,
             attempt=work.attempt,
-            status=end.status,
-            output=end.output,
-            sources=() if end.put_out_by is None else (end.put_out_by,),
-            verbatim=end.put_out_by is not None,
+            status=ending.status,
+            output=ending.output,
+            sources=() if ending.put_out_by is None else (ending.put_out_by,),
+            verbatim=ending.put_out_by is not None,
             tool_calls=tuple(work.record.calls),
             attempt_from=work.first,
-            stuck=end.circled and refused,
-            infrastructure=end.output if late else None,
+            stuck=ending.circled and refused,
             small_model=self.asker.known.small,
             glance=work.glance,
             heard=(*work.subtask.said_ids, *self._inbox.messages),
         )
-
-
-def _left_of(limit: asyncio.Timeout) -> float | None:
-    """Seconds until a limit expires, if there is one; pauses have moved it already."""
-    until = limit.when()
-    return None if until is None else max(0.0, until - asyncio.get_running_loop().time())

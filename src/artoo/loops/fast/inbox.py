@@ -1,4 +1,4 @@
-"""What reaches an executor while it is at work: messages of the user, R7's directives, answers to its questions.
+"""The inbox of an executor at work: messages of the user, R7's directives, answers to its questions.
 
 port ──► Inbox ──► drained once between two turns │ a hold cancels the model call under way
 """
@@ -62,7 +62,7 @@ class Inbox:
 
     @property
     def interrupted(self) -> bool:
-        """True if the user has interrupted the turn that was under way last."""
+        """Return whether the user has interrupted the last turn."""
         return self._interrupted
 
     @contextmanager
@@ -76,13 +76,13 @@ class Inbox:
             self._under_way = None
 
     def note(self, heard: Heard) -> None:
-        """Something was read: it is not drained again when a task goes on after its log."""
+        """Mark a message as read: it is not drained again when a task goes on after its log."""
         self._heard.add(heard.id)
         if heard.what == "message":
             self.messages.append(heard.id)
 
     def drain(self) -> tuple[Heard, ...]:
-        """Everything that came since the last look, oldest first."""
+        """Return everything that came since the last look, oldest first."""
         found = tuple(each for each in self._waiting if each.id not in self._heard)
         self._waiting.clear()
         return found
@@ -94,7 +94,7 @@ class Inbox:
                 await self._until(lambda: not self._held)
 
     async def answer_to(self, question: Envelope) -> str:
-        """The user's answer; empty when nobody answered in time. Time limits stand still meanwhile."""
+        """Wait for the user's answer; empty when no answer came in time. Time limits are paused meanwhile."""
         with waiting_for_a_person():
             await self._until(lambda: question.id in self._answers)
         return self._answers.pop(question.id)

@@ -44,9 +44,9 @@ class ValidationReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What a judge is told beside the calls: the line with the day that the executor was shown, the paths that the
-    task had changed before this subtask, what code found against the claim, files that task and claim name and that
-    are not there, and what checks found now.
+    """The facts that a judge is shown next to the calls: the line with the day that the executor was shown, the
+    paths that the task had changed before this subtask, what code found against the claim, files that task and
+    claim name and that are not there, and what checks found now.
     """
 
     today: str = ""
@@ -106,14 +106,14 @@ async def judge(
 
 
 def _planned(subtask: SubTask) -> str:
-    """What of the request is judged, where the plan words it in another way."""
+    """Say which part of the request is judged, where the plan words it in another way."""
     if subtask.request in ("", subtask.intent):
         return ""
     return f"{'Only this part of the request is judged' if subtask.part else 'Planned as'}: {subtask.intent}"
 
 
 def claim_of(result: ExecutionResult, shown: str) -> str:
-    """What is claimed; a longer output that stands in the evidence as a whole is not shown twice."""
+    """Return the claim. A longer output that is whole in the evidence is not shown twice."""
     claim = result.output.strip()
     if result.put_out_by is not None and len(claim) > SHORTEST_SHARE and set_off(claim) in shown:
         return f"what call {result.put_out_by} put out, word for word and all of it."
@@ -121,7 +121,7 @@ def claim_of(result: ExecutionResult, shown: str) -> str:
 
 
 def heads_used(subtask: SubTask, result: ExecutionResult) -> str:
-    """What the executor may have used of files that it was shown: of those alone that no call has read."""
+    """Return what the executor was shown of files that no call has read."""
     read = tuple(call.target for call in result.tool_calls if call.tool == "read_file")
     shown = by_file(subtask.heads)
     return "\n".join(
@@ -130,5 +130,5 @@ def heads_used(subtask: SubTask, result: ExecutionResult) -> str:
 
 
 def _checks(failed: Sequence[CriterionVerdict]) -> str:
-    """What does not hold, as a check told it: it may be the check that is wrong."""
+    """List the checks that fail, each with what it found: the check may be what is wrong."""
     return "\n".join(("Checks that fail:", *(set_off(reason_of(each)) for each in failed))) if failed else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,18 +21,18 @@ from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
 _ALL = "The whole request."
+# Characters of a request that is said again below "Your subtask" if it is the subtask: pasted text is not.
 _REPEATED = 200
-"""Characters of a request that is said again below "Your subtask" if it is the subtask: pasted text is not."""
 _PART = "The rest of the request is not yours."
+# Characters of a tree of files from which it is left out for a worker that knows where to begin.
 _LONG_TREE = 1_200
-"""Characters of a tree of files from which it is left out for a worker that knows where to begin."""
 
 
 @dataclass(slots=True)
 class Briefing:
     """Words an executor's assignment and its corrections. `unasked`: what may take effect unasked after the task.
 
-    Paths of the project begin with `project`. `listing` is what a small model may be shown of the disk, and `shown`
+    `listing` is what a small model may be shown of the disk, and `shown`
     the part of it that the first message had.
     """
 
@@ -40,15 +40,15 @@ class Briefing:
     specs: tuple[ToolSpec, ...]
     heuristics: Heuristics
     unasked: frozenset[ChangeClass]
-    project: str = ""
     listing: str = ""
     shown: str = ""
-    told_pending: str = ""
 
     async def open(
         self, subtask: SubTask, at: datetime, own: tuple[ToolSpec, ...], surroundings: SurroundingsSource
     ) -> tuple[Opening, Glance | None]:
-        """The conversation's beginning, and what was seen on disk where other parts may have changed it."""
+        """Write the conversation's beginning, and return what was seen on disk where other parts may have changed
+        it.
+        """
         small = self.asker.known.small
         simple = small and self.heuristics.programs
         seen = await self._seen(subtask, surroundings)
@@ -76,7 +76,7 @@ class Briefing:
         return opening, None if seen is None else Glance(surroundings=seen.listing, heads=seen.heads)
 
     def correction(self, correction: CorrectionSignal, last: ToolCall | None) -> str:
-        """What was wrong with the last answer. A small model is shown the whole listing too."""
+        """Write what was wrong with the last answer. A small model is shown the whole listing too."""
         told = [f"Not accepted: {correction.what_was_wrong.strip()}", correction.what_to_do.strip()]
         if self.shown != self.listing:
             told.append(f"Files here:\n{self.listing}")
@@ -86,32 +86,14 @@ class Briefing:
             told.append(program_in(other) if other else "")
         return "\n".join(filter(None, told))
 
-    async def pending(self, subtask: SubTask, made: Sequence[ToolCall], surroundings: SurroundingsSource) -> str:
-        """What is pending for the user after these calls, where the first message has not said so; mostly nothing.
-
-        It speaks of the project's files. What a call changes elsewhere, or in a history, is looked at.
-        """
-        small = self.asker.known.small
-        if not any(self._is_unusual(call) or (small and call.changed_something) for call in made):
-            return ""
-        told = prepared((await surroundings.look(subtask.intent)).classes, self.unasked)
-        if told == self.told_pending:
-            return ""
-        self.told_pending = told
-        return told
-
-    def _is_unusual(self, call: ToolCall) -> bool:
-        inside = f"{self.project.rstrip('/')}/"
-        return call.bookkeeping or any(not path.startswith(inside) for path in call.changes)
-
     async def _seen(self, subtask: SubTask, surroundings: SurroundingsSource) -> Surroundings | None:
-        """Look anew where other parts of the task may have changed files since the plan."""
+        """Look again where other parts of the task may have changed files since the plan."""
         if not (self.heuristics.listing and subtask.begun):
             return None
         return await surroundings.look(subtask.intent)
 
     def _caution(self, subtask: SubTask, seen: Surroundings | None) -> str:
-        """What is pending for the user already, or what would be if something were changed."""
+        """Say what is pending for the user already, or what would be if something were changed."""
         if seen is not None and (pending := prepared(seen.classes, self.unasked)):
             return pending
         only_reads = any(spec.name == subtask.preferred_tool and not spec.writes for spec in self.specs)
@@ -119,19 +101,19 @@ class Briefing:
 
 
 def _listing(subtask: SubTask, seen: Surroundings | None) -> str:
-    """What is on disk now, and what the task has done there."""
+    """Return the listing of the disk as it is now, and what the task has done there."""
     return subtask.surroundings if seen is None else "\n".join(filter(None, (seen.listing, *_done(seen))))
 
 
 def _without_long_tree(subtask: SubTask) -> str:
-    """What was on disk when the task began. Where the plan or the request names files, a long tree is left out."""
+    """Return the first listing, without a long tree where the plan or the request names files."""
     begins = bool(subtask.named_files or subtask.first_calls)
     is_long = len(subtask.surroundings) - len(subtask.heads) > _LONG_TREE
     return (subtask.named_files or subtask.heads) if begins and is_long else subtask.surroundings
 
 
 def _since(listing: str, subtask: SubTask, seen: Surroundings | None) -> str:
-    """What the task has done since then, and what is shown of files beyond the listing, or otherwise than there."""
+    """Return what the task has done since then, and what is shown of files beyond the listing or otherwise."""
     shown = beyond(listing, subtask.heads if seen is None else seen.heads)
     files = (f"Files as they are now:\n{shown}",) if shown else ()
     return "\n".join((*(() if seen is None else _done(seen)), *files))
@@ -144,12 +126,12 @@ def _done(seen: Surroundings) -> Iterator[str]:
 
 
 def _said(subtask: SubTask) -> str:
-    """What the user wrote to the running task before this subtask began."""
+    """Return what the user wrote to the running task before this subtask began."""
     return "\n".join(f"The user wrote meanwhile: {text}" for text in subtask.said)
 
 
 def _assignment(subtask: SubTask, *, small: bool) -> str:
-    """The intent, and all that the result is held to. What stands above is not said twice."""
+    """Write the intent and the criteria of the result. What the prompt shows above is not said twice."""
     above = (subtask.intent,) if small else (subtask.intent, subtask.request)
     above_all = not small and subtask.intent == subtask.request and len(subtask.intent) > _REPEATED
     intent = _ALL if above_all else subtask.intent

@@ -11,14 +11,14 @@ from artoo.contracts.conversation import OWN_TOOLS, ChecklistItem, ChecklistUpda
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.steering import QuestionAsked
+from artoo.loops.fast.calls import Record
 from artoo.loops.fast.inbox import Inbox
-from artoo.loops.fast.record import Record
 from artoo.ports.arguments import read_arguments
 from artoo.ports.bus import Port
 from artoo.ports.tools import INTEGER, Arguments, Parameter, ToolSpec
 
+# The priority of these tools: they are described after those that do the work.
 _LAST = 1_000
-"""The priority of these tools: they are described after those that do the work."""
 
 DELIVER = ToolSpec(
     "deliver",
@@ -72,13 +72,13 @@ assert _OWN.keys() == OWN_TOOLS
 
 
 def in_text(specs: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
-    """Those that the text dialect uses like any other tool; it has forms of its own for the ends of an attempt."""
+    """Return the tools that the text dialect uses like any other; it has own forms for the ends of an attempt."""
     return tuple(spec for spec in specs if spec not in (DELIVER, CANNOT))
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How an attempt ends. `put_out_by`: the number of the call whose output this is, word for word.
+    """The end of an attempt. `put_out_by`: the number of the call whose output this is, word for word.
 
     `circled`: it went round in circles.
     """
@@ -106,7 +106,7 @@ class OwnTools:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Those that are offered now."""
+        """Return the tools that are offered now."""
         return (
             *(DELIVER, CANNOT, UPDATE_PLAN),
             *([ASK_PERSON] if self.asks else []),
@@ -114,11 +114,11 @@ class OwnTools:
         )
 
     def has(self, request: ToolRequest) -> bool:
-        """True if a request is for one of these tools."""
+        """Return whether a request is for one of these tools."""
         return request.name in _OWN
 
     async def use(self, request: ToolRequest, cause: Envelope) -> str | Ending:
-        """What the model reads of it, or how the attempt ends."""
+        """Use a tool, and return what the model reads of it, or how the attempt ends."""
         arguments, problem = read_arguments(_OWN[request.name], request.arguments)
         if problem:
             return problem

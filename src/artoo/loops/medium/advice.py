@@ -1,24 +1,39 @@
-"""What memory's calibration means for one plan: prohibitions, questions to a person, and lines of the prompt.
+"""R2's questions to memory, and what the answers mean for one plan. No model is asked.
 
-    Calibration ──► advice_from ──► must_not  enforced by the plan validator and the tool layer
-                               ├──► cautions  asked about before the call
-                               └──► lines     the prompt's PROCEDURES, CONSTRAINTS, CAUTIONS, CURATED_KNOWLEDGE
-
-Pure: no store, no stream.
+Calibration ──► advice_from ──► must_not  enforced by the plan validator and the tool layer
+                           ├──► cautions  asked about before the call
+                           └──► lines     the prompt's PROCEDURES, CONSTRAINTS, CAUTIONS, CURATED_KNOWLEDGE
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from artoo.contracts.memory import Calibration, CalibrationEntry
-from artoo.contracts.plan import Caution, MustNot
-from artoo.contracts.tags import Pair, is_kind, is_wide, kind_pair, micro_pair, target_of, tool_of, tool_pair
+from artoo.contracts.envelope import Envelope
+from artoo.contracts.errors import MemoryStoreError
+from artoo.contracts.memory import Calibration, CalibrationEntry, MemoryAction, MemoryRead, Potentials
+from artoo.contracts.plan import Caution, MustNot, PlannedSubTask
+from artoo.contracts.tags import (
+    Pair,
+    is_kind,
+    is_wide,
+    kind_pair,
+    macro_pair,
+    micro_pair,
+    placed,
+    target_of,
+    thing_pair,
+    tool_of,
+    tool_pair,
+)
 from artoo.loops.medium.blocking import keeping_hands
+from artoo.loops.medium.kinds import Kinds, kinds_of
 from artoo.loops.tool_text import is_short
+from artoo.ports.bus import Port
+from artoo.ports.recall import Recall
 from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
@@ -53,7 +68,7 @@ class Advice:
         return replace(self, known=(*self.known, *lines))
 
     def segments(self, prohibited: str) -> dict[Segment, str]:
-        """The memory segments; `prohibited` is what is enforced, from whatever source, as text."""
+        """Return the memory segments; `prohibited` is what is enforced, from whatever source, as text."""
         return {
             Segment.CURATED_KNOWLEDGE: _listed(self.known),
             Segment.PROCEDURES: _listed(self.prefer),
@@ -70,9 +85,9 @@ def pairs_of(
     text: str,
     things: Iterable[Pair],
 ) -> tuple[Pair, ...]:
-    """What to ask memory before planning `text`, a request of `kind`: every tool on offer and each program of it
-    that was `met` before, for this kind of request and as such; each tool on each thing that the text names, what
-    `worked` for such a request, and where missing `things` were.
+    """Collect the pairs to ask memory about before planning `text`, a request of `kind`: every tool on offer and
+    each program of it that was `met` before, for this kind of request and as such; each tool on each thing that
+    the text names, what `worked` for such a request, and where missing `things` were.
     """
     offered = {spec.name for spec in specs}
     programs = [name for pair in met if (name := tool_of(pair) or "").partition(":")[0] in offered]
@@ -83,19 +98,19 @@ def pairs_of(
 
 
 def mentions(text: str) -> tuple[str, ...]:
-    """Files, patterns, places and addresses that a text names, as tools would take them, at most eight."""
+    """Find files, patterns, places and addresses that a text names, as tools would take them, at most eight."""
     words = [word.rstrip(".,;:") for word in _WORD.findall(_QUOTED.sub(" ", text))]
     found = [*_QUOTED.findall(text), *(word for word in words if _NAME.match(word))]
     return tuple(dict.fromkeys(_plain(name) for name in found))[:MOST_MENTIONS]
 
 
 def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collection[Pair] = ()) -> Advice:
-    """Calibration as a plan needs it. `worked` are the pairs that served this kind of request.
+    """Read a calibration as a plan needs it. `worked` are the pairs that served this kind of request.
 
     A lesson counts only where it was learnt: for the same target or kind of request, or as a rule. What was learnt
     of a tool as such counts for the person's own tools, which do one thing. One bad experience with what runs or
     reads anything says nothing about the next use; for the same kind of request it is a warning, and several bind.
-    Something that reads and something that writes always stays. What a rule was made of is not told beside it.
+    Something that reads and something that writes always stays. What a rule was made of is not told with it.
     Memory speaks with one voice: a tool that must not be used, or that is warned of for this kind of request, is
     neither recommended nor guessed.
     """
@@ -136,7 +151,7 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
 
 
 def caution_of(pair: Pair) -> Caution | None:
-    """What a person is asked about for a pair that names a tool and a target; else None."""
+    """Return the question to the user about a pair that names a tool and a target; else None."""
     identity, target = tool_of(pair), target_of(pair)
     if identity is None or not target:
         return None
@@ -144,7 +159,7 @@ def caution_of(pair: Pair) -> Caution | None:
 
 
 def in_words(pair: Pair) -> str:
-    """A pair as a prompt names it: `read_file on a.txt`, `shell:find`, `this kind of request`."""
+    """Name a pair for a prompt: `read_file on a.txt`, `shell:find`, `this kind of request`."""
     identity, target = tool_of(pair), target_of(pair)
     if identity is None:
         return "this kind of request"
@@ -152,13 +167,13 @@ def in_words(pair: Pair) -> str:
 
 
 def _is_among(tools: Collection[str], pair: Pair) -> bool:
-    """Whether a pair is about one of the tools, about a program of one, or guesses one."""
+    """Return whether a pair is about one of the tools, about a program of one, or guesses one."""
     identity = tool_of(pair) or pair.entity.removeprefix("tool:")
     return identity in tools or identity.partition(":")[0] in tools
 
 
 def _binds(entry: CalibrationEntry, own: Collection[str]) -> bool:
-    """Whether what is avoided, whatever its target, is forbidden, not only warned of. `own`: the person's tools."""
+    """Return whether an Avoid is forbidden, not only warned of. `own`: the user's own tools."""
     if not entry.enforced:
         return False
     often = is_kind(entry.pair) and (entry.attention - entry.decision) / 2 >= BINDING_WEIGHT
@@ -168,8 +183,8 @@ def _binds(entry: CalibrationEntry, own: Collection[str]) -> bool:
 def _said(
     entries: Iterable[CalibrationEntry], own: Collection[str], worked: Collection[Pair], *, good: bool = False
 ) -> Iterable[str]:
-    """Lessons about this request (a rule, its kind or target, what `worked`, a tool made for one purpose) with what
-    was seen then; a bad one of which nothing more is known says nothing.
+    """Yield lessons about this request (a rule, its kind or target, what `worked`, a tool made for one purpose)
+    with what was seen then; a bad one of which nothing more is known says nothing.
     """
     for entry in entries:
         if entry.rule_id is not None:
@@ -193,3 +208,124 @@ def _listed(lines: Iterable[str]) -> str:
 
 def _plain(name: str) -> str:
     return name if "://" in name else posixpath.normpath(name)
+
+
+_MOST_MISSING = 8
+
+
+@dataclass(slots=True)
+class Counsel:
+    """Memory's part in planning one task. A store that fails is reported once, and not asked again.
+
+    `recall` None: memory is off, and nothing is read or reported. What is asked of targets is asked of those in
+    `project`.
+    """
+
+    port: Port
+    recall: Recall | None
+    project: str = ""
+
+    async def kinds(self, text: str, cause: Envelope) -> Kinds:
+        """Return what is known of the kind of a request."""
+        try:
+            return kinds_of(text, () if self.recall is None else await self.recall.requests())
+        except MemoryStoreError as error:
+            self._give_up(macro_pair(text), error, cause)
+            return kinds_of(text, ())
+
+    async def before(
+        self, kind: str, text: str, specs: Sequence[ToolSpec], missing: Sequence[str], cause: Envelope
+    ) -> Advice:
+        """Return the advice for planning a request of `kind`. Publishes MemoryRead, and RuleContradicted for
+        overruled rules.
+        """
+        if self.recall is None:
+            return Advice()
+        macro = macro_pair(kind)
+        try:
+            good = [entry.pair for entry in await self.recall.alternatives(kind)]
+            worked = [pair for pair in good if target_of(pair) is None]  # files of other requests are no advice
+            names = [posixpath.basename(name) for name in missing[:_MOST_MISSING]]
+            things = [thing_pair(name, place) for name in names for place in (self.project, "")]
+            pairs = pairs_of(specs, await self.recall.tool_pairs(), worked, kind, text, things)
+            named = {placed(pair, self.project): pair for pair in pairs}
+            found = await self.recall.calibrate(kind, tuple(named))
+        except MemoryStoreError as error:
+            self._give_up(macro, error, cause)
+            return Advice()
+        self.port.publish(_read(macro, len(pairs) + 1, found), cause=cause)
+        for overruled in found.contradicted:
+            self.port.publish(overruled, cause=cause)
+        return advice_from(_named(found, named), specs, worked)
+
+    async def on_draft(
+        self, subtasks: Sequence[PlannedSubTask], forbidden: Sequence[tuple[str, str]], cause: Envelope
+    ) -> tuple[list[str], tuple[Caution, ...]]:
+        """Return objections to the (tool, target) pairs that a draft names, and what to ask the user about.
+
+        What is `forbidden` anyhow needs no second objection.
+        """
+        refused_anyhow = {(identity.partition(":")[0], target) for identity, target in forbidden}
+        named = [
+            (number, micro_pair(each.tool, target))
+            for number, each in enumerate(subtasks, 1)
+            if each.tool is not None
+            for target in mentions(each.intent)
+            if (each.tool, target) not in refused_anyhow
+        ]
+        if self.recall is None or not named:
+            return [], ()
+        first = named[0][1]
+        try:
+            live = await self.recall.potentials_of([placed(pair, self.project) for _, pair in named])
+        except MemoryStoreError as error:
+            self._give_up(first, error, cause)
+            return [], ()
+        known = [(number, pair, entry) for (number, pair), entry in zip(named, live, strict=True)]
+        telling = tuple(entry for entry in live if entry.action is not MemoryAction.IGNORE)
+        self.port.publish(
+            MemoryRead(space=first.space, entity=first.entity, pairs=len(named), potentials=telling), cause=cause
+        )
+        refused = [
+            f"subtask {number} uses {in_words(pair)}, which failed on it before (balance {entry.decision:+.2f})"
+            for number, pair, entry in known
+            if entry.action is MemoryAction.AVOID
+        ]
+        asked = (caution_of(pair) for _, pair, entry in known if entry.action is MemoryAction.CAUTION)
+        return refused, tuple(dict.fromkeys(caution for caution in asked if caution is not None))
+
+    def _give_up(self, pair: Pair, error: MemoryStoreError, cause: Envelope) -> None:
+        self.recall = None
+        self.port.publish(MemoryRead(space=pair.space, entity=pair.entity, error=str(error)), cause=cause)
+
+
+def _named(found: Calibration, named: Mapping[Pair, Pair]) -> Calibration:
+    """Rename the pairs of the advice as the request names them."""
+
+    def of(entries: Sequence[CalibrationEntry]) -> tuple[CalibrationEntry, ...]:
+        return tuple(one.model_copy(update=named.get(one.pair, one.pair)._asdict()) for one in entries)
+
+    lists = {"should_prefer": found.should_prefer, "must_not": found.must_not, "caution": found.caution}
+    return found.model_copy(update={name: of(entries) for name, entries in lists.items()})
+
+
+def _read(macro: Pair, pairs: int, found: Calibration) -> MemoryRead:
+    groups = (
+        (MemoryAction.EXPLOIT, found.should_prefer),
+        (MemoryAction.AVOID, found.must_not),
+        (MemoryAction.CAUTION, found.caution),
+    )
+    entries = [(entry, action) for action, group in groups for entry in group]
+    live = tuple(
+        Potentials(
+            space=entry.space,
+            entity=entry.entity,
+            attention=entry.attention,
+            decision=entry.decision,
+            action=action,
+        )
+        for entry, action in entries
+        if entry.rule_id is None
+    )
+    sops = len(entries) - len(live) + len(found.contradicted)
+    return MemoryRead(space=macro.space, entity=macro.entity, pairs=pairs, sops=sops, potentials=live)

@@ -1,4 +1,4 @@
-"""What one task may use: the budgets of its effort, except for those that the user or the configuration fixed."""
+"""The budgets of a task: by its effort, except for those that the user or the configuration fixed."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Allowance:
 
     @property
     def first(self) -> EffortChosen:
-        """The budgets that hold before there is a plan."""
+        """Return the budgets that hold before there is a plan."""
         return self.of("quick")
 
     @property
     def fixed(self) -> tuple[BudgetName, ...]:
-        """The names of the budgets that no effort changes."""
+        """Return the names of the budgets that no effort changes."""
         given = {"seconds": self.seconds, "calls": self.calls, "tokens": self.tokens}
         names: tuple[BudgetName, ...] = ("seconds", "calls", "tokens")
         return tuple(name for name in names if given[name] is not None)

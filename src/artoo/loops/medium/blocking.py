@@ -1,4 +1,4 @@
-"""What a directive forbids: identities of a wrong approach, targets that the world would not give."""
+"""The tools and targets that a directive forbids."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutco
 from artoo.contracts.failure import FailureClass
 from artoo.ports.tools import ToolSpec
 
+# How this system names the errors that pass: its own fixed texts, as programs print them.
 _PASSING = tuple(
     os.strerror(code).casefold()
     for code in (
@@ -17,7 +18,6 @@ _PASSING = tuple(
         *(errno.ENETUNREACH, errno.EHOSTUNREACH),
     )
 )
-"""How this system names the errors that pass: its own fixed texts, as programs print them."""
 
 
 def tools_to_block(
@@ -26,7 +26,7 @@ def tools_to_block(
     """Return what was blocked `before`, and the identities that the failing verdicts cite. Where none is cited:
     those of the calls that failed with an error of their own.
 
-    A verdict that is `blameless` cites nobody. Calls that ended well, timed out, were refused or interrupted, or
+    A verdict that is `blameless` cites no tool. Calls that succeeded, timed out, were refused or interrupted, or
     missed a file, speak against no tool, and neither does an honest `cannot`. The last tool that can read and the
     last that can write are never blocked: a plan needs both.
     """
@@ -34,15 +34,16 @@ def tools_to_block(
 
 
 def another_left(outcomes: Iterable[SubTaskOutcome], specs: Sequence[ToolSpec], before: Sequence[str]) -> bool:
-    """Whether another plan could do otherwise than these outcomes: False where something was blocked `before`, and
-    of what they cite nothing can be blocked any more. Where they cite nothing, nothing speaks against another plan.
+    """Return whether another plan could do otherwise than these outcomes: False where something was blocked
+    `before`, and of what they cite nothing can be blocked any more. Where they cite nothing, nothing speaks
+    against another plan.
     """
     cited = tuple(_cited(outcomes))
     return not before or not cited or keeping_hands((*before, *cited), specs) != tuple(before)
 
 
 def keeping_hands(identities: Iterable[str], specs: Sequence[ToolSpec]) -> tuple[str, ...]:
-    """Those identities, in order, that can be taken away while something is left that reads, and that writes."""
+    """Return the identities that can be taken away while something is left that reads, and that writes."""
     blocked: list[str] = []
     for identity in dict.fromkeys(identities):
         left = [spec for spec in specs if spec.name not in (*blocked, identity)]
@@ -54,7 +55,7 @@ def keeping_hands(identities: Iterable[str], specs: Sequence[ToolSpec]) -> tuple
 def targets_to_block(
     outcomes: Sequence[SubTaskOutcome], before: Sequence[tuple[str, str]] = ()
 ) -> tuple[tuple[str, str], ...]:
-    """What was blocked `before`, and (identity, target) of calls that failed for good.
+    """Return the targets that were blocked `before`, and (identity, target) of calls that failed for good.
 
     Never what the task itself has made by now, never a passing fault, and never what did not run at all.
     """
@@ -73,7 +74,7 @@ def targets_to_block(
 def still_open(
     suggestions: Iterable[str], tools: Sequence[str], targets: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
-    """Suggestions (`tool`, `shell:find`, `tool on target`) that name nothing blocked."""
+    """Filter suggestions (`tool`, `shell:find`, `tool on target`): those that name nothing blocked."""
     blocked_pairs = {f"{identity} on {target}" for identity, target in targets}
 
     def is_open(suggestion: str) -> bool:
@@ -102,7 +103,9 @@ def _cited(outcomes: Iterable[SubTaskOutcome]) -> Iterable[str]:
 
 
 def _blames_a_place(verdict: CriterionVerdict, lost: set[str]) -> bool:
-    """Whether it blames the world, and those whom it cites met nothing worse there than that a file was missing."""
+    """Return whether a verdict blames the world, and the identities that it cites met nothing but a missing
+    file.
+    """
     of_world = verdict.failure_class is FailureClass.ENVIRONMENTAL
     return of_world and bool(verdict.identities) and lost.issuperset(verdict.identities)
 

@@ -20,10 +20,10 @@ _WHAT_TO_DO = {
     Directive.CHANGE_PATH: "Keep the method and change what it works on.",
     Directive.REFINE: "Keep the method and fix what is not met.",
 }
+# Where no call has failed but by refusal: nothing is known about the approach.
 _NO_EVIDENCE = "Plan what is still missing."
-"""Where no call has failed but by refusal: nothing is known about the approach."""
+# Before what a plateau asks for; the first round has none before it that it could be no better than.
 _STILL = "Nothing has moved. "
-"""Before what a plateau asks for; the first round has none before it that it could be no better than."""
 _PLATEAUS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_PATH)
 _WORSE = {
     Directive.CHANGE_APPROACH: "It is further away than in the round before: keep nothing of this method.",
@@ -42,12 +42,12 @@ _OWN_CHECK = (
 )
 _EXCERPT, _UNMET = 300, 1_200
 _MOST_NAMED = 6
+# Calls that are named as what the world refused.
 _MOST_FAILED = 3
-"""Calls that are named as what the world refused."""
 
 
 def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) -> str:
-    """The text of the DIRECTIVE segment. `amendable`: criteria whose check R2 has written, and may replace."""
+    """Write the text of the DIRECTIVE segment. `amendable`: criteria whose check R2 wrote, and may replace."""
     unmet = _unmet(directive)
     lines = [_what_to_do(directive, unmet)]
     # The sign of the gradient says how strongly to apply a directive (paper, section 5.2); a plateau has none.
@@ -75,12 +75,12 @@ def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) ->
 
 
 def _how(outcome: SubTaskOutcome) -> str:
-    """What a part is called that does not stand: it says that it failed, or it is done and nothing shows that."""
+    """Name a part that does not stand: it says that it failed, or it is done and nothing shows that."""
     return "Claimed, no call shows it; plan it again if it is needed" if outcome.done else "Not done"
 
 
 def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> str:
-    """The law's word, but where code knows better what is missing: a second way that agrees."""
+    """Choose the law's instruction, except where code knows better what is missing."""
     found = {verdict.reason.found if verdict.reason is not None else None for verdict in unmet}
     if found in ({Found.WAYS_DIFFER}, {Found.NOT_LOOKED_UP}):
         return _UNCONFIRMED if Found.WAYS_DIFFER in found else _LOOK
@@ -96,14 +96,14 @@ def _has_evidence(directive: PlanDirective) -> bool:
 
 
 def _refused_by_the_world(directive: PlanDirective) -> list[str]:
-    """The last calls that ran into something missing, forbidden or cut off, each as its record has it."""
+    """List the last calls that ran into something missing, forbidden or cut off, from their records."""
     calls = [call for outcome in directive.failed for call in outcome.tool_calls]
     failed = dict.fromkeys(call.line() for call in reversed(calls) if call.met_the_world)
     return [f"Failed: {line}" for line in islice(failed, _MOST_FAILED)]
 
 
 def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[str]:
-    """Whose check it is that was not met, and what those said who were held to it: they may know that it is wrong.
+    """Say whose check was not met, and what the workers said of it: they may know that it is wrong.
     Why one gave up stands with the verdict already.
     """
     own = may_amend(directive, amendable)
@@ -115,17 +115,17 @@ def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[
 
 
 def may_amend(directive: PlanDirective, amendable: Collection[str]) -> list[str]:
-    """Of the criteria whose check R2 has written, those whose check failed in the last round."""
+    """Return the criteria whose check R2 wrote and whose check failed in the last round."""
     return [criterion for criterion in failed_checks(directive) if criterion in amendable]
 
 
 def failed_checks(directive: PlanDirective) -> dict[str, str]:
-    """What checks found in the last round against criteria, by their texts."""
+    """Return what checks found in the last round against criteria, by their texts."""
     return {each.criterion: each.evidence for each in _unmet(directive) if each.decided_by is DecidedBy.CHECK}
 
 
 def _unmet(directive: PlanDirective) -> list[CriterionVerdict]:
-    """What failed in the last round, each text once."""
+    """Return the verdicts that failed in the last round, each text once."""
     verdicts = [verdict for outcome in directive.failed for verdict in outcome.criteria_verdicts]
     failed = (verdict for verdict in (*verdicts, *directive.unmet) if verdict.verdict == "fail")
     return list({verdict.criterion: verdict for verdict in failed}.values())

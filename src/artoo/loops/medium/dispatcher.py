@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
@@ -16,11 +15,8 @@ from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
 
+# Of each earlier output, head and tail, in a later subtask's context.
 _FED_CHARACTERS = 1_500
-"""Of each earlier output, head and tail, in a later subtask's context."""
-
-SHARE = 0.9
-"""Of the time to a plan's deadline, what its groups of subtasks may use together."""
 
 
 @dataclass(slots=True)
@@ -33,16 +29,7 @@ class _Round:
     running: set[str] = field(default_factory=set[str])
     ended: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome])
     failed: bool = False
-    deadline: datetime | None = None
     started: bool = False
-
-    def deadline_at(self, now: datetime) -> datetime | None:
-        """When the group that starts now must have ended: its share of the time to the plan's deadline, less what
-        judging and merging need. None without a deadline, and when it has passed: then R7 ends the task.
-        """
-        if self.deadline is None or self.deadline <= now:
-            return None
-        return now + (self.deadline - now) * SHARE / (len(self.waiting) + 1)
 
 
 @dataclass(slots=True, eq=False)
@@ -57,11 +44,11 @@ class Dispatcher:
     ids: Ids
     _round: _Round = field(default_factory=_Round, init=False)
     _finished: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
+    # What the user has written to the running task, by the ids of the messages.
     _said: dict[str, str] = field(default_factory=dict[str, str], init=False)
-    """What the user has written to the running task, by the ids of the messages."""
 
     async def run(self) -> None:
-        """Dispatches until the port closes."""
+        """Listen until the port closes."""
         await listen(self.port, self._handle)
 
     async def _handle(self, envelope: Envelope) -> None:
@@ -92,7 +79,7 @@ class Dispatcher:
         groups: dict[int, list[SubTask]] = {}
         for subtask in subtasks:
             groups.setdefault(subtask.sequence, []).append(subtask)
-        self._round = _Round(plan.round, [group for _, group in sorted(groups.items())], deadline=plan.deadline)
+        self._round = _Round(plan.round, [group for _, group in sorted(groups.items())])
         self._start_next(cause)
 
     def _with_ids(self, plan: Plan) -> Iterable[SubTask]:
@@ -115,6 +102,7 @@ class Dispatcher:
                 preferred_tool=planned.tool,
                 part=planned.part,
                 first_calls=planned.first_calls,
+                deadline=plan.deadline,
             )
             for planned in plan.subtasks
         ]
@@ -148,12 +136,7 @@ class Dispatcher:
         begun = self._round.number > 1 or self._round.started
         self._round.started = True
         known = _known(self._finished.values())
-        now = {
-            "deadline": self._round.deadline_at(cause.at),
-            "begun": begun,
-            "said": tuple(self._said.values()),
-            "said_ids": tuple(self._said),
-        }
+        now = {"begun": begun, "said": tuple(self._said.values()), "said_ids": tuple(self._said)}
         for subtask in group:
             context = "\n\n".join(part for part in (subtask.context, known) if part)
             subtask = subtask.model_copy(update={"context": context, **now})

@@ -1,4 +1,4 @@
-"""How a task ends: what matched, what did not, what was tried, why it stopped, and what could come next."""
+"""The ending of a task: what matched, what did not, what was tried, why it stopped, and what could come next."""
 
 from __future__ import annotations
 
@@ -44,26 +44,26 @@ from artoo.contracts.solution import Directive, FinalResult, ReplanRequest, Role
 from artoo.evidence.facts import rests_on_nothing
 from artoo.evidence.shown_files import names_file
 from artoo.loops.asking import Asker
-from artoo.loops.medium.gaps import verdicts_of
+from artoo.loops.medium.trajectory import verdicts_of
 from artoo.prompts.segments import Segment
 
+# Endings for which a model may be asked for next moves; the others have run out of something or say it all.
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
-"""Endings for which a model may be asked for next moves; the others have run out of something or say it all."""
 
 _SURER = (Assurance.CHECKED, Assurance.AGREED)
 _OF_A_CHECK = (Found.HELD_BEFORE, Found.NO_VERDICT, Found.BAD_PATTERN, Found.BAD_SCHEMA)
 _OF_A_CALL = (Found.FAILED, Found.CUT_SHORT, Found.STILL_RUNNING, Found.SAYS_ONLY, Found.WITHHELD)
+# The findings that a user is shown with a criterion that is left open.
 _BESIDE = (Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER, *_OF_A_CHECK, *_OF_A_CALL)
-"""What a person is told of a criterion that is left open."""
 
 LAW1_MARK = "[LAW1]"
+# Signs in a summary: before why it stopped, what is not met, what was withheld.
 _STOPPED, _UNMET, _KEPT_BACK = "\u25a0 ", "\u2717 ", "\u2298 "
-"""Signs in a summary: before why it stopped, what is not met, what was withheld."""
 
 _LINE_END, _LEFT_OUT = " \u21b5 ", " \u2026 "
 _INPUT, _REASON = 80, 300
+# Characters of an input and of a reason that a person is shown, and lines of what was tried.
 _MOST_TRIED = 8
-"""Characters of an input and of a reason that a person is shown, and lines of what was tried."""
 
 
 class FailureReport(Contract):
@@ -74,8 +74,8 @@ class FailureReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a task stands when it ends. `result`: what every ending reports alike; `failed`: outcomes of all rounds
-    that failed; `images`: the request had some; `whole`: files that the models were shown whole.
+    """The standing of a task when it ends. `result`: what every ending reports alike; `failed`: outcomes of all
+    rounds that failed; `images`: the request had some; `whole`: files that the models were shown whole.
     """
 
     result: FinalResult
@@ -93,7 +93,7 @@ class Endings:
     ask_for_moves: bool = True
 
     def delivered(self, standing: Standing, end: ReplanRequest, directive: Directive) -> FinalResult:
-        """What was reached, and what of it is unmet or open."""
+        """Write the result of a delivery: what was reached, and what of it is unmet or open."""
         verdicts = verdicts_of(end.outcomes, end.task_verdicts)
         opened = open_criteria(end.outcomes, end.task_verdicts)
         assurance = assurance_of(verdicts)
@@ -123,7 +123,7 @@ class Endings:
     async def abandon(
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope
     ) -> FinalResult:
-        """Honest partial delivery."""
+        """Write an honest partial delivery."""
         unmet = unmet_of(request, standing.failed)
         tried = _tried(standing.failed, " ".join(each.reason for each in unmet))
         moves = await self._moves(standing, request, why, cause)
@@ -133,7 +133,7 @@ class Endings:
         return _result(standing, Directive.ABANDON, request, unmet, stopped)
 
     def bare(self, standing: Standing, failure: RoleFailure) -> FinalResult:
-        """When even the ending failed: that it did, and nothing else."""
+        """Write a result that says that even the ending failed, and nothing else."""
         stopped = {"stopped_by": failure.stopped_by, "detail": failure.reason}
         nothing = ReplanRequest(task_id=standing.result.task_id)
         return _result(standing, Directive.ABANDON, nothing, (), stopped)
@@ -156,7 +156,7 @@ class Endings:
 
 
 def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> tuple[UnmetCriterion, ...]:
-    """Every unmet criterion once, with its reason and the role that answers for it.
+    """Return every unmet criterion once, with its reason and the role that answers for it.
 
     `failed`: outcomes of all rounds. Where all calls of the last round were turned away because they had failed
     before, the reason is that of the round in which they ran: it has the tool's own words.
@@ -194,7 +194,7 @@ def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> t
 
 
 def _impossible(request: ReplanRequest) -> frozenset[str]:
-    """The criteria that are unmet because it cannot be done: where nothing else failed, the task's as well."""
+    """Return the criteria that are unmet because it cannot be done, with the task's where nothing else failed."""
     failed = [outcome for outcome in request.outcomes if outcome.status == "failed"]
     hopeless = [outcome for outcome in failed if outcome.hopeless]
     verdicts = [verdict for outcome in hopeless for verdict in outcome.criteria_verdicts]
@@ -204,7 +204,7 @@ def _impossible(request: ReplanRequest) -> frozenset[str]:
 
 
 def _why_impossible(request: ReplanRequest) -> str:
-    """Why a part cannot be done, where the output is something else: what was reached."""
+    """Say why a part cannot be done, where the output is what was reached."""
     outcomes = request.outcomes
     if not any(outcome.status == "matched" for outcome in outcomes):
         return ""
@@ -212,7 +212,7 @@ def _why_impossible(request: ReplanRequest) -> str:
 
 
 def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]) -> tuple[str, ...]:
-    """The criteria that nothing decided, each once."""
+    """Return the criteria that nothing decided, each once."""
     verdicts = verdicts_of(outcomes, task_verdicts)
     return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
 
@@ -239,31 +239,31 @@ def about_workspace(settled: Settled) -> Iterator[StoppedAtEnd | LeftRunning | N
 
 
 def _without_judge(end: ReplanRequest) -> Iterable[Unjudged]:
-    """What the budgets said that were spent before their results were judged, each once."""
+    """Return the errors of budgets that were spent before their results were judged, each once."""
     reasons = (verdict.reason for verdict in verdicts_of(end.outcomes, end.task_verdicts))
     spent = (each for each in reasons if each is not None and each.found is Found.NO_BUDGET)
     return dict.fromkeys(Unjudged(said=each.said, budget=each.subject) for each in spent)
 
 
 def _unread(end: ReplanRequest) -> Unread:
-    """That nobody has read the answer: checks see only the form of what a program puts out, which may be wrong."""
+    """Say that no one has read the answer: checks see only the form of what a program puts out."""
     outputs = {call.output.strip() for outcome in end.outcomes for call in outcome.tool_calls}
     decided = dict.fromkeys(map(_what_held, verdicts_of(end.outcomes, end.task_verdicts)))
     return Unread(checks=tuple(decided)[:_MOST_TRIED], put_out=end.merged_output.strip() in outputs)
 
 
 def _named(whole: Sequence[str], text: str) -> tuple[str, ...]:
-    """Of the files that were shown whole, those whose path or name stands in a text."""
+    """Return the files that were shown whole and whose path or name is in a text."""
     return tuple(path for path in whole if names_file(text, path))[:_MOST_TRIED]
 
 
 def _what_held(verdict: CriterionVerdict) -> str:
-    """What was checked, which is surer than the words of its criterion."""
+    """Name what was checked, which is surer than the words of its criterion."""
     return verdict.check or verdict.criterion
 
 
 def _judges(end: ReplanRequest) -> Iterator[ByJudge]:
-    """That a model judged: of a subtask it is the one that worked on it, for both have one tier."""
+    """Say that a model judged. For a subtask it is the model that worked on it, for both have one tier."""
     own = (each for outcome in end.outcomes for each in outcome.criteria_verdicts)
     same = any(each.decided_by is DecidedBy.JUDGEMENT for each in own)
     if same or any(each.decided_by is DecidedBy.JUDGEMENT for each in end.task_verdicts):
@@ -271,7 +271,7 @@ def _judges(end: ReplanRequest) -> Iterator[ByJudge]:
 
 
 def _about_files(standing: Standing, end: ReplanRequest) -> Iterator[Unchanged | NotThere]:
-    """What of files the words do not tell."""
+    """Yield the facts about files that the words do not tell."""
     calls = [call for outcome in (*end.outcomes, *standing.failed) for call in outcome.tool_calls]
     if calls and not any(call.changed_something for call in calls):  # whatever they put out: a log lacks secrets
         yield Unchanged()
@@ -288,7 +288,7 @@ def _result(
     unmet: tuple[UnmetCriterion, ...],
     more: Mapping[str, object],
 ) -> FinalResult:
-    """`more`: the fields that only this kind of ending has."""
+    """Build the result. `more`: the fields that only this kind of ending has."""
     withheld = _withheld(end.outcomes)
     ended = {
         "directive": directive,
@@ -304,7 +304,9 @@ def _result(
 def _summary(
     output: str, unmet: Sequence[UnmetCriterion], withheld: Sequence[str], stopped: Mapping[str, object]
 ) -> str:
-    """The output, and a line for each thing that is missing: exact things and signs, no sentence of code's."""
+    """Write the output, and a line for each thing that is missing: exact things and signs, no sentence of
+    code's.
+    """
     why = ": ".join(str(stopped[name]) for name in ("stopped_by", "detail") if stopped.get(name))
     missed = [(each.criterion, each.found.bare if each.found is not None else each.reason) for each in unmet]
     lines = [_STOPPED + why if why else "", output]
@@ -315,7 +317,7 @@ def _summary(
 
 
 def _tried(failed: Sequence[SubTaskOutcome], told: str = "") -> tuple[str, ...]:
-    """What was done and how it ended, in the tool's own words unless `told` has them already.
+    """List what was done and how it ended, in the tool's own words unless `told` has them already.
 
     A call that was turned away because the same one had failed is no other way.
     """
@@ -339,13 +341,13 @@ def _how_it_ended(call: ToolCall, told: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """In one line, in which the ends of the lines can be told: two commands are not one."""
+    """Shorten a text to one line, in which the ends of its lines can be told: two commands are not one."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return shortened(_LINE_END.join(filter(None, lines)), _INPUT)
 
 
 def _failing(outcomes: Sequence[SubTaskOutcome]) -> tuple[FailedLast, ...]:
-    """The last call of each subtask which stands that fell short and was not made good, or that ended it badly."""
+    """Return the last call of each matched subtask that fell short without a later success, or ended it badly."""
     found = list[FailedLast]()
     for outcome in outcomes:
         calls = outcome.tool_calls if outcome.status == "matched" else ()
@@ -361,7 +363,7 @@ def _failed_last(call: ToolCall) -> FailedLast:
 
 
 def _withheld(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
-    """Changes that were kept back and did not come about in another way either."""
+    """List changes that were withheld and did not come about in another way either."""
     calls = [call for outcome in outcomes for call in outcome.tool_calls]
     made = {path for call in calls for path in call.changes}
     return tuple(dict.fromkeys(path for call in calls for path in call.dropped if path not in made))

@@ -33,7 +33,7 @@ class Experience:
     project: str = ""
 
     def teach(self, lessons: Iterable[Lesson], kind: str, cause: Envelope) -> None:
-        """Queues each lesson as a megram and publishes it; never waits."""
+        """Write each lesson as a megram into the queue of memory, and publish it; never wait."""
         for lesson in lessons:
             origin = Origin(task_id=self.port.task_id, intent=label(kind))
             where = replace(lesson, pair=placed(lesson.pair, self.project))
@@ -42,7 +42,7 @@ class Experience:
             self.port.publish(MemoryWritten.of(megram), cause=cause)
 
     async def alternatives(self, kind: str, cause: Envelope) -> tuple[str, ...]:
-        """What worked for the same kind of request, in words; nothing when memory cannot be read."""
+        """Return what worked for the same kind of request, in words; nothing when memory cannot be read."""
         try:
             good = [here(each.pair, self.project) for each in await self.recall.alternatives(kind)]
             return tuple(dict.fromkeys(in_words(pair) for pair in good if pair is not None))
@@ -51,7 +51,7 @@ class Experience:
             return ()
 
     async def retract(self, task_id: str, spec: TaskSpec, cause: Envelope) -> None:
-        """The person says that the task's result was wrong: what good it taught of this kind of request is opposed.
+        """Oppose what good a task taught of this kind of request, because the user says that its result was wrong.
 
         Not that a tool did its work on a target: it did, and the right result may need the same once more.
         """
@@ -67,7 +67,7 @@ class Experience:
                 self.port.publish(opposing(against, MegramState.FEEDBACK, megram.pair, worth), cause=cause)
 
     def overrule(self, rule: RuleContradicted, cause: Envelope) -> None:
-        """Fresh evidence contradicts a rule: dissonance against it."""
+        """Record a dissonance against a rule that fresh evidence contradicts."""
         against = self.remember.record_negative_feedback(rule.rule_id, rule.reason)
         pair, worth = Pair(rule.space, rule.entity), dissonance(rule.rule_sigma)
         self.port.publish(opposing(against, MegramState.DISSONANCE, pair, worth), cause=cause)

@@ -1,4 +1,4 @@
-"""What R4b does in code: collect a round, and bring verdicts to the whole. No model, no guessing."""
+"""The code of R4b without a model: collect a round, and bring verdicts to the whole."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class FanIn:
 
     @property
     def failed(self) -> bool:
-        """True when an outcome of this round failed: later groups will not start."""
+        """Return whether an outcome of this round failed: later groups will not start."""
         return any(outcome.status == "failed" for outcome in self.outcomes.values())
 
     @property
     def complete(self) -> bool:
-        """True when every subtask that will run has ended.
+        """Return whether every subtask that will run has ended.
 
         The dispatcher tells the end of whole groups, and starts no other after one that failed.
         """
@@ -64,7 +64,7 @@ class FanIn:
 
     @property
     def shared_text(self) -> str:
-        """The paths that two subtasks changed, for R4b's prompt; empty if there are none."""
+        """Name the paths that two subtasks changed, for R4b's prompt; empty if there are none."""
         intents = self.manifest.intents
         told = (
             f"{one.path} ({'; '.join(intents.get(each, each) for each in one.subtasks)})" for one in self.shared
@@ -73,19 +73,19 @@ class FanIn:
 
     @property
     def never_judged(self) -> tuple[Criterion, ...]:
-        """The criteria of subtasks that never ran to an outcome."""
+        """Return the criteria of subtasks that never ran to an outcome."""
         entries = (entry for entry in self.manifest.subtasks if entry.subtask_id not in self.outcomes)
         return tuple(criterion for entry in entries for criterion in entry.success_criteria)
 
     @property
     def everything(self) -> tuple[SubTaskOutcome, ...]:
-        """Carried outcomes, then this round's in the order of the plan."""
+        """Return carried outcomes, then this round's in the order of the plan."""
         this = [self.outcomes[e.subtask_id] for e in self.manifest.subtasks if e.subtask_id in self.outcomes]
         return (*self.carried, *this)
 
     @property
     def matched(self) -> tuple[SubTaskOutcome, ...]:
-        """All that stands."""
+        """Return the outcomes that matched."""
         return tuple(outcome for outcome in self.everything if outcome.status == "matched")
 
     @property
@@ -103,13 +103,14 @@ class FanIn:
 
     @property
     def hopeless(self) -> tuple[SubTaskOutcome, ...]:
-        """All that say why it cannot be done, and were believed."""
+        """Return the outcomes that say why it cannot be done, and were believed."""
         return tuple(outcome for outcome in self.everything if outcome.hopeless)
 
     @property
     def may_be_amended(self) -> bool:
-        """Whether all that cannot be done has changed something and failed R2's own checks alone, which may be what
-        is wrong: R2 may replace them once."""
+        """Return whether all that cannot be done has changed something and failed R2's own checks alone, which may
+        be what is wrong: R2 may replace them once.
+        """
         held = (each for entry in self.manifest.subtasks for each in entry.success_criteria if each.check_decides)
         own = {each.text for each in held if each.by == "planner"}
         for outcome in self.hopeless:
@@ -122,7 +123,7 @@ class FanIn:
 
 
 def merged_output(outcomes: Sequence[SubTaskOutcome]) -> str:
-    """What was reached, for an ending without an answer: one output as it is, several each under its purpose."""
+    """Join what was reached, for an ending without an answer: one output as it is, several under their intents."""
     return merged_texts([(outcome.intent, outcome.output) for outcome in outcomes])
 
 
@@ -141,7 +142,7 @@ def with_reply(outcomes: Sequence[SubTaskOutcome], reply: str) -> str:
 
 
 def concluding(fan_in: FanIn) -> SubTaskOutcome | None:
-    """The outcome of a last subtask that knew all others' results; its output concludes them."""
+    """Return the outcome of a last subtask that knew all others' results: its output concludes them."""
     if fan_in.carried or len(fan_in.outcomes) < 2:
         return None
     *before, last = sorted(fan_in.manifest.subtasks, key=lambda entry: entry.sequence)
@@ -150,7 +151,9 @@ def concluding(fan_in: FanIn) -> SubTaskOutcome | None:
 
 
 def covered(outcome: SubTaskOutcome) -> dict[str, CriterionVerdict]:
-    """The verdicts, by criterion, of a subtask's own loop: they hold for the whole if its output is the answer."""
+    """Return the verdicts of a subtask's own loop by criterion: they hold for the whole if its output is the
+    answer.
+    """
     return {
         verdict.criterion: verdict.model_copy(update={"accountable": Role.PLANNER})
         for verdict in reversed(outcome.criteria_verdicts)
@@ -158,7 +161,7 @@ def covered(outcome: SubTaskOutcome) -> dict[str, CriterionVerdict]:
 
 
 def of_the_whole(verdict: CriterionVerdict) -> CriterionVerdict:
-    """The same verdict on a criterion of the whole: the plan answers for it and no tool, after its one attempt."""
+    """Return a verdict as one on the whole: the plan answers for it and no tool, after its one attempt."""
     failed = int(verdict.verdict == "fail")
     return verdict.model_copy(update={"accountable": Role.PLANNER, "identities": (), "failed_attempts": failed})
 
@@ -166,11 +169,11 @@ def of_the_whole(verdict: CriterionVerdict) -> CriterionVerdict:
 def unfinished(
     criteria: Sequence[Criterion], checks: Mapping[str, CriterionVerdict]
 ) -> dict[str, CriterionVerdict]:
-    """What is missing while a subtask is unfinished is missing because of it: no failure class of its own."""
+    """Return the verdicts while a subtask is unfinished: what is missing has no failure class of its own."""
     found = (checks.get(each.text) or refuted(each, Reason(found=Found.UNFINISHED)) for each in criteria)
     return {verdict.criterion: verdict.model_copy(update={"failure_class": None}) for verdict in found}
 
 
 def refuted(criterion: Criterion, fact: str | Reason) -> CriterionVerdict:
-    """A fact stands against it."""
+    """Return the verdict on a criterion that a fact contradicts."""
     return of_the_whole(from_fact(criterion, Fact(fact, contradicts=False)))

@@ -18,7 +18,7 @@ from artoo.contracts.steering import Sampled
 from artoo.control.decision import way_on
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.control.loss import LossTerms, deciding_gradient, distance, implausibility, loss
-from artoo.loops.medium.gaps import gap_of
+from artoo.loops.medium.trajectory import gap_of
 
 _WHAT_TO_DO = {
     Directive.BREAK_SYMMETRY: "Try a different approach.",
@@ -26,8 +26,8 @@ _WHAT_TO_DO = {
     Directive.CHANGE_PATH: "Keep the method and change what it works on.",
     Directive.REFINE: "Keep the method and fix what is not met.",
 }
+# Where no call has failed: nothing is known about the approach.
 _NO_EVIDENCE = "Find out why before you go on."
-"""Where no call has failed: nothing is known about the approach."""
 _MOST_NAMED, _EVIDENCE = 4, 1_600
 
 

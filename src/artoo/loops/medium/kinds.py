@@ -20,20 +20,19 @@ ALIKE = 0.5
 requests of one kind that differ in a name reach .57 and more, and requests of different kinds .52 at most.
 """
 SHOWN = 5
+# Below it a request is no help to R2 in choosing a label.
 _LEAST = 0.15
-"""Below it a request is no help to R2 in choosing a label."""
+# Weights of the commonest and the rarest words. Names and numbers occur once each, and would otherwise outweigh
+# what was asked. Words of every request would say nothing while all requests are of one kind.
 _LIGHTEST, _HEAVIEST = 1.0, 2.0
-"""Weights of the commonest and the rarest words. Names and numbers occur once each, and would otherwise outweigh
-what was asked. Words of every request would say nothing while all requests are of one kind.
-"""
 _EXAMPLE = 80
 _COINED_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """What memory knows of the kind of one request. `similar`: the best request of each known kind, most similar
-    first. `guess` is the label without a model's word, `is_known` whether memory has met it.
+    """The knowledge of memory about the kind of one request. `similar`: the best request of each known kind, most
+    similar first. `guess` is the label without a model's word, `is_known` whether memory has met it.
     """
 
     guess: str

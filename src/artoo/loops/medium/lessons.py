@@ -1,4 +1,4 @@
-"""What a task teaches: from outcomes and decisions to megrams (SPEC section 5, "What is written").
+"""The lessons of a task: from outcomes and decisions to megrams (SPEC section 5, "What is written").
 
     a directive            each newly blocked pair, its tool for this kind of request and as such: its stimulus
     accept, success        each pair that a confirmed subtask used, and its tool likewise; the kind of request.
@@ -46,7 +46,7 @@ Use = tuple[str, str]
 
 
 class Lessons:
-    """What one task has taught so far, so that a pair, or a tool, which keeps failing is blamed once in it."""
+    """The lessons of one task so far, so that a pair, or a tool, which keeps failing is blamed once in it."""
 
     def __init__(self) -> None:
         self._blamed: set[Use] = set()
@@ -54,9 +54,9 @@ class Lessons:
         self._credited: set[str] = set()
 
     def directed(self, directive: PlanDirective, kind: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """A round fell short: its newly blocked pairs, with what the directive is worth.
+        """Return the lessons of a round that fell short: its newly blocked pairs, with the directive's stimulus.
 
-        Where the approach was wrong, what the world refused beside it (a file that is not there) teaches nothing.
+        Where the approach was wrong, what the world refused besides (a file that is not there) teaches nothing.
         Rounds of one task are one experience of a tool: another place was tried, not another request.
         """
         state = MegramState(directive.directive.value)
@@ -76,7 +76,7 @@ class Lessons:
         ]
 
     def after_break(self, obeyed: Directive, kind: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """A round ended that obeyed `obeyed`: the deferred credit for what matched in it and not before."""
+        """Return the deferred credit for what matched in a round that obeyed `obeyed`, and not before."""
         fresh = [each for each in _matched(outcomes) if each.subtask_id not in self._credited]
         self._credited.update(each.subtask_id for each in fresh)
         if obeyed is not Directive.BREAK_SYMMETRY:
@@ -93,7 +93,7 @@ class Lessons:
         outcomes: Sequence[SubTaskOutcome],
         whole: Iterable[CriterionVerdict] = (),
     ) -> list[Lesson]:
-        """The task ended with accept or success: everything that a confirmed subtask used, and the kind of request.
+        """Return the lessons of accept or success: all that a confirmed subtask used, and the kind of request.
 
         `whole` are the verdicts on the combined result. What nothing confirmed, and words without a call behind
         them, may be wrong or luck: they teach nothing.
@@ -108,7 +108,7 @@ class Lessons:
         return [*micro, Lesson(macro_pair(kind), state, stimulus, told)]
 
     def abandoned(self, kind: str, why: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """The task was given up for a reason that teaches something, which no network and no consent are not."""
+        """Return the lesson of a task that was given up, unless for the network or for consent."""
         failed = [each for each in outcomes if each.status == "failed"]
         if failed and all(each.infrastructure is not None or _withheld(each) for each in failed):
             return []
@@ -120,12 +120,12 @@ class Lessons:
 
 
 def met(kind: str, request: str) -> Lesson:
-    """The words of a request, by which later ones find its kind."""
+    """Keep the words of a request, by which later ones find its kind."""
     return Lesson(request_pair(kind), MegramState.REQUEST, MET, _short(request), Level.KNOWLEDGE)
 
 
 def doubted(directive: PlanDirective, kind: str) -> list[Lesson]:
-    """The paper's cell 6: nearer by a wrong approach. No verdict on anything; the Dreamer looks for more of it."""
+    """Mark a round of the paper's cell 6: nearer by a wrong approach. The Dreamer looks for more of it."""
     if not directive.suspicious:
         return []
     told = f"came nearer by a wrong approach: D {directive.loss.D:.2f}, P {directive.loss.P:.2f}"
@@ -133,7 +133,7 @@ def doubted(directive: PlanDirective, kind: str) -> list[Lesson]:
 
 
 def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], project: str) -> list[Lesson]:
-    """Local context (level K): where the things that a request names were found, when that is elsewhere."""
+    """Keep local context (level K): where the things that a request names were found, when that is elsewhere."""
     calls = [call for each in _matched(outcomes) for call in each.tool_calls if call.status is CallStatus.OK]
     lessons: list[Lesson] = []
     for name in dict.fromkeys(names):
@@ -147,7 +147,7 @@ def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], proje
 
 
 def opposing(megram_id: str, state: MegramState, pair: Pair, worth: Stimulus) -> MemoryWritten:
-    """What the stream hears of the megram that memory writes against a rule, or against what a task has taught."""
+    """Return the message about a megram that memory writes against a rule, or against a task's lesson."""
     return MemoryWritten(
         megram_id=megram_id,
         level=Level.MEGRAM,
@@ -165,23 +165,23 @@ def _lessons(pairs: Iterable[Pair], state: MegramState, stimulus: Stimulus, told
 
 
 def _about(uses: Sequence[Use], kind: str) -> list[Pair]:
-    """Each use, and each of their tools."""
+    """Return a pair for each use, and for each of their tools."""
     return [*_places(uses), *_of_tools(_tools_of(uses), kind)]
 
 
 def _places(uses: Sequence[Use]) -> list[Pair]:
-    """Each use that had a target."""
+    """Return a pair for each use that had a target."""
     return [micro_pair(identity, target) for identity, target in uses if target]
 
 
 def _of_tools(tools: Iterable[str], kind: str) -> list[Pair]:
-    """Each tool twice: for this kind of request, and as such."""
+    """Return each tool twice: for this kind of request, and as such."""
     return [pair for tool in tools for pair in (kind_pair(tool, kind), tool_pair(tool))]
 
 
 def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list[Use]:
-    """Blocked targets as they are; for a blocked tool each target on which it failed this round."""
-    # A missing consent is no fault of the tool: one no, or nobody to ask, would forbid it in every later task.
+    """Return blocked targets as they are; for a blocked tool each target on which it failed this round."""
+    # A missing consent is no fault of the tool: one no, or no user to ask, would forbid it in every later task.
     calls = [call for each in failed for call in each.tool_calls if call.withheld_by is None]
     bad = [call for call in calls if call.went_wrong and not call.never_ran]
     failing = {(identity, call.target) for call in bad for identity in call.identity}
@@ -216,14 +216,14 @@ def _matched(outcomes: Iterable[SubTaskOutcome]) -> list[SubTaskOutcome]:
 
 
 def _used(outcomes: Iterable[SubTaskOutcome]) -> list[Use]:
-    """What was used and worked; a call that failed on the way to a match has earned nothing."""
+    """Return what was used and worked; a call that failed on the way to a match has earned nothing."""
     calls = (call for each in outcomes for call in each.tool_calls if call.status is CallStatus.OK)
     uses = dict.fromkeys((identity, call.target) for call in calls for identity in call.identity)
     return list(uses)[:MOST_PAIRS]
 
 
 def _place_in(call: ToolCall, name: str) -> str | None:
-    """A path that ends with `name` and says more than it: in what was asked for, or in what a search found."""
+    """Find a path that ends with `name` and says more than it: in a call's target, or in what a search found."""
     text = f"{call.target}\n{call.output}" if call.result_count else call.target
     base = re.escape(posixpath.basename(name))
     for match in re.finditer(rf"(?<![\w./~-])(?P<path>[~\w./-]*/{base})(?![\w/-]|\.\w)", text):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -22,11 +23,11 @@ from artoo.verdicts.judging import left_open, no_budget
 from artoo.verdicts.quotes import JudgedCriterion, numbered, usable_verdicts
 from artoo.verdicts.shown import FACTS_SHOWN, facts_of_all, is_word_alone
 
+# Of the window, in bytes a token: the other half is for instructions and the answer.
 _SHOWN_BYTES = 3
-"""Of the window, in bytes a token: the other half is for instructions and the answer."""
 _LEAST_SHOWN = 1_000
+# Characters of a result from which it is not shown a second time where a call has put it out.
 _LONG = 80
-"""Characters of a result from which it is not shown a second time where a call has put it out."""
 _TOKENS = 4_000
 _TRIES = 2
 _IN_PART = "what no call shows is a part of it"
@@ -35,24 +36,11 @@ _IN_PART = "what no call shows is a part of it"
 class MergeReport(Contract):
     """R4b's single call. `answer` travels in a fenced block; `sources` are numbers of results."""
 
+    body_is_words: ClassVar[bool] = True
+
     sources: tuple[int, ...] = Field(default=(), max_length=64)
     verdicts: tuple[JudgedCriterion, ...] = ()
     answer: str = ""
-
-    @classmethod
-    def is_words(cls, header: Mapping[str, object]) -> bool:
-        """The body is always what a person reads."""
-        return True
-
-    @classmethod
-    def from_bare_body(cls, info: str, body: str) -> MergeReport:
-        """A block alone is the answer."""
-        return cls(answer=body)
-
-    @classmethod
-    def from_words(cls, text: str) -> MergeReport | None:
-        """So are words alone."""
-        return cls(answer=text) if text else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +60,7 @@ async def merge(
     waits: str = "",
     difference: str = "",
 ) -> Merged:
-    """The answer to `request` from these outcomes; what is in it and in none of them is asked about once.
+    """Write the answer to `request` from these outcomes; what is in it and in no outcome is asked about once.
 
     Where no grounded answer comes, the results stand for themselves: they are true, if they read badly. The
     judgement of a small model decides nothing, so it is shown no evidence. `waits`: what is to be said of changes
@@ -127,7 +115,7 @@ def _verdicts(
     *,
     small: bool,
 ) -> dict[str, CriterionVerdict]:
-    """What the writer's verdicts are worth. Of a whole that rests in part on nothing code cannot tell which
+    """Weigh the writer's verdicts. Of a whole that rests in part on nothing code cannot tell which
     criterion speaks of that part: none passes."""
     if small:
         verdicts = tuple(left_open(each, "the judgement of a small model decides nothing") for each in criteria)
@@ -142,7 +130,7 @@ def _verdicts(
 
 
 def _results(outcomes: Sequence[SubTaskOutcome], share: int, shown: str = "") -> str:
-    """What is claimed; a longer output that is `shown` below as a whole does not stand there twice."""
+    """List the claims; a longer output that is `shown` below as a whole is not repeated."""
     told = list[str]()
     for number, outcome in enumerate(outcomes, 1):
         claim = outcome.output.strip()

@@ -29,9 +29,9 @@ from artoo.loops.medium.fan_in import (
     unfinished,
     with_reply,
 )
-from artoo.loops.medium.gaps import verdicts_of
 from artoo.loops.medium.merging import Merged, merge
 from artoo.loops.medium.plan_draft import of_person
+from artoo.loops.medium.trajectory import verdicts_of
 from artoo.loops.prepared import earlier, prepared
 from artoo.loops.role import attend, listen
 from artoo.ports.bus import Port
@@ -41,8 +41,8 @@ from artoo.ports.surroundings import SurroundingsSource
 from artoo.verdicts.judging import OWN_WORDS, checked, held_before, left_open
 from artoo.verdicts.shown import DIFFERENCE_SHOWN
 
+# On criteria of the whole, by their text.
 _Verdicts = Mapping[str, CriterionVerdict]
-"""On criteria of the whole, by their text."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,22 +62,22 @@ class MetaValidator:
     _images: tuple[AttachedImage, ...] = field(default=(), init=False)
     _before: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
     _last: dict[str, CriterionVerdict] = field(default_factory=dict[str, CriterionVerdict], init=False)
+    # Criteria, by text, that subtasks were held to and the whole was not.
     _of_parts: set[str] = field(default_factory=set[str], init=False)
-    """Criteria, by text, that subtasks were held to and the whole was not."""
     _started: float = field(init=False)
     _fan_in: FanIn = field(init=False)
     _judging: asyncio.Task[None] | None = field(default=None, init=False)
+    # Criteria whose checks held before the work.
     _held: asyncio.Task[frozenset[str]] | None = field(default=None, init=False)
-    """Criteria whose checks held before the work."""
 
     def __post_init__(self) -> None:
         self._started = self.clock.monotonic()
         self._fan_in = FanIn(DispatchManifest(task_id=self.port.task_id, round=1, subtasks=()))
 
     async def run(self) -> None:
-        """Collects and judges until the port closes.
+        """Listen until the port closes.
 
-        Judging runs beside the inbox, so that a Halt is answered while a model is still thinking.
+        Judging runs in parallel with the inbox, so that a Halt is answered while a model is still thinking.
         """
         async with asyncio.TaskGroup() as group:
             await listen(self.port, partial(self._handle, group))
@@ -173,7 +173,7 @@ class MetaValidator:
         return [each for each in fan_in.manifest.task_criteria if each.text not in judged]
 
     async def _result(self, fan_in: FanIn, criteria: Sequence[Criterion], cause: Envelope) -> tuple[str, _Verdicts]:
-        """The answer to the whole, and a verdict on each of its criteria."""
+        """Return the answer to the whole, and a verdict on each of its criteria."""
         if fan_in.manifest.reply:
             return with_reply(fan_in.matched, fan_in.manifest.reply), await self._reply(fan_in, criteria)
         if fan_in.failed:
@@ -190,8 +190,8 @@ class MetaValidator:
         return merged.answer, {**checks, **merged.verdicts, **_decided(checks)}
 
     def _uncovered(self, fan_in: FanIn) -> tuple[Criterion, ...]:
-        """The request itself, where a part that no criterion speaks of says that its last act failed: whether that
-        was all that was wanted of it, nobody else has judged.
+        """Return the request itself, where a part without criteria says that its last call failed: whether that
+        was all that was wanted of it, no other role has judged.
         """
         if fan_in.manifest.reply or fan_in.failed or self.asker.known.small:
             return ()
@@ -200,14 +200,16 @@ class MetaValidator:
         return of_person(self._intent, ()) if unread and not known else ()
 
     async def _waits(self, fan_in: FanIn) -> str:
-        """What is to be said of the changes of all subtasks together: none of them knows those of the others."""
+        """Say what is pending of the changes of all subtasks together: no subtask knows those of the others."""
         calls = (call for outcome in fan_in.everything for call in outcome.tool_calls)
         if not any(call.changed_something for call in calls):
             return ""
         return prepared((await self.surroundings.look(self._intent)).classes, self.unasked)
 
     async def _unfinished(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> tuple[str, _Verdicts]:
-        """What was reached and what that meets; where nothing was, why an executor says that it cannot be done."""
+        """Return what was reached and what it meets; where nothing was, why an executor says that it cannot be
+        done.
+        """
         output, outcomes = merged_output(fan_in.matched or fan_in.hopeless), fan_in.everything
         known = covered(outcomes[0]) if len(outcomes) == 1 else {}
         checks = await self._checked(criteria, known, fan_in, output)
@@ -234,7 +236,9 @@ class MetaValidator:
     async def _of_one(
         self, fan_in: FanIn, outcome: SubTaskOutcome, criteria: Sequence[Criterion], cause: Envelope
     ) -> _Verdicts:
-        """One subtask's output is the answer; criteria that its own loop did not judge are checked, or read."""
+        """Judge one subtask's output as the answer: criteria that its own loop did not judge are checked, or
+        read.
+        """
         known = covered(outcome)
         checks = await self._checked(criteria, known, fan_in, outcome.output)
         known |= checks
@@ -253,7 +257,7 @@ class MetaValidator:
     async def _checked(
         self, criteria: Sequence[Criterion], known: _Verdicts, fan_in: FanIn, output: str
     ) -> dict[str, CriterionVerdict]:
-        """Those with a check and not `known`."""
+        """Run the checks of the criteria that are not `known`."""
         calls = [call for outcome in fan_in.everything for call in outcome.tool_calls]
         left = [each for each in criteria if each.text not in known]
         held = await self._held if self._held is not None else ()
@@ -293,5 +297,5 @@ class MetaValidator:
 
 
 def _decided(checks: _Verdicts) -> dict[str, CriterionVerdict]:
-    """Those of them that the check has decided."""
+    """Return the verdicts that a check has decided."""
     return {text: each for text, each in checks.items() if each.verdict != "open"}

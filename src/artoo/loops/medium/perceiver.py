@@ -26,7 +26,7 @@ _TURN_CHARACTERS = 400
 
 
 class TaskSpecAnswer(Contract):
-    """What a model returns under the contract TaskSpec; code adds the rest."""
+    """The answer of a model under the contract TaskSpec; code adds the rest."""
 
     intent: str = Field(min_length=1)
     corrects: bool = False

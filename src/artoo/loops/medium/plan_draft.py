@@ -1,8 +1,10 @@
-"""What a model returns under the contract Plan, and how code makes a plan of it that can be kept."""
+"""The answer of a model under the contract Plan: how code makes a plan of it, and why a plan must not run."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Annotated, Any, Literal
 
@@ -23,7 +25,8 @@ from artoo.contracts.criteria import (
     from_text,
     own_names,
 )
-from artoo.contracts.plan import Effort, FirstCall, PlannedSubTask
+from artoo.contracts.plan import Effort, FirstCall, MustNot, PlannedSubTask
+from artoo.loops.medium.advice import mentions
 from artoo.ports.tools import Named
 from artoo.ports.tools import own_names as tools_by_alias
 from artoo.verdicts.checks import cannot_fail
@@ -121,7 +124,7 @@ def _own_name(own: Mapping[str, str], given: object) -> object:
 
 
 def of_person(text: str, checks: Sequence[Criterion]) -> tuple[Criterion, ...]:
-    """What a whole is held to of which nobody wrote a criterion: the person's checks, and the request itself."""
+    """Return the criteria of a whole that has none: the user's checks, and the request itself."""
     return (*checks, Criterion(text=text, mode=Mode.PLAUSIBLE))
 
 
@@ -165,7 +168,7 @@ def subtasks_of(
 
 
 def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:
-    """All criteria once, in order; the first with a text wins, so that one that stands is never softened."""
+    """Merge criteria in order, each once. The first with a text wins, so that a standing one is never softened."""
     by_text: dict[str, Criterion] = {}
     for criterion in (each for group in groups for each in group):
         by_text.setdefault(criterion.text, criterion)
@@ -173,7 +176,7 @@ def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:
 
 
 def verifiable(criteria: Iterable[DraftedCriterion]) -> tuple[Criterion, ...]:
-    """Drafted criteria as they count: a check decides unless it cannot fail, and none of them is the person's."""
+    """Convert drafted criteria: a check decides unless it cannot fail, and none of them is the user's."""
     return tuple(map(_verifiable, criteria))
 
 
@@ -186,7 +189,7 @@ def _verifiable(drafted: DraftedCriterion) -> Criterion:
 def amended(
     criteria: Sequence[Criterion], wanted: Sequence[Amendment], failed: Mapping[str, str], before: Iterable[str]
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
-    """The criteria with those checks replaced that may be, and what was replaced.
+    """Replace the checks that may be replaced, and return the criteria with the replacements.
 
     Only R2's own check, only one that has `failed` (what it found, by text), only if it was not replaced `before`
     (texts), and only by one that can fail.
@@ -204,3 +207,66 @@ def amended(
             )
     changed = {text: {"check": each.after, "amended": each} for text, each in made.items()}
     return tuple(each.model_copy(update=changed.get(each.text)) for each in criteria), tuple(made.values())
+
+
+_WORD = re.compile(r"\w+")
+NEARLY_SAME = 0.9
+"""Jaccard similarity of the words of two plans with the same tools from which they count as the same plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """A plan for comparison with later ones: its tools in order, which of its parts follow which, and all words of
+    its intents.
+    """
+
+    tools: tuple[str | None, ...]
+    order: tuple[int, ...]
+    words: frozenset[str]
+
+    def similarity(self, other: Fingerprint) -> float:
+        """Return the Jaccard similarity of the words, in [0, 1]."""
+        both = self.words | other.words
+        return len(self.words & other.words) / len(both) if both else 1.0
+
+    def is_nearly(self, other: Fingerprint) -> bool:
+        """Return whether it is the same plan in slightly other words. With another tool it is another plan: in a
+        long intent that is one word of many. So it is with its parts in another order, which may be all that was
+        wrong.
+        """
+        return (self.tools, self.order) == (other.tools, other.order) and self.similarity(other) >= NEARLY_SAME
+
+
+def objections(
+    subtasks: Sequence[PlannedSubTask], forbidden: MustNot, tried: Collection[Fingerprint] = ()
+) -> list[str]:
+    """Return all objections to a plan, none when it may run. `tried`: plans that this one must differ from.
+
+    A tool that there is not and too many subtasks do not come so far: the schema has neither. A plan without
+    criteria is held to the request.
+    """
+    found = list[str]()
+    for number, subtask in enumerate(subtasks, 1):
+        if subtask.tool in forbidden.tools:
+            found.append(f"subtask {number} uses {subtask.tool}, which must not be used")
+        for identity, target in forbidden.targets:
+            used = target and subtask.tool in (identity, identity.partition(":")[0])
+            if used and (target in mentions(subtask.intent) or _mentions(subtask.intent, target)):
+                found.append(f"subtask {number} uses {target!r} with {identity}, which failed before")
+    if tried and any(map(fingerprint(subtasks).is_nearly, tried)):
+        found.append("the plan is nearly the same as one that failed; use another kind of tool or another method")
+    return found
+
+
+def fingerprint(subtasks: Sequence[PlannedSubTask]) -> Fingerprint:
+    """Compute the fingerprint of a plan as it was drafted."""
+    words = (word for each in subtasks for word in _WORD.findall(each.intent.casefold()))
+    groups = sorted({each.sequence for each in subtasks})
+    order = tuple(groups.index(each.sequence) for each in subtasks)
+    return Fingerprint(tuple(each.tool for each in subtasks), order, frozenset(words))
+
+
+def _mentions(text: str, target: str) -> bool:
+    """Return whether a text mentions a whole name: `data.txt` does not mention `a.txt`."""
+    pattern = rf"(?<![\w./-]){re.escape(target)}(?![\w/-]|\.\w)"
+    return re.search(pattern, text) is not None

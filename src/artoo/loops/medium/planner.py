@@ -18,17 +18,18 @@ from artoo.evidence.shown_files import beyond
 from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
 from artoo.loops.heuristics import Heuristics
-from artoo.loops.medium.advice import Advice
+from artoo.loops.medium.advice import Advice, Counsel
 from artoo.loops.medium.blocking import keeping_hands
-from artoo.loops.medium.counsel import Counsel
 from artoo.loops.medium.directive_text import directive_text, failed_checks, may_amend
 from artoo.loops.medium.kinds import Kinds
-from artoo.loops.medium.plan_check import Fingerprint, fingerprint, objections
 from artoo.loops.medium.plan_draft import (
+    Fingerprint,
     PlanDraft,
     SubTaskDraft,
     amended,
+    fingerprint,
     merged,
+    objections,
     of_person,
     plan_schema,
     subtasks_of,
@@ -44,15 +45,15 @@ from artoo.prompts.segments import Segment
 
 _PLAN_TOKENS = 4_000
 _SMALL_PLAN_TOKENS = 800
+# Characters of a refused plan that is asked for again.
 _DRAFT_SHOWN = 4_000
-"""Characters of a refused plan that is asked for again."""
+# How often a user may have a plan changed before it is approved; then the task ends.
 _MOST_CHANGES = 5
-"""How often a user may have a plan changed before it is approved; then the task ends."""
 
 
 @dataclass(slots=True)
 class _Task:
-    """What R2 keeps of its task over the rounds: the contract with the user, and the plans already tried.
+    """The state of R2's task over the rounds: the contract with the user, and the plans already tried.
 
     `around` is what was on disk at first: it is shown in every round, so that prompts begin alike.
     `kind` is the label under which memory advises; the first plan decides it.
@@ -73,7 +74,7 @@ class _Task:
     amended: list[str] = field(default_factory=list[str])
 
     def owed(self, directive: PlanDirective | None) -> tuple[Criterion, ...]:
-        """Return the criteria of the last plan's subtasks that failed or that nobody judged.
+        """Return the criteria of the last plan's subtasks that failed or that were not judged.
 
         They become the task's: a criterion never disappears because the next plan has no subtask for it.
         """
@@ -109,7 +110,7 @@ class _Round:
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """Earlier subtasks that stand."""
+        """Return the ids of earlier subtasks that stand."""
         return tuple(each.subtask_id for each in self.directive.standing) if self.directive is not None else ()
 
 
@@ -343,7 +344,7 @@ def _change(this: _Round) -> str:
 
 
 def _said(task: _Task, this: _Round, draft: PlanDraft, criteria: tuple[Criterion, ...]) -> Plan:
-    """A reply or a question as a plan. What no check can hold words to, the request itself does."""
+    """Return a reply or a question as a plan. The request itself is the criterion of what no check decides."""
     if not any(each.check is None for each in criteria):
         criteria = merged(criteria, of_person(task.spec.intent, task.spec.checks))
     said = {"reply": reply} if (reply := draft.reply.strip()) else {"question": draft.question.strip()}
@@ -396,7 +397,7 @@ def _criteria(
 
 
 def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[ToolSpec]) -> MustNot:
-    """What R7 blocked and what memory says to avoid; of the two, memory yields when no hands would be left."""
+    """Join what R7 blocked and what memory says to avoid. Memory yields if no hands would be left."""
     return MustNot(
         tools=keeping_hands((*directive.blocked_tools, *remembered.tools), specs),
         targets=tuple(dict.fromkeys((*directive.blocked_targets, *remembered.targets))),
@@ -404,8 +405,9 @@ def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[Too
 
 
 def parse_deadline(text: str | None, now: datetime) -> datetime | None:
-    """An ISO 8601 time as an aware datetime, in the zone of `now` without one; a bare date means the end of that
-    day. None when it is none, or over: a time that has passed limits nothing."""
+    """Parse an ISO 8601 time as an aware datetime, in the zone of `now` without one; a bare date means the end of
+    that day. None when it is none, or over: a time that has passed limits nothing.
+    """
     try:
         moment = datetime.fromisoformat((text or "").strip())
     except ValueError:

@@ -32,8 +32,8 @@ from artoo.verdicts.schema_references import moved
 Schema = Mapping[str, object]
 
 _MOST_TOKENS = 2_048
+# Characters of an output that are put into form.
 _MOST_OUTPUT = 24_000
-"""Characters of an output that are put into form."""
 _MOST_NAMED = 8
 _VALUE = "#/properties/value"  # where the caller's schema stands, and so what its references lead to
 
@@ -45,7 +45,7 @@ class StructuredResult(Contract):
 
 
 async def formed(asker: Asker, request: str, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
-    """The same result with its output as a value of the schema, or with the reason why there is none.
+    """Return the same result with its output as a value of the schema, or with the reason why there is none.
 
     The fields that the output does not hold are a fact, as paths (`$.age`).
     """
@@ -73,7 +73,7 @@ async def formed(asker: Asker, request: str, result: FinalResult, schema: Schema
 
 
 def _contract(schema: Schema) -> type[StructuredResult]:
-    """StructuredResult with this schema for its value, for the server and for the validation."""
+    """Create StructuredResult with this schema for its value, for the server and for the validation."""
 
     class Formed(StructuredResult):
         @field_validator("value")
@@ -95,8 +95,8 @@ def _contract(schema: Schema) -> type[StructuredResult]:
 
 
 def _own_words(value: JsonValue, schema: Schema, seen: Seen, path: str = "$") -> Iterator[str]:
-    """The places of texts and numbers that were not seen. A word of the schema's own (`enum`) is a choice, and so
-    is a truth value: nothing can be looked up of it.
+    """Yield the places of texts and numbers that were not seen. A word of the schema's own (`enum`) is a choice,
+    and so is a truth value: nothing can be looked up of it.
     """
     match value:
         case dict():
@@ -115,7 +115,7 @@ def _own_words(value: JsonValue, schema: Schema, seen: Seen, path: str = "$") ->
 
 
 def _is_choice(word: str, schema: object) -> bool:
-    """Whether the schema itself names this word as one that may be chosen."""
+    """Return whether the schema itself names this word as one that may be chosen."""
     if isinstance(schema, dict):
         named = cast("dict[str, object]", schema)
         chosen = named.get("enum")

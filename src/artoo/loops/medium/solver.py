@@ -48,11 +48,18 @@ from artoo.loops.medium.allowance import Allowance
 from artoo.loops.medium.blocking import another_left, still_open, targets_to_block, tools_to_block
 from artoo.loops.medium.endings import Endings, Standing, about_workspace, changed_by_two, open_criteria
 from artoo.loops.medium.experience import Experience
-from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure, verdicts_of
 from artoo.loops.medium.in_flight import Flight
 from artoo.loops.medium.lessons import Lessons, doubted, found_things, met
 from artoo.loops.medium.shaping import Schema, formed
-from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
+from artoo.loops.medium.trajectory import (
+    WRONG_APPROACH,
+    Gap,
+    Measurement,
+    Trajectory,
+    delivered,
+    measure,
+    verdicts_of,
+)
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
@@ -61,25 +68,25 @@ from artoo.ports.tools import Offered
 from artoo.verdicts.shown import is_word_alone
 from artoo.words.language import language_of
 
+# Seconds in which R4b answers a Halt, before R7 delivers without it.
 _HALT_GRACE = 2.0
-"""Seconds in which R4b answers a Halt, before R7 delivers without it."""
 
+# Endings after which no user is asked about the changes: they have left, or the task may be resumed.
 _NOBODY_ASKED = (StoppedBy.INTERRUPTED, StoppedBy.TIME, StoppedBy.NO_MODEL, StoppedBy.INTERNAL)
-"""Endings after which nobody is asked about what the task changed: the person has left, or it may be resumed."""
 
+# Verbs of questions about what a project brings.
 _EQUIPS = frozenset({"skill", "start"})
-"""Verbs of questions about what a project brings."""
 
+# From the smallest to the largest.
 _EFFORTS = tuple(BUDGETS)
-"""From the smallest to the largest."""
 
+# Seconds between two looks at the time budget, which a deadline or a pause may have moved.
 _TIME_STEP = 1.0
-"""Seconds between two looks at the time budget, which a deadline or a pause may have moved."""
 
 
 @dataclass(slots=True)
 class _Task:
-    """What R7 keeps of its task beside the trajectory. `earlier`: the task that a correction would be about.
+    """The state of R7's task next to the trajectory. `earlier`: the task that a correction would be about.
 
     `kind` is the label of the request, from R2's plan on; `learnt` are the lessons of a success, which are taught
     unless what the task changed is discarded. Blocks are those of all rounds so far. `refusal`: why there is no
@@ -142,7 +149,7 @@ class Solver:
     _not_agreed: tuple[str, ...] = field(default=(), init=False)
 
     async def run(self) -> None:
-        """Solves until the port closes; a timer of its own ends the task at 100 % of its time budget."""
+        """Listen until the port closes; a timer of its own ends the task at 100 % of its time budget."""
         async with asyncio.TaskGroup() as group:
             timer = group.create_task(self._guard_time())
             await listen(self.port, self._handle)
@@ -215,7 +222,7 @@ class Solver:
                 return
 
     def _answered(self, answer: ConfirmationAnswer) -> None:
-        """What the task was to be given before it works (a project's skills, servers) and was not, is a fact."""
+        """Record as a fact what the task needed before its work (a project's skills, servers) and did not get."""
         request = self._asked.pop(answer.digest, None)
         if request is not None and not answer.consent.is_yes and any(act.verb in _EQUIPS for act in request.acts):
             self._not_agreed += tuple(f"{act.verb} {act.target}" for act in request.acts)
@@ -257,7 +264,7 @@ class Solver:
         await self._obey(task, decision, measured, cause)
 
     async def _conclude(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
-        """Nothing is unmet. What nothing decided keeps it from an accept."""
+        """Decide a round in which nothing is unmet. An open criterion keeps it from an accept."""
         verdicts = summary.task_verdicts
         task.shared += summary.shared
         task.last = ReplanRequest(
@@ -349,7 +356,7 @@ class Solver:
     # --- endings --------------------------------------------------------------------------------------------
 
     async def _deliver(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
-        """In the form that the caller asked for, where one did."""
+        """Deliver the result, in the form that the caller asked for."""
         standing = self._standing(task, measured)
         result = self.endings.delivered(standing, task.last, directive)
         if task.returns is not None:
@@ -389,7 +396,7 @@ class Solver:
         return Standing(result, task.spec.intent, tuple(task.failed.values()), bool(task.spec.images), task.whole)
 
     def _finish(self, task: _Task, result: FinalResult, cause: Envelope, lessons: Iterable[Lesson] = ()) -> None:
-        """The end is decided; the result goes out when the gate has settled the task's difference."""
+        """End the task. The result is published when the gate has settled the task's changes."""
         if not task.ended:
             task.ended = True
             without = (NotAgreed(what=self._not_agreed),) if self._not_agreed else ()
@@ -406,7 +413,7 @@ class Solver:
             self._teach(task, lessons, cause)  # what goes wrong here takes no result away
 
     def _close(self, task: _Task, settled: Settled) -> None:
-        """Teach what the task's success is worth, and deliver the result."""
+        """Write the lessons of a success, and deliver the result."""
         if task.closing is not None and task.settled is None:
             task.settled = settled
             if settled.state != "discarded":  # what the user threw away was no success
@@ -438,7 +445,7 @@ class Solver:
             self.port.publish(task.halted, cause=cause)
 
     async def _on_failure(self, task: _Task, failure: RoleFailure, cause: Envelope) -> None:
-        """Asks R4b for what matched; when R4b itself failed, ends with what it said last.
+        """Ask R4b for what matched; when R4b itself failed, ends with what it said last.
 
         R7's own second failure leaves only the bare truth.
         """
@@ -467,11 +474,11 @@ class Solver:
             await self._stop(task, StoppedBy.TIME, task.cause)
 
     def time_left(self) -> float:
-        """Seconds of the task's time budget; below zero when it is over."""
+        """Return the seconds of the task's time budget; below zero when it is over."""
         return (self.budget_ms - self.watch.elapsed_ms()) / 1_000
 
     def _adopt_budgets(self, task: _Task, plan: Plan, cause: Envelope) -> None:
-        """Adopt the budgets of the plan's effort; a later plan can only enlarge them."""
+        """Set the budgets of the plan's effort; a later plan can only enlarge them."""
         chosen = None if plan.effort is None else self.allowance.of(plan.effort)
         before = -1 if task.effort is None else _EFFORTS.index(task.effort.effort)
         grows = chosen is not None and _EFFORTS.index(chosen.effort) > before
@@ -485,14 +492,14 @@ class Solver:
             self.port.publish(task.effort, cause=cause)
 
     def _cap_budget(self, task: _Task, plan: Plan) -> None:
-        """A deadline counts from the request: time that was spent on asking a person does not use it up."""
+        """Limit the time budget by a deadline. It counts from the request, without the time of asking a user."""
         if plan.deadline is not None:
             whole = (plan.deadline - task.cause.at).total_seconds() * 1_000
             self.budget_ms = max(1.0, min(self.budget_ms, whole))
 
 
 def _kind(task: _Task) -> str:
-    """The label of the request; its first words while R2 has given it none."""
+    """Return the label of the request; its first words while R2 has given it none."""
     return task.kind or slug(task.spec.intent)
 
 

@@ -1,22 +1,120 @@
-"""The gap over the rounds of one task: what makes R7 a controller and not a replanner (v0.8, principle 3)."""
+"""The loss of a task: its terms from the verdicts of a round, and its trajectory over the rounds (SPEC 4)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from artoo.contracts.solution import Decided, Directive, Loss
-from artoo.control.decision import Decision, MacroState, Urgency, decide, is_suspicious, urgency
+from artoo.contracts.criteria import Mode
+from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutcome, identities_of
+from artoo.contracts.failure import FailureClass
+from artoo.contracts.solution import Decided, Directive, Loss, ReplanRequest
+from artoo.control.decision import Decision, Evidence, MacroState, Urgency, decide, is_suspicious, urgency
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.control.loss import (
+    CriterionGap,
     LossTerms,
     deciding_gradient,
+    distance,
     gradient_at_equal_cost,
     gradient_of_the_paper,
+    implausibility,
     loss,
     resource_cost,
 )
-from artoo.loops.medium.gaps import Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One round measured: D, the two failure counts behind P, and what may forbid a success."""
+
+    distance: float
+    logical: int
+    environmental: int
+    criteria: int
+    evidence: Evidence
+
+    @property
+    def implausibility(self) -> float:
+        """Return P in [0, 1]."""
+        return implausibility(self.logical, self.environmental)
+
+    @property
+    def failure_class(self) -> Literal["logical", "environmental", "mixed"]:
+        """Return the class of the failures; `mixed` on a tie, because no majority says that the approach is
+        wrong.
+        """
+        if self.logical == self.environmental:
+            return "mixed"
+        return "logical" if self.logical > self.environmental else "environmental"
+
+
+WRONG_APPROACH = Gap(1.0, 1, 0, 1, Evidence(matched_subtasks=0))
+"""A twice refused plan: D = 1, P = 1."""
+
+
+def verdicts_of(
+    outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]
+) -> tuple[CriterionVerdict, ...]:
+    """Return every verdict of a round: those of its subtasks, then those of the task."""
+    return (*(verdict for outcome in outcomes for verdict in outcome.criteria_verdicts), *task_verdicts)
+
+
+def measure(request: ReplanRequest) -> Gap:
+    """Measure subtask and task criteria together; what never ran failed in D and is absent from P.
+
+    So is what failed only because the harness turned calls away: that says nothing about the approach. P counts
+    every attempt that missed a criterion which is unmet at last, not the last attempt alone.
+    """
+    verdicts = verdicts_of(request.outcomes, request.task_verdicts)
+    gaps = [gap_of(verdict) for verdict in verdicts]
+    gaps += [CriterionGap(failed=True, verifiable=True)] * request.not_run
+    failed = [verdict for verdict in verdicts if verdict.verdict == "fail"]
+    classes = _classes(request)
+    bare = sum(outcome.status == "failed" and not outcome.criteria_verdicts for outcome in request.outcomes)
+    gaps += [CriterionGap(failed=True, verifiable=True)] * bare
+    return Gap(
+        distance=distance(gaps) if gaps else 1.0,
+        logical=classes[FailureClass.LOGICAL],
+        environmental=classes[FailureClass.ENVIRONMENTAL],
+        criteria=len(gaps),
+        evidence=Evidence(
+            matched_subtasks=sum(outcome.status == "matched" for outcome in request.outcomes),
+            unmet_task_criteria=sum(verdict.verdict == "fail" for verdict in request.task_verdicts),
+            contradicted=any(verdict.contradicted for verdict in failed),
+        ),
+    )
+
+
+def _classes(request: ReplanRequest) -> Counter[FailureClass | None]:
+    """Count how often what is unmet was missed, by the class of each miss. The task's verdict on what a subtask's
+    own loop has missed already is the same miss.
+    """
+    calls = (call for outcome in request.outcomes for call in outcome.tool_calls)
+    ran = identities_of(call for call in calls if call.status is not CallStatus.REFUSED)
+    found = Counter[FailureClass | None]()
+    own = {each.criterion for each in verdicts_of(request.outcomes, ()) if each.verdict == "fail"}
+    whole = [verdict for verdict in request.task_verdicts if verdict.criterion not in own]
+    judged = [(outcome.gap_trajectory, outcome.criteria_verdicts) for outcome in request.outcomes]
+    for trajectory, verdicts in (*judged, ((), whole)):
+        for verdict in verdicts:
+            if verdict.verdict == "fail" and not (verdict.identities and ran.isdisjoint(verdict.identities)):
+                earlier = (point for point in trajectory[:-1] if verdict.criterion in point.unmet_criteria)
+                found.update((*(point.failure_class for point in earlier), verdict.failure_class))
+    return found
+
+
+def gap_of(verdict: CriterionVerdict) -> CriterionGap:
+    """Return what a verdict adds to D."""
+    return CriterionGap(
+        failed=verdict.verdict == "fail",
+        verifiable=verdict.mode is Mode.VERIFIABLE,
+        failed_attempts=verdict.failed_attempts,
+        attempts=verdict.attempts,
+    )
+
 
 WRONG_WAYS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
 """Directives after which the approach itself is held to be wrong."""
@@ -50,24 +148,24 @@ class Trajectory:
 
     @property
     def replans(self) -> int:
-        """Rounds after the first."""
+        """Count the rounds after the first."""
         return self.round - 1
 
     @property
     def numbers(self) -> Hyperparameters:
-        """The hyperparameters that decide now."""
+        """Return the hyperparameters that decide now."""
         return self._h
 
     def cost(self, elapsed_ms: float, budget_ms: float) -> float:
-        """Return Ω, measured against the time budget in force."""
+        """Compute Ω, measured against the time budget in force."""
         return resource_cost(self.replans, elapsed_ms, replace(self._h, time_budget_ms=max(1, round(budget_ms))))
 
     def decide_by(self, hyperparameters: Hyperparameters) -> None:
-        """Other numbers from now on: those of the task's type, once that is known."""
+        """Set other numbers from now on: those of the task's type, once that is known."""
         self._h = hyperparameters
 
     def measure(self, gap: Gap, elapsed_ms: float, budget_ms: float) -> Measurement:
-        """The loss of this round. `budget_ms` may be below the hyperparameter's when a deadline caps it."""
+        """Compute the loss of this round. `budget_ms` may be below the hyperparameter's when a deadline caps it."""
         h = self.numbers
         cost = self.cost(elapsed_ms, budget_ms)
         terms = LossTerms(gap.distance, gap.implausibility, cost)
@@ -78,7 +176,7 @@ class Trajectory:
         return Measurement(gap, terms, value, equal_cost, paper, deciding, elapsed_ms)
 
     def decide(self, measured: Measurement, *, may_replan: bool) -> Decision:
-        """The control law's decision for this round; remembers how long it has been getting worse."""
+        """Decide this round by the control law, and remember for how long it has been getting worse."""
         decision = decide(
             measured.terms,
             measured.gradient,
@@ -91,7 +189,8 @@ class Trajectory:
         return decision
 
     def unless_exhausted(self, decision: Decision, *, another_left: bool) -> Decision:
-        """The decision, or the end where it demands what there is not: for `exhausted_after` rounds in a row.
+        """Return the decision, or the end if it demands another approach and none is left for `exhausted_after`
+        rounds.
 
         `another_left` False: others are forbidden already, and of what failed nothing can be forbidden any more, so
         that another plan could only do the same again.
@@ -103,21 +202,21 @@ class Trajectory:
         return replace(decision, state=MacroState.ABANDON, reason="no other approach is left", cause="exhausted")
 
     def advance(self, measured: Measurement, directive: Directive) -> None:
-        """Begins the next round under `directive`."""
+        """Start the next round under `directive`."""
         self._previous = measured.terms
         self.directive = directive
         self.round += 1
 
     def blocks_tools(self, directive: Directive) -> bool:
-        """Whether the tools of what failed are forbidden from now on."""
+        """Return whether the tools of what failed are forbidden from now on."""
         return directive in WRONG_WAYS
 
     def blocks_targets(self, directive: Directive) -> bool:
-        """Whether what tools failed on for good is forbidden from now on: always, whatever comes next."""
+        """Return whether what tools failed on for good is forbidden from now on: always."""
         return True
 
     def record(self, decision: Decision, measured: Measurement) -> Decided:
-        """The decision as it goes on the stream."""
+        """Return the decision as it is published."""
         return Decided(
             round=self.round,
             directive=Directive(decision.state.value),
@@ -136,16 +235,16 @@ class Trajectory:
         )
 
     def urgency(self, measured: Measurement) -> Urgency:
-        """The sign of ∇L, where that is more than noise."""
+        """Return the sign of ∇L, where that is more than noise."""
         return urgency(measured.gradient, self._h.epsilon)
 
     def suspicious(self, measured: Measurement) -> bool:
-        """The paper's cell 6."""
+        """Return whether this is the paper's cell 6."""
         return is_suspicious(measured.terms, measured.gradient, self._h)
 
 
 def delivered(open_criteria: Sequence[str]) -> Decision:
-    """Everything matched and no criterion failed: decided before the cascade. Only what is decided is accepted."""
+    """Decide, before the cascade, that everything matched and nothing failed. Only what is decided is accepted."""
     if open_criteria:
         return Decision(MacroState.SUCCESS, f"nothing failed; open: {'; '.join(open_criteria)}"[:500])
     return Decision(MacroState.ACCEPT, "all criteria met")

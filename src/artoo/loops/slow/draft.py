@@ -1,4 +1,4 @@
-"""Wording a rule with a language model (contract `SOPDraft`)."""
+"""The wording of a rule by a language model (contract `SOPDraft`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EVIDENCE_LENGTH = 240
 
 
 def model_draft(asker: Asker) -> Draft:
-    """A draft that asks the Dreamer's model once for each cluster. Raises what the model raises."""
+    """Return a draft that asks the Dreamer's model once for each cluster. Raises what the model raises."""
 
     async def draft(cluster: Cluster) -> SOPDraft | None:
         return await asker.ask("SOPDraft", SOPDraft, _segments(cluster), cause=None, max_tokens=256)

@@ -1,4 +1,4 @@
-"""The Dreamer: the slow loop. Forgets, doubts, generalises and guesses while nobody is waiting (paper, 7)."""
+"""The Dreamer, which is the slow loop: it maintains memory while no task is waiting for it (paper, section 7)."""
 
 from __future__ import annotations
 
@@ -10,22 +10,18 @@ from datetime import datetime, timedelta
 from artoo.contracts.base import Contract
 from artoo.contracts.errors import MemoryStoreError
 from artoo.contracts.memory import DreamReport
-from artoo.loops.slow.bankrupt import bankrupt
-from artoo.loops.slow.consolidate import consolidate
-from artoo.loops.slow.doubt import doubt
-from artoo.loops.slow.forget import forget
+from artoo.loops.slow.evidence import doubt, forget, transfer
 from artoo.loops.slow.passing import Draft, DreamLimits, Pass, TasksRunning
-from artoo.loops.slow.propose import propose
-from artoo.loops.slow.transfer import transfer
+from artoo.loops.slow.rules import bankrupt, consolidate, propose
 from artoo.ports.clock import Clock
 from artoo.ports.dream import DreamingElsewhere, DreamStore
 from artoo.ports.ids import Ids
 
 STEPS: tuple[Callable[[Pass], Awaitable[None]], ...] = (forget, bankrupt, consolidate, doubt, transfer, propose)
 WITHOUT_MODEL = (forget, bankrupt, doubt, transfer)
-"""The steps of a brief pass: nothing is asked of a model or of a person."""
+"""The steps of a brief pass, which ask no model and no user."""
+# The mark that holds the end of the last pass.
 _PASSED = "passed"
-"""The mark that holds when the last pass ended."""
 _TICK = 1.0
 
 
@@ -33,9 +29,9 @@ _TICK = 1.0
 class Dreamer:
     """Runs passes: every five minutes, and a settle delay after a task ended.
 
-    `busy` says whether tasks are running; `publish` speaks on the stream as the Dreamer; `draft` words rules
-    (None: no model is configured, nothing is consolidated). A pass that was cut short, by its bounds, by
-    tasks or by a crash, goes on from its cursors.
+    `busy` returns whether tasks are running. `publish` publishes as the Dreamer. `draft` words rules; None means
+    that no model is configured and nothing is consolidated. A pass that its limits, tasks or a crash interrupted
+    goes on from its cursors.
     """
 
     store: DreamStore
@@ -49,17 +45,17 @@ class Dreamer:
     _nudged: bool = field(default=False, init=False)
 
     def nudge(self) -> None:
-        """A task has ended: dream after the settle delay instead of after the interval."""
+        """Dream after the settle delay instead of after the interval, because a task has ended."""
         self._nudged = True
 
     async def run(self) -> None:
-        """Dreams until cancelled. A pass that fails is reported and tried again at the next interval."""
+        """Dream until cancelled. A pass that fails is reported and tried again at the next interval."""
         while True:
             await self._until_due()
             await self.dream()
 
     async def dream_if_due(self) -> DreamReport | None:
-        """One pass if the last one ended longer ago than the interval. Never raises MemoryStoreError."""
+        """Run one pass if the last one ended longer ago than the interval. Never raises MemoryStoreError."""
         with suppress(MemoryStoreError):
             passed = await self.store.mark(_PASSED)
             if passed is None or (self.clock.now() - datetime.fromisoformat(passed)) >= self._interval:
@@ -67,9 +63,9 @@ class Dreamer:
         return None
 
     async def dream(self) -> DreamReport:
-        """One pass, now. Never raises MemoryStoreError: the report says what went wrong.
+        """Run one pass now. Never raises MemoryStoreError: the report has the error.
 
-        While somebody else dreams over the same store it says so, to its caller and not on the stream.
+        While another process dreams over the same store, the report says so and is not published.
         """
         dream_id, started_at = self.ids.new(), self.clock.now()
         try:

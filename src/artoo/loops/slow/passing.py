@@ -1,31 +1,34 @@
-"""What the steps of a Dreamer pass share: its bounds, its pace, and the report that they fill."""
+"""The parts that all steps of a Dreamer pass share: its limits, its pace, and the report that they fill."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import datetime
+from typing import TypeVar
 
 from artoo.contracts.base import Contract
 from artoo.contracts.memory import DreamReport, Megram, MemoryChange, MemoryWritten, Origin, SOPDraft
 from artoo.loops.lesson import Lesson
 from artoo.ports.clock import Clock
-from artoo.ports.dream import Cluster, DreamStore
+from artoo.ports.dream import Cluster, DreamStore, Slice
 from artoo.ports.ids import Ids
 
+T = TypeVar("T")
+
 Draft = Callable[[Cluster], Awaitable[SOPDraft | None]]
-"""Distils a cluster into a rule with a language model; None when the model has nothing useful to say."""
+"""Words a rule from a cluster with a language model; None if the model has nothing useful to say."""
 
 EXAMPLES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class DreamLimits:
-    """How much one pass may do, and how gently. Times in seconds.
+    """Limits of one pass, and its pace. Times are in seconds.
 
     `duty` is the share of time that the pass works; the rest it sleeps, so that tasks keep the processor.
-    `patience`: how long a pass waits for running tasks before it puts itself off. `seconds`: how long the pass may
+    `patience`: how long a pass waits for running tasks before it stops. `seconds`: how long the pass may
     take; each step has an equal share of it, and goes on from its cursor next time.
     """
 
@@ -48,7 +51,7 @@ BRIEF = DreamLimits(duty=1.0, slice=256, seconds=0.2)
 
 
 class TasksRunning(Exception):
-    """Tasks kept the machine busy for longer than the pass is patient. It goes on next time."""
+    """Tasks kept the machine busy for longer than the pass waits. The next pass goes on."""
 
 
 @dataclass(slots=True)
@@ -68,7 +71,7 @@ class Findings:
     scale: float = 1.0
 
     def report(self, dream_id: str, started_at: datetime, duration_ms: int, error: str | None) -> DreamReport:
-        """The finished report; lists are cut to the first twenty."""
+        """Return the finished report; each list has its first twenty entries."""
         found: dict[str, object] = {each.name: getattr(self, each.name) for each in fields(self)}
         lists = (each.name for each in fields(self) if each.default is MISSING)
         cut = {name: getattr(self, name)[:EXAMPLES] for name in lists}
@@ -91,15 +94,10 @@ class Pass:
     until: float = math.inf
     _resumed_at: float | None = None
 
-    @property
-    def in_time(self) -> bool:
-        """Whether the step that runs may take another slice."""
-        return self.clock.monotonic() < self.until
-
     async def pace(self) -> None:
-        """Between two slices: sleeps in proportion to the work done, and as long as tasks are running.
+        """Sleep between two slices in proportion to the work done, and as long as tasks are running.
 
-        Raises TasksRunning when that takes longer than the pass is patient.
+        Raises TasksRunning when that takes longer than the pass waits.
         """
         now = self.clock.monotonic()
         worked = now - self._resumed_at if self._resumed_at is not None else 0.0
@@ -111,16 +109,34 @@ class Pass:
             await self.clock.sleep(0.25)
         self._resumed_at = self.clock.monotonic()
 
+    async def slices(
+        self, cursor: str, most: int, size: int, look: Callable[[str | None, int], Awaitable[Slice[T]]]
+    ) -> AsyncGenerator[Slice[T]]:
+        """Yield a scan slice by slice from where the last pass stopped, up to `most` entries and the step's time.
+
+        The cursor moves when the caller has worked on a slice: a crash in between repeats it and loses nothing.
+        """
+        after = await self.store.mark(cursor) or None
+        while most > 0 and self.clock.monotonic() < self.until:
+            await self.pace()
+            found = await look(after, min(size, most))
+            yield found
+            most, after = most - found.examined, found.after
+            await self.store.set_mark(cursor, after)
+            if after is None:
+                return
+        self.findings.finished = False
+
     async def tally(self, name: str) -> int:
-        """How often something has happened in this store."""
+        """Return how often something has happened in this store."""
         return int(await self.store.mark(f"tally:{name}") or 0)
 
     async def count(self, name: str) -> None:
-        """It has happened once more."""
+        """Count that it has happened once more."""
         await self.store.set_mark(f"tally:{name}", str(await self.tally(name) + 1))
 
     async def keep(self, lesson: Lesson, origin: Origin, mark: str, value: str) -> Megram:
-        """Stores what the Dreamer has learnt and a mark, both or neither, and tells the stream."""
+        """Store a lesson of the Dreamer with a mark, both or neither, and publish it."""
         megram = lesson.megram(self.ids.new(), self.clock.now(), origin)
         await self.store.store(megram, mark, value)
         self.publish(MemoryWritten.of(megram))
@@ -128,5 +144,5 @@ class Pass:
 
 
 def changed(megram: Megram, reason: str) -> MemoryChange:
-    """A line of the report."""
+    """Return a line of the report."""
     return MemoryChange(megram_id=megram.id, space=megram.space, entity=megram.entity, reason=reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import BaseModel, TypeAdapter
@@ -19,7 +19,7 @@ from artoo.contracts.errors import (
     ModelUnreachable,
 )
 from artoo.contracts.events import ModelCalled, spent_by
-from artoo.contracts.execution import CallStatus, ToolCall
+from artoo.contracts.execution import ToolCall
 from artoo.contracts.memory import Megram
 from artoo.contracts.plan import Caution, MustNot
 from artoo.contracts.recording import Source
@@ -34,7 +34,6 @@ from artoo.ports.tools import Arguments, Departure, Ticket, Toolbox, Tools, Tool
 from artoo.runtime.replay.conductor import Conductor
 from artoo.runtime.replay.recording import Speaker
 from artoo.runtime.task.observed_sources import LiveEyes
-from artoo.tools.core.registry import CUT_OFF
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -253,12 +252,6 @@ class RecordedToolbox:
     specs: tuple[ToolSpec, ...]
     make: Callable[[], Toolbox | None]
     _real: Toolbox | None = None
-    _cut: list[ToolCall] = field(default_factory=list[ToolCall])
-
-    @property
-    def interrupted(self) -> tuple[ToolCall, ...]:
-        """Return the interrupted calls of the log, then the real ones."""
-        return (*self._cut, *(self._real.interrupted if self._real is not None else ()))
 
     async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
         """Return the record of the log; for a call that the log does not have to its end, make the real one."""
@@ -267,19 +260,11 @@ class RecordedToolbox:
         if recorded is not None and ticket is not None:
             for started in recorded.started:
                 ticket.announce(Departure(started.input, started.effects, started.digest))
-            ended = recorded.ended
-            if ended is not None and not _is_cut(ended):
-                return ended
-            if ended is not None:
-                self._cut.append(ended)
+            if recorded.ended is not None:
+                return recorded.ended
         await self.conductor.until_live((Role.EXECUTOR, self.subtask_id), f"the end of a call of {name}")
         if self._real is None:
             self._real = self.make()
         if self._real is None:
             raise RuntimeError("a replay went live without tools")
         return await self._real.call(name, arguments, ticket)
-
-
-def _is_cut(call: ToolCall) -> bool:
-    """Check whether the time of the attempt ended the call, so that its record was added afterwards."""
-    return call.status is CallStatus.INTERRUPTED and call.reason == CUT_OFF

@@ -20,8 +20,7 @@ from artoo.contracts.steering import EffortChosen
 from artoo.control.decision import Decision, Evidence, MacroState
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.medium.endings import open_criteria
-from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
-from artoo.loops.medium.trajectory import Measurement, Trajectory, delivered
+from artoo.loops.medium.trajectory import WRONG_APPROACH, Gap, Measurement, Trajectory, delivered, measure
 from artoo.runtime.replay.recording import Recording
 from artoo.runtime.task.task_header import settings_of
 

@@ -23,8 +23,8 @@ from artoo.loops.fast.agent_validator import AgentValidator
 from artoo.loops.fast.agreement import SecondLook
 from artoo.loops.fast.executor import Executor
 from artoo.loops.heuristics import Heuristics
+from artoo.loops.medium.advice import Counsel
 from artoo.loops.medium.allowance import Allowance
-from artoo.loops.medium.counsel import Counsel
 from artoo.loops.medium.dispatcher import Dispatcher
 from artoo.loops.medium.endings import Endings
 from artoo.loops.medium.experience import Experience

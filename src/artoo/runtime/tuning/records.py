@@ -15,7 +15,7 @@ from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.solution import Decided, Directive, FinalResult, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.contracts.steering import EffortChosen
 from artoo.control.decision import Evidence
-from artoo.loops.medium.gaps import WRONG_APPROACH, Gap, measure
+from artoo.loops.medium.trajectory import WRONG_APPROACH, Gap, measure
 from artoo.ports.spool import Gap as Missing
 from artoo.runtime.replay.standing import standing
 from artoo.runtime.replay.what_if import deadline_ms

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.execution import OUTPUT_KEPT, CallEffects, CallStatus, ToolCall
@@ -32,9 +32,6 @@ from artoo.tools.resume.in_flight import (
     under_way,
 )
 from artoo.tools.resume.resume_calls import Resumed
-
-CUT_OFF = "stopped before it ended; nothing is known of it"
-"""The reason in the record of a call that a cancellation or the limit of the attempt interrupted."""
 
 _REASON_KEPT = OUTPUT_KEPT // 2
 
@@ -133,13 +130,7 @@ class SubTaskToolbox:
     targets: tuple[tuple[str, str], ...]
     cautions: Cautions
     subtask_id: str = ""
-    _interrupted: list[ToolCall] = field(default_factory=list[ToolCall])
     _changed: bool = False
-
-    @property
-    def interrupted(self) -> tuple[ToolCall, ...]:
-        """Return the records of calls that a cancellation interrupted."""
-        return tuple(self._interrupted)
 
     async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
         """Run one tool and return its record, whatever happened; raises only CancelledError."""
@@ -155,12 +146,7 @@ class SubTaskToolbox:
             return self._record(tool, arguments, outcome, started)
         call = None if ticket is None else self._under_way(ticket, tool, arguments)
         with under_way(call):
-            try:
-                outcome = await self._instead(tool, arguments, call) or await self._made(tool, arguments)
-            except asyncio.CancelledError:
-                cut = Outcome(status=CallStatus.INTERRUPTED, reason=CUT_OFF)
-                self._interrupted.append(self._record(tool, arguments, cut, started))
-                raise
+            outcome = await self._instead(tool, arguments, call) or await self._made(tool, arguments)
         record = self._record(tool, arguments, outcome, started)
         self._changed = self._changed or record.changed_something
         self.registry.observe(record)

@@ -1,4 +1,4 @@
-"""When an attempt is stuck, by facts alone (SPEC section 3.5): there is no fixed number of turns."""
+"""The progress of an attempt by facts: when it is stuck, and when it is sampled (SPEC section 3.5)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.loops.fast.record import outcome_of
+from artoo.contracts.steering import Heard, SampleDue
+from artoo.loops.fast.calls import outcome_of
+from artoo.ports.clock import Clock
 
 MOST_EQUAL = 3
 """The same call with the same result so often in one attempt is a loop."""
@@ -17,7 +19,7 @@ MOST_IDLE = 10
 
 @dataclass(slots=True)
 class Progress:
-    """What the turns of an attempt have brought. Failures and refusals of earlier attempts count on."""
+    """The results of an attempt's turns. Failures and refusals of earlier attempts count on."""
 
     _results: Counter[tuple[object, ...]] = field(default_factory=Counter[tuple[object, ...]])
     _failed: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
@@ -26,12 +28,12 @@ class Progress:
     _withheld: int = 0
 
     def begin(self) -> None:
-        """The next attempt begins: what ended well may be looked at again."""
+        """Start the next attempt: calls that succeeded may be made again."""
         self._idle = 0
         self._results = Counter({key: count for key, count in self._results.items() if key in self._failed})
 
     def disturbed(self) -> None:
-        """The user or another process brought something new: the count of idle turns begins again."""
+        """Reset the count of idle turns, because the user or another process brought something new."""
         self._idle = 0
 
     def stuck_by(self, calls: Sequence[ToolCall]) -> str:
@@ -65,8 +67,45 @@ class Progress:
         return said or f"the same call had the same result {MOST_EQUAL} times"
 
     def _withheld_again(self, call: ToolCall) -> str:
-        """A second operation that was not allowed: a refusal is not worked around."""
+        """Count an operation that was not allowed, and return the reason at the second: a refusal is not worked
+        around.
+        """
         if call.withheld_by is None:
             return ""
         self._withheld += 1
         return (call.reason or "a second operation was not allowed") if self._withheld > 1 else ""
+
+
+_TURNS = 8
+_SECONDS = 120.0
+
+
+@dataclass(slots=True)
+class Sampling:
+    """Counts the turns and the time of one attempt."""
+
+    clock: Clock
+    turns: int = 0
+    _sampled_turn: int = 0
+    _sampled_at: float = field(init=False)
+    _calls: list[ToolCall] = field(default_factory=list[ToolCall])
+
+    def __post_init__(self) -> None:
+        self._sampled_at = self.clock.monotonic()
+
+    def turned(self, calls: list[ToolCall]) -> None:
+        """Count a turn that made these calls."""
+        self.turns += 1
+        self._calls += calls
+
+    def due(self) -> tuple[Heard, ...]:
+        """Return a sample if so many turns or so much time have passed, whichever comes first."""
+        since = self.turns - self._sampled_turn
+        due = since >= _TURNS or (since > 0 and self.clock.monotonic() - self._sampled_at >= _SECONDS)
+        return (Heard(what="sample"),) if due else ()
+
+    def take(self, subtask_id: str, attempt: int) -> SampleDue:
+        """Start a sample, with the calls since the last one."""
+        calls, self._calls = tuple(self._calls), []
+        self._sampled_turn, self._sampled_at = self.turns, self.clock.monotonic()
+        return SampleDue(subtask_id=subtask_id, attempt=attempt, turn=self.turns, calls=calls)
