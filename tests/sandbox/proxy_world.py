@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.network import NetworkUsed
 from artoo.sandbox.network.allowlist import Address, Destination, Permits, address_of
-from artoo.sandbox.network.proxy import Proxy, Streams
-from artoo.sandbox.network.relay import ProxyLimits
+from artoo.sandbox.network.proxy import Proxy, ProxyLimits, Streams
 
 PUBLIC = "93.184.216.34"
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

@@ -9,7 +9,7 @@ from proxy_world import PUBLIC, hello, in_records, proxy_world, with_extension
 
 from artoo.sandbox.network import address_policy
 from artoo.sandbox.network.allowlist import Address
-from artoo.sandbox.network.relay import ProxyLimits
+from artoo.sandbox.network.proxy import ProxyLimits
 
 LOOPBACK = "127.0.0.1"
 OWN, OWN_PUBLIC = "192.168.7.7", "93.184.216.77"

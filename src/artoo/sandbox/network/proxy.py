@@ -1,26 +1,37 @@
-"""Serves the connections of one command, each judged by itself, and reports each when it has ended.
+"""Serve the connections of one command. Each is judged by itself, and is reported when it has ended.
 
 _serve_connection   accept, report at the end whatever happens
 └─ _relay           read the request, check the permission
    ├─ _connected    resolve the name once, check the addresses, connect to one that was checked
-   └─ relay.tunnel (CONNECT) or relay.forward (plain HTTP)
+   └─ _tunnel (CONNECT) or _forward (plain HTTP)
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import cast
 
 import h11
 
 from artoo.contracts.network import NetworkUsed
 from artoo.ports.workspace import OnConnection
+from artoo.sandbox.network import tls_client_hello
 from artoo.sandbox.network.address_policy import usable
-from artoo.sandbox.network.allowlist import Address, Destination, Permits, address_of, not_permitted
-from artoo.sandbox.network.connect_request import ClientConnection, Refused
-from artoo.sandbox.network.relay import ByteCounter, ProxyLimits, Upstream, forward, tunnel
+from artoo.sandbox.network.allowlist import (
+    Address,
+    Destination,
+    NotAHost,
+    Permits,
+    address_of,
+    destination,
+    not_permitted,
+    plain_host,
+)
 
 Resolve = Callable[[Destination], Awaitable[tuple[Address, ...]]]
 """Returns the addresses of a host that is a name, in the order in which they are to be tried. Raises OSError."""
@@ -32,9 +43,44 @@ Connect = Callable[[Address, int], Awaitable[Streams]]
 OnDenied = Callable[[str], object]
 """Receives a destination (`HOST:PORT`) that the command asked for and may not reach."""
 
+Part = h11.Request | h11.Data | h11.EndOfMessage | h11.ConnectionClosed
+"""A part of a command's request."""
+
+_AUTHORITY = re.compile(r"http://(?P<authority>[^/?#]*)(?P<path>[/?][^#]*)?", re.IGNORECASE)
+_LONGEST_HEAD, _HEAD_CHUNK, _CHUNK = 32 * 1024, 4096, 64 * 1024
 _LONGEST_ERROR = 120
+_DENIED = 403
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
+_HOP_BY_HOP = _FRAMING | frozenset(
+    b"connection proxy-connection keep-alive te trailer upgrade http2-settings proxy-authorization"
+    b" proxy-authenticate host expect".split()
+)
+"""Headers that concern this connection and not the request, or that the proxy writes itself."""
+_OF_THE_HOSTS_CONNECTION = frozenset({b"connection", b"proxy-connection", b"keep-alive", b"upgrade", b"alt-svc"})
+"""Headers of an answer that concern the connection to the host only."""
+_ALERT = bytes((21, 3, 3, 0, 2, 2, 49))
+"""TLS's "access denied": the only refusal that a client understands which waits for a certificate."""
 _ENDS = (OSError, EOFError, h11.RemoteProtocolError, h11.LocalProtocolError)
 """How a connection may end that a side dropped or that speaks no HTTP: only its bytes are reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyLimits:
+    """Limits of one command's proxy. Times in seconds."""
+
+    open_connections: int = 64
+    head_seconds: float = 10.0
+    connect_seconds: float = 15.0
+    idle_seconds: float = 120.0
+
+
+class Refused(Exception):
+    """The refusal of a connection. `status` is HTTP's; 403 means that the command may not reach the host."""
+
+    def __init__(self, reason: str, status: int = _DENIED) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.status = status
 
 
 async def system_addresses(goal: Destination) -> tuple[Address, ...]:
@@ -49,10 +95,6 @@ async def connected_to(address: Address, port: int) -> Streams:
     return await asyncio.open_connection(str(address), port)
 
 
-def _ignore_denied(_: str) -> None:
-    """Ignore a denied destination."""
-
-
 class Proxy:
     """The egress proxy of one command, which may connect to what `permits` covers."""
 
@@ -61,7 +103,7 @@ class Proxy:
         permits: Permits,
         on_connection: OnConnection,
         *,
-        on_denied: OnDenied = _ignore_denied,
+        on_denied: OnDenied = lambda _: None,
         resolve: Resolve = system_addresses,
         connect: Connect = connected_to,
         limits: ProxyLimits | None = None,
@@ -88,12 +130,10 @@ class Proxy:
 
     async def _serve_connection(self, accepted: socket.socket) -> None:
         """Serve one connection, from its first byte to its report."""
-        reader, writer = await asyncio.open_connection(sock=accepted)
-        client, counter = ClientConnection(reader, writer), ByteCounter()
-        goals: list[Destination] = []
+        client = _Connection(*await asyncio.open_connection(sock=accepted))
         refusal: Refused | None = None
         try:
-            await self._relay(client, counter, goals)
+            await self._relay(client)
         except Refused as error:
             refusal = error
             with contextlib.suppress(*_ENDS):
@@ -101,56 +141,48 @@ class Proxy:
         except _ENDS:
             pass
         finally:  # also when the command has ended, which cancels this
-            if goals or refusal is not None:
-                self._report(goals[0] if goals else None, counter, refusal)
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+            if client.goal is not None or refusal is not None:
+                self._report(client, refusal)
+            await _closed(client.writer)
 
-    def _report(self, goal: Destination | None, counter: ByteCounter, refusal: Refused | None) -> None:
-        if goal is not None and refusal is not None and refusal.is_denial:
+    def _report(self, client: _Connection, refusal: Refused | None) -> None:
+        goal = client.goal
+        if goal is not None and refusal is not None and refusal.status == _DENIED:
             self._on_denied(str(goal))
         self._on_connection(
             NetworkUsed(
                 host=goal.host if goal is not None else "",
                 port=goal.port if goal is not None else 0,
-                bytes_out=counter.sent,
-                bytes_in=counter.received,
+                bytes_out=client.sent,
+                bytes_in=client.received,
                 refused=None if refusal is None else refusal.reason,
             )
         )
 
-    async def _relay(self, client: ClientConnection, counter: ByteCounter, goals: list[Destination]) -> None:
-        """Read the request, check it, connect to an address that was checked too, and let both sides talk.
-
-        `goals` takes its destination.
-        """
+    async def _relay(self, client: _Connection) -> None:
+        """Read the request, check it, connect to an address that was checked too, and let both sides talk."""
         try:
             async with asyncio.timeout(self._limits.head_seconds):
-                request = await client.request()
+                client.goal, request = await client.request()
         except TimeoutError as error:
             raise Refused("its request did not come in time", 408) from error
-        goals.append(request.goal)
-        if not self._permits.covers(request.goal):
-            raise Refused(not_permitted(request.goal))
-        reader, writer = await self._connected(request.goal)
-        upstream = Upstream(reader, writer, counter)
+        if not self._permits.covers(client.goal):
+            raise Refused(not_permitted(client.goal))
+        host = await self._connected(client.goal)
         try:
             async with asyncio.timeout(self._limits.idle_seconds) as limit:
                 now = asyncio.get_running_loop().time
-                counter.on_bytes = lambda: limit.reschedule(now() + self._limits.idle_seconds)
-                if request.is_tunnel:
-                    await tunnel(client, request, upstream, self._permits, self._limits)
+                client.on_bytes = lambda: limit.reschedule(now() + self._limits.idle_seconds)
+                if request is None:
+                    await self._tunnel(client, client.goal, host)
                 else:
-                    await forward(client, request, upstream)
+                    await _forward(client, request, host)
         except ExceptionGroup as group:  # each direction is a task of its own: the one that failed first decides
             raise group.exceptions[0] from None
         except TimeoutError as error:
             raise Refused(f"nothing moved for {self._limits.idle_seconds:g} s", 504) from error
         finally:
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+            await _closed(host[1])
 
     async def _connected(self, goal: Destination) -> Streams:
         """Connect to the first address that answers.
@@ -164,14 +196,265 @@ class Proxy:
                 addresses, problem = usable(resolved, goal, self._permits)
                 if not addresses:
                     raise Refused(f"{goal} {f'has only {problem}' if problem else 'has no address'}")
-                return await self._first_that_answers(addresses, goal.port)
+                for address in addresses[:-1]:
+                    with contextlib.suppress(OSError):
+                        return await self._connect(address, goal.port)
+                return await self._connect(addresses[-1], goal.port)
         except TimeoutError as error:
             raise Refused(f"{goal} did not answer in time", 504) from error
         except OSError as error:
             raise Refused(f"{goal} cannot be reached: {str(error)[:_LONGEST_ERROR]}", 502) from error
 
-    async def _first_that_answers(self, addresses: list[Address], port: int) -> Streams:
-        for address in addresses[:-1]:
-            with contextlib.suppress(OSError):
-                return await self._connect(address, port)
-        return await self._connect(addresses[-1], port)
+    async def _tunnel(self, client: _Connection, goal: Destination, host: Streams) -> None:
+        """Relay both directions, once the command has said in clear that it speaks to the permitted host."""
+        ahead = await client.accept()
+        try:
+            async with asyncio.timeout(self._limits.head_seconds):
+                ahead = await self._checked_start(client, goal, ahead)
+        except TimeoutError as error:
+            raise Refused("it said nothing after CONNECT", 408) from error
+        except Refused:
+            client.writer.write(_ALERT)
+            raise
+        await client.send(ahead, host[1])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(
+                _pump(lambda: client.reader.read(_CHUNK), lambda data: client.send(data, host[1]), host[1])
+            )
+            group.create_task(_pump(lambda: client.receive(host[0]), client.write, client.writer))
+
+    async def _checked_start(self, client: _Connection, goal: Destination, ahead: bytes) -> bytes:
+        """Return the first bytes of the command, once they were checked.
+
+        TLS must name the host; another protocol needs a permission that names its port.
+        """
+        while True:
+            try:
+                found = tls_client_hello.read_client_hello(ahead) if ahead else None
+            except tls_client_hello.NotAClientHello as error:
+                if self._permits.allows_any_protocol(goal) and ahead[0] != tls_client_hello.HANDSHAKE:
+                    return ahead
+                raise Refused(f"{error}, so its host cannot be told") from error
+            if found is not None:
+                _require_name(found, goal)
+                return ahead
+            more = await client.reader.read(_CHUNK)
+            if not more:
+                raise Refused("it said nothing after CONNECT", 400)
+            ahead += more
+
+
+class _Connection:
+    """A connection from the command. `sent` and `received` count the bytes on the host's side.
+
+    `goal`: the host that it asks for, once that is known. `on_bytes` is called whenever bytes pass.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.goal: Destination | None = None
+        self.sent = self.received = 0
+        self.on_bytes: Callable[[], None] = lambda: None
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD)
+
+    async def request(self) -> tuple[Destination, h11.Request | None]:
+        """Read the head; return the host, and the request as the host gets it (None: a tunnel is asked for).
+
+        Raises Refused if the head could be read in two ways, EOFError when none comes.
+        """
+        try:
+            event = await self.next_event()
+        except h11.RemoteProtocolError as error:
+            raise Refused(f"this is no request to a proxy: {error}", 400) from error
+        match event:
+            case h11.Request(method=b"CONNECT"):
+                return _destination(event.target.decode("ascii")), None
+            case h11.Request():
+                return _plain_request(event)
+            case _:
+                raise EOFError
+
+    async def next_event(self) -> Part | None:
+        """Return the next part of the request; None when the command paused. Raises h11.RemoteProtocolError."""
+        while True:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                if self._http.they_are_waiting_for_100_continue:
+                    await self.answer(h11.InformationalResponse(status_code=100, headers=[]))
+                size = _HEAD_CHUNK if self._http.their_state is h11.IDLE else _CHUNK
+                self._http.receive_data(await self.reader.read(size))
+            elif event is h11.PAUSED:
+                return None
+            else:
+                return cast(Part, event)
+
+    async def answer(self, event: h11.Event) -> None:
+        """Send a part of the answer to the command."""
+        data = self._http.send(event)
+        if data:
+            await self.write(data)
+
+    async def write(self, data: bytes) -> None:
+        """Send bytes to the command."""
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def accept(self) -> bytes:
+        """Agree to a tunnel; return the bytes that the command has sent ahead."""
+        await self.answer(h11.Response(status_code=200, headers=[], reason=b"Connection established"))
+        return self._http.trailing_data[0]
+
+    async def refuse(self, refusal: Refused) -> None:
+        """Answer with the reason, in the status line too, because many clients show only that.
+
+        Nothing is sent when an answer has already begun.
+        """
+        if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            return
+        reason = f"artoo: {refusal.reason}".encode("ascii", "replace")
+        body = reason + b"\n"
+        headers = [
+            ("Content-Type", "text/plain"),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+        ]
+        await self.answer(h11.Response(status_code=refusal.status, headers=headers, reason=reason))
+        await self.answer(h11.Data(data=body))
+        await self.answer(h11.EndOfMessage())
+
+    async def send(self, data: bytes, host: asyncio.StreamWriter) -> None:
+        """Send bytes to the host. They are counted before they pass."""
+        self.sent += len(data)
+        self.on_bytes()
+        host.write(data)
+        await host.drain()
+
+    async def receive(self, host: asyncio.StreamReader) -> bytes:
+        """Read from the host; empty at the end."""
+        data = await host.read(_CHUNK)
+        self.received += len(data)
+        self.on_bytes()
+        return data
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    """Close a connection and wait until that is done."""
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+
+
+# --- requests -----------------------------------------------------------------------------------------------------
+
+
+def _destination(text: str, default_port: int | None = None) -> Destination:
+    """Parse the host that a request names. Raises Refused."""
+    try:
+        return destination(text, default_port)
+    except NotAHost as error:
+        raise Refused(f"{text[:200]!r} {error}", 400) from error
+
+
+def _plain_request(request: h11.Request) -> tuple[Destination, h11.Request]:
+    """Read a request with an absolute URL, and write it as the host gets it. All that names its host must agree."""
+    found = _AUTHORITY.fullmatch(request.target.decode("ascii"))
+    if found is None:
+        raise Refused("this is a proxy: it takes http:// URLs, and CONNECT for everything else", 400)
+    goal = _destination(found["authority"], 80)
+    sent = [(name.lower(), value) for name, value in request.headers]
+    for value in (value for name, value in sent if name == b"host"):
+        _require_same(goal, value.decode("latin-1"))
+    framing = {name: value for name, value in sent if name in _FRAMING}
+    if len(framing) > 1:
+        raise Refused("its body has two lengths", 400)
+    named = {one.strip().lower() for name, value in sent if name == b"connection" for one in value.split(b",")}
+    kept = [(name, value) for name, value in sent if name not in _HOP_BY_HOP and name not in named]
+    host = str(goal).removesuffix(":80") if goal.port == 80 else str(goal)
+    path = found["path"] or "/"
+    headers = [(b"Host", host.encode("ascii")), *kept, (b"Connection", b"close"), *framing.items()]
+    target = (path if path.startswith("/") else f"/{path}").encode("ascii")
+    return goal, h11.Request(method=request.method, target=target, headers=headers)
+
+
+def _require_same(goal: Destination, host: str) -> None:
+    try:
+        same = destination(host, 80) == goal
+    except NotAHost:
+        same = False
+    if not same:
+        raise Refused(f"its Host header says {host[:200]!r}, its URL {goal}", 400)
+
+
+def _require_name(found: tls_client_hello.ClientHello, goal: Destination) -> None:
+    """Raise Refused unless a TLS hello names the host in clear. To an address it must name none."""
+    if found.is_encrypted:
+        raise Refused("its TLS hello hides the host that it means (encrypted client hello)")
+    if not found.name and goal.address is None:
+        raise Refused("its TLS hello names no host")
+    try:
+        same = plain_host(found.name) == goal.host if goal.address is None else not found.name
+    except NotAHost:
+        same = False
+    if not same:
+        raise Refused(f"its TLS hello says {found.name[:200]!r}, CONNECT {goal}")
+
+
+# --- bytes --------------------------------------------------------------------------------------------------------
+
+
+async def _pump(
+    read: Callable[[], Awaitable[bytes]], write: Callable[[bytes], Awaitable[None]], writer: asyncio.StreamWriter
+) -> None:
+    """Relay one direction of a tunnel to its end, and pass the end on."""
+    while data := await read():
+        await write(data)
+    if writer.can_write_eof():
+        writer.write_eof()
+
+
+async def _forward(client: _Connection, request: h11.Request, host: Streams) -> None:
+    """Send one request to the host and its answer back; then the connection ends.
+
+    Both are parsed and written again, so that the proxy and the host cannot read the same bytes in two ways
+    (request smuggling).
+    """
+    http = h11.Connection(h11.CLIENT)
+
+    async def send(event: h11.Event) -> None:
+        if data := http.send(event):
+            await client.send(data, host[1])
+
+    async def send_body() -> None:
+        try:
+            while not isinstance(event := await client.next_event(), h11.EndOfMessage):
+                if not isinstance(event, h11.Data):
+                    return
+                await send(h11.Data(data=bytes(event.data)))
+            await send(h11.EndOfMessage())
+        except ConnectionError:  # a host that has answered may read no further: its answer says why
+            return
+
+    await send(request)
+    async with asyncio.TaskGroup() as group:
+        sending = group.create_task(send_body())
+        await _send_answer(client, http, host[0])
+        sending.cancel()
+
+
+async def _send_answer(client: _Connection, http: h11.Connection, host: asyncio.StreamReader) -> None:
+    while True:
+        event = http.next_event()
+        if event is h11.NEED_DATA:
+            http.receive_data(await client.receive(host))
+        elif isinstance(event, h11.Response):
+            kept = [(name, value) for name, value in event.headers if name not in _OF_THE_HOSTS_CONNECTION]
+            kept.append((b"Connection", b"close"))
+            await client.answer(h11.Response(status_code=event.status_code, headers=kept, reason=event.reason))
+        elif isinstance(event, h11.Data):
+            await client.answer(h11.Data(data=bytes(event.data)))
+        elif isinstance(event, h11.EndOfMessage):
+            await client.answer(h11.EndOfMessage())
+            return
+        elif not isinstance(event, h11.InformationalResponse):
+            raise Refused("the host ended the connection without an answer", 502)
