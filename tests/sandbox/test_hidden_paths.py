@@ -14,8 +14,7 @@ from living import World, mounted_disk
 
 from artoo.ports.sandbox import Opened
 from artoo.sandbox.protocols import Layout
-from artoo.sandbox.reading import root_only_paths
-from artoo.sandbox.reading.hidden_paths import Closed, hidden_paths
+from artoo.sandbox.reading.hidden_paths import Closed, hidden_paths, restricted_in
 from plain_user import as_plain_user
 
 _KNOWN_TEXT = """
@@ -185,7 +184,7 @@ def test_a_directory_of_closed_things_is_one_place(tmp_path: Path) -> None:
             (tmp_path / name / "deep" / str(number)).touch(mode=mode)
             (tmp_path / name / str(number)).touch(mode=mode)
     tmp_path.chmod(0o755)
-    found = set(root_only_paths.restricted_in((str(tmp_path),)))
+    found = set(restricted_in((str(tmp_path),)))
     assert found == {str(tmp_path / place) for place in ("all", "mixed/0", "mixed/deep/0")}
 
 

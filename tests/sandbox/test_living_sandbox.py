@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,6 @@ from living import World, until
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import CommandLimits
-from artoo.sandbox.backends import bubblewrap
 from artoo.sandbox.backends.bubblewrap_mounts import MountPlan
 from artoo.sandbox.limits.cgroup import Group
 from artoo.sandbox.protocols import Layer
@@ -251,7 +249,7 @@ async def test_a_closed_sandbox_leaves_nothing(world: World) -> None:
             await commands.start("true")
         with pytest.raises(SandboxError, match="has ended"):
             await commands.sandbox.refresh()
-    assert list((world.artoo_home / "sandboxes").iterdir()) == []
+    assert list(world.task.glob("mounts-*")) == []
 
 
 def _processes_with(words: str) -> list[int]:
@@ -315,7 +313,6 @@ async def test_a_killed_artoo_leaves_no_process(world: World) -> None:
     await until(lambda: not _processes_with("sleep\x007171") and not _processes_with(place), "a process is left")
     async with world.sandbox() as commands:
         assert (await commands.run("true")).status == "ok"
-        assert len(list((world.artoo_home / "sandboxes").iterdir())) == 1
 
 
 async def test_a_start_that_is_cancelled_leaves_nothing(world: World) -> None:
@@ -326,7 +323,7 @@ async def test_a_start_that_is_cancelled_leaves_nothing(world: World) -> None:
         opening.cancel()
         with pytest.raises(asyncio.CancelledError):
             await opening
-        assert list((world.artoo_home / "sandboxes").glob("*")) == []
+        assert list(world.task.glob("mounts-*")) == []
     async with world.sandbox() as commands:
         for _ in range(20):
             starting = asyncio.ensure_future(commands.start("sleep", "7272"))
@@ -419,22 +416,6 @@ async def test_no_link_leads_the_mounts_of_a_check_outside(world: World, monkeyp
                 f"secret\n{world.project}\n"
             )
     assert os.listdir(outside) == []
-
-
-def test_sandboxes_that_start_at_once_keep_their_directories(tmp_path: Path) -> None:
-    """None takes the directory of another for one that a killed process left; those go."""
-    base = tmp_path / "sandboxes"
-    (base / "left" / "upper-0").mkdir(parents=True)
-
-    def start(_: int) -> None:
-        for _ in range(10):
-            place = bubblewrap.make_place(base)
-            (place.path / "upper-0").mkdir()
-            place.remove()
-
-    with ThreadPoolExecutor(16) as starts:
-        list(starts.map(start, range(16)))
-    assert os.listdir(base) == []
 
 
 async def test_commands_find_each_others_limits(world: World) -> None:

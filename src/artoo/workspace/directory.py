@@ -40,6 +40,8 @@ _RECORD = "workspace.json"
 _OLD_RECORD = "view.json"
 """What the record was called in `views/`, where older versions had their workspaces."""
 _BETWEEN_TRIES_SECONDS = 0.02
+_LEFTOVERS = ("mounts-*", "inside-*", "git-*")
+"""Directories of one sandbox, of a command in a one-shot sandbox, and of git's answers."""
 
 
 class WorkspaceInUse(SandboxError):
@@ -163,9 +165,11 @@ class WorkspaceDirectory:
         """Return the directory of a throw-away layer: its upper directories lie over those of this workspace."""
         return WorkspaceDirectory(self.base / "trials" / _directory_name(name))
 
-    def remove_trials(self) -> None:
-        """Delete all throw-away layers: in a workspace that was just opened a crash left them."""
-        remove_tree(self.base / "trials")
+    def remove_leftovers(self) -> None:
+        """Delete throw-away layers and temporary directories that a crash left. The caller holds the lock."""
+        for name in ("trials", *_LEFTOVERS):
+            for left in self.base.glob(name):
+                remove_tree(left)
 
     def record(self) -> WorkspaceRecord:
         """Read the record. Raises OtherFormat, and SandboxError when it is missing or damaged."""

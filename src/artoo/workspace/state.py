@@ -114,7 +114,7 @@ class WorkspaceState:
                 f"the workspace of task {self.directory.task_id} is {kind}, and this machine's sandbox "
                 f"({backend.name}) cannot continue in it; settle it, or start the request anew"
             )
-        self.directory.remove_trials()
+        self.directory.remove_leftovers()
         if not record.is_overlay:
             self._copier = self._follow(record.covered_roots)
         self._book = BaseBook(self.directory.base_file, began_ns)

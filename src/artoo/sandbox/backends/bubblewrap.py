@@ -10,12 +10,10 @@ files until it is closed.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import os
 import subprocess
-import uuid
+import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -50,6 +48,9 @@ _MORE_PROCESSES = 64
 _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _WRITABLE = ("/tmp", "/var/tmp", "/dev")
 _REFRESH_SECONDS = 20.0
+MOUNTS = "mounts-"
+"""Begins the name of a sandbox's directory for mount points, covers and throw-away layers. One that a killed process
+left goes when its workspace is opened again or deleted."""
 _MOST_PLANS = 4
 
 
@@ -116,9 +117,10 @@ class BubblewrapBackend:
 
     def _launch(self, layout: Layout, plans: list[MountPlan], group: Group | None) -> Launched:
         """Start bubblewrap, which starts the supervisor. Blocking."""
-        place = make_place(layout.artoo_home / "sandboxes")
+        # Next to the task's own /tmp: on the file system of the overlays, and covered with all of artoo's home.
+        place = Path(tempfile.mkdtemp(prefix=MOUNTS, dir=layout.scratch.parent))
         try:
-            plan = MountPlan.of(layout, place.path, MountTable.read())
+            plan = MountPlan.of(layout, place, MountTable.read())
             plans.append(plan)
             env = cleaned(os.environ, layout.roots) | lay_git_extract(layout.roots, plan.scratch, "/tmp")
             files = {"seccomp": seccomp.filter_program(), "environment": packed(env)}
@@ -131,9 +133,9 @@ class BubblewrapBackend:
                 SUPERVISOR, options, files, group, lambda given: self._words(plan, given["seccomp"])
             )
         except BaseException:
-            place.remove()
+            remove_tree(place)
             raise
-        return Launched(process, ours, complaints, plan.written, env, plan.unseen, place.remove)
+        return Launched(process, ours, complaints, plan.written, env, plan.unseen, partial(remove_tree, place))
 
     def _words(self, plan: MountPlan, calls: int) -> Iterator[str]:
         """Yield bubblewrap's words before those of the supervisor. `calls`: the descriptor of the filter."""
@@ -227,54 +229,3 @@ def _pid_of(pidfd: int) -> int:
     """Return the process id behind a pidfd, in this process's namespace. Raises OSError."""
     lines = Path(f"/proc/self/fdinfo/{pidfd}").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pid:"))
-
-
-# --- Directories on disk -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A directory of one sandbox for mount points, covers and throw-away layers; locked while the sandbox lives."""
-
-    path: Path
-    lock: int
-
-    def remove(self) -> None:
-        """Delete it. To be called once."""
-        remove_tree(self.path)
-        os.close(self.lock)
-
-
-def make_place(base: Path) -> Place:
-    """Make a directory for a sandbox, and remove those that sandboxes of killed processes left.
-
-    Raises SandboxError.
-    """
-    path = base / uuid.uuid4().hex
-    try:
-        base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Held until the new directory is locked: another start would take it for a leftover.
-        starting = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(starting, fcntl.LOCK_EX)
-            for leftover in base.iterdir():
-                with suppress(OSError):
-                    Place(leftover, _locked(leftover)).remove()
-            path.mkdir(mode=0o700)
-            return Place(path, _locked(path))
-        finally:
-            os.close(starting)
-    except OSError as error:
-        raise SandboxError(
-            f"{path} cannot be made: {error.strerror}; free space or check its permissions"
-        ) from error
-
-
-def _locked(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor

@@ -20,7 +20,7 @@ from artoo.sandbox.protocols import Layer, Layout
 from artoo.sandbox.reading.hidden_paths import hidden_paths
 from artoo.sandbox.reading.mount_table import MountTable, inner_mounts
 from artoo.sandbox.reading.path_set import PathSet, outermost
-from artoo.sandbox.reading.wanted_paths import wanted_paths
+from artoo.sandbox.reading.readable_paths import wanted_paths
 
 PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run", "/dev/shm")
 """Directories of which a sandbox has its own."""

@@ -21,11 +21,11 @@ from pathlib import Path
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import BackendName, Command, EndStatus, Process
-from artoo.sandbox.backends.copy_layout import PathMap, TranslatedOutput
 from artoo.sandbox.limits import seccomp
 from artoo.sandbox.limits.cgroup import Group
 from artoo.sandbox.limits.monitor import machine_tasks
 from artoo.sandbox.network.command_proxy import no_network_environment
+from artoo.sandbox.output import Output, StreamName
 from artoo.sandbox.protocols import Layout
 from artoo.sandbox.reading.environment import QUIET, cleaned
 from artoo.sandbox.reading.hidden_paths import hidden_paths
@@ -34,6 +34,69 @@ from artoo.sandbox.reading.readable_settings import lay_git_extract
 from artoo.sandbox.supervisor.living import Launched, LivingSandbox, launch, opened
 from artoo.sandbox.supervisor.process import SandboxProcess
 from artoo.sandbox.supervisor.starting import CONFINING_SUPERVISOR, SUPERVISOR
+
+_SHARED_TEMPORARY = ("/tmp", "/var/tmp")
+_NO_START = rb"(?:(?<![\w.~/-])|(?<=[\s:=,'\"(]-[A-Za-z])|(?<=^-[A-Za-z])|(?<=://))"
+"""What may stand before a path in a text: nothing that makes it part of a longer path, but `-I/path` is one."""
+_NO_END = rb"(?![\w.@%+~-])"
+
+
+@dataclass(frozen=True, slots=True)
+class PathMap:
+    """The real directories and their copies, outermost last; `scratch` stands for /tmp and /var/tmp."""
+
+    copies: tuple[tuple[str, str], ...]
+    scratch: str
+
+    @classmethod
+    def of(cls, layout: Layout) -> PathMap:
+        copies = sorted(((str(real), str(copy)) for real, copy in layout.copies), key=lambda pair: -len(pair[0]))
+        return cls(tuple(copies), str(layout.scratch))
+
+    def inside(self, path: Path) -> Path:
+        """Return where commands find what the user calls `path`."""
+        return Path(self._moved(str(path)))
+
+    def translate(self, text: str) -> str:
+        """Return a text of a command, such as a script, with the copies' paths in place of the real ones."""
+        names = (*(real for real, _ in self.copies), *_SHARED_TEMPORARY)
+        if not any(name in text for name in names):
+            return text
+        tree = b"|".join(re.escape(os.fsencode(name)) for name in names)
+        path = re.compile(_NO_START + b"(?:" + tree + b")" + _NO_END + rb"(?:/[^\s'\"`;&|<>()$*?\[\]{}:,]*)?")
+        moved = path.sub(lambda found: os.fsencode(self._moved(os.fsdecode(found[0]))), os.fsencode(text))
+        return os.fsdecode(moved)
+
+    def _moved(self, path: str) -> str:
+        for real, copy in self.copies:
+            if path == real or path.startswith(real + "/"):
+                return copy + path[len(real) :]
+        for shared in _SHARED_TEMPORARY:
+            if path == shared or path.startswith(shared + "/"):
+                own = self.scratch + path[len(shared) :]
+                # What lies in the user's /tmp and has no namesake here is meant itself: a log, a program.
+                name = path[len(shared) :].lstrip("/").partition("/")[0]
+                is_users = bool(name) and os.path.lexists(f"{shared}/{name}")
+                return path if is_users and not os.path.lexists(f"{self.scratch}/{name}") else own
+        return path
+
+
+class TranslatedOutput(Output):
+    """The output of a command that works in copies, with the user's paths put back.
+
+    A path that arrives in two pieces stays the copy's, which file tools take for the same file.
+    """
+
+    def __init__(self, path: Path, command: Command, paths: PathMap) -> None:
+        super().__init__(path, command.limits, command.on_output)
+        pairs = (*paths.copies, (_SHARED_TEMPORARY[0], paths.scratch))
+        self._shown = {os.fsencode(place): os.fsencode(real) for real, place in pairs}
+        self._places = re.compile(b"|".join(map(re.escape, self._shown)))
+
+    def add(self, data: bytes, stream: StreamName = "stdout") -> None:
+        """Append what the command printed on a stream."""
+        super().add(self._places.sub(lambda found: self._shown[found[0]], data), stream)
+
 
 UNCONFINED = "ran without confinement in the copy of the project, after an approval"
 NO_BACKEND = "nothing on this machine confines commands, so each one needs an approval; artoo doctor says why"

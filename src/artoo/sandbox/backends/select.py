@@ -53,7 +53,7 @@ def candidates() -> Iterator[Candidate]:
     yield Candidate("landlock", CopyBackend("landlock"))
 
 
-async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], None] | None = None) -> Backend:
+async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], object] | None = None) -> Backend:
     """Return the best backend that proves itself here; at worst the one that asks about every command.
 
     `report` receives every backend that was tried, failures included. Raises SandboxError if `artoo_home` cannot be
@@ -64,18 +64,7 @@ async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], No
     for candidate in candidates():
         if known == candidate.key:
             return candidate.backend
-    is_sure = True
-    for candidate in candidates():
-        diagnosis = await _proved(candidate, home)
-        if report is not None:
-            report(diagnosis)
-        if diagnosis.works:
-            if is_sure:
-                _remember(home / _CACHE, candidate.key)
-            return candidate.backend
-        # Without a cause it may have been a moment's failure, which must not cost the better backend for good.
-        is_sure = is_sure and is_explained(diagnosis)
-    return CopyBackend("none")
+    return await _try_backends(home, report or (lambda _: None), every=False)
 
 
 async def diagnose(artoo_home: Path) -> tuple[BackendDiagnosis, ...]:
@@ -87,20 +76,35 @@ async def diagnose(artoo_home: Path) -> tuple[BackendDiagnosis, ...]:
     found: dict[BackendName, BackendDiagnosis] = {}
     if sys.platform.startswith("linux") and not any(find_bubblewrap()):
         found["bubblewrap"] = explain("bubblewrap", "", Machine(home, None))
-    best, is_sure = "", True
+
+    def note(one: BackendDiagnosis) -> None:
+        if one.works or one.backend not in found:
+            found[one.backend] = one
+
+    await _try_backends(home, note, every=True)
+    return (*found.values(), BackendDiagnosis("none", True))
+
+
+async def _try_backends(home: Path, report: Callable[[BackendDiagnosis], object], *, every: bool) -> Backend:
+    """Try backends up to the first that works, or one of each kind, and remember the best."""
+    best: Candidate | None = None
+    working = set[BackendName]()
+    is_sure = True
     for candidate in candidates():
-        name = candidate.backend.name
-        if name in found and found[name].works:
+        if candidate.backend.name in working:
             continue
         diagnosis = await _proved(candidate, home)
-        if name not in found or diagnosis.works:
-            found[name] = diagnosis
-        if not best:
-            best = candidate.key if diagnosis.works else ""
-            is_sure = is_sure and (diagnosis.works or is_explained(diagnosis))
-    if best and is_sure:
-        _remember(home / _CACHE, best)
-    return (*found.values(), BackendDiagnosis("none", True))
+        report(diagnosis)
+        if diagnosis.works:
+            working.add(candidate.backend.name)
+            if best is None and is_sure:
+                _remember(home / _CACHE, candidate.key)
+            best = best or candidate
+            if not every:
+                break
+        # Without a cause it may have been a moment's failure, which must not cost the better backend for good.
+        is_sure = is_sure and (diagnosis.works or is_explained(diagnosis))
+    return CopyBackend("none") if best is None else best.backend
 
 
 async def _proved(candidate: Candidate, home: Path) -> BackendDiagnosis:

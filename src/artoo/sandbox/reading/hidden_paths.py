@@ -14,6 +14,9 @@ places, for whoever confines a command.
 from __future__ import annotations
 
 import os
+import stat
+import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,9 +25,8 @@ from pathlib import Path
 
 from artoo.ports.sandbox import Roots
 from artoo.sandbox.reading.mount_table import MountTable
-from artoo.sandbox.reading.path_set import PathSet, inside, path_set
+from artoo.sandbox.reading.path_set import PathSet, inside
 from artoo.sandbox.reading.readable_paths import closed_in_programs, open_in_home, program_places
-from artoo.sandbox.reading.root_only_paths import is_restricted, may_everybody_read, restricted
 
 _APPLICATION_DATA = frozenset({"library", "appdata", "application data", "local settings", "snap"})
 """Where macOS, Windows and snap keep what programs store, without a dot; file systems there fold case."""
@@ -64,8 +66,8 @@ class Closed:
         targets = {path for home in homes for path in _targets(home, never)}
         settings = {path for home in homes for path in closed_in_programs(home)}
         targets |= {path for path in settings if not any(inside(path, one) for one in asked if one not in homes)}
-        by_name = path_set(tuple(sorted(mounts.by_every_name(ways))))
-        rule = cls(homes, path_set(tuple(sorted(opened))), PathSet(targets), by_name, mounts)
+        by_name = PathSet(mounts.by_every_name(ways))
+        rule = cls(homes, PathSet(opened), PathSet(targets), by_name, mounts)
         # A mount into the hidden part closes what a link there would: not what is open by its own place.
         into = (mount for mount in mounts.aliased if rule.is_hidden(os.fsdecode(mount.point)))
         harmless = [one for one in into if any(_is_open_itself(name, own, never) for name in mounts.places_of(one))]
@@ -132,7 +134,7 @@ def hidden_paths(
     `visible` are directories in artoo's own home that commands do see: copies of the project, their /tmp.
     """
     mounts = mounts or MountTable.read()
-    shown = path_set(tuple(os.path.realpath(path) for path in visible))
+    shown = PathSet(map(os.path.realpath, visible))
     own = list(_around(os.path.realpath(artoo_home), shown))
     own = [path for path in own if os.path.exists(path)]
     closed = Closed.of(roots, mounts, visible).paths()
@@ -187,3 +189,103 @@ def _other_homes(own: str) -> tuple[str, ...]:
         return ()
     homes = {os.path.realpath(one.pw_dir) for one in pwd.getpwall() if one.pw_uid == 0 or one.pw_uid >= 1000}
     return tuple(home for home in sorted(homes) if home not in (own, "/") and os.path.isdir(home))
+
+
+# --- what only root could read ----------------------------------------------------------------------------------
+
+
+_PLACES = ("/etc", "/var", "/home", "/root", "/srv", "/opt", "/mnt", "/media", "/usr/local", "/boot")
+_MOST_ENTRIES = 60_000
+_KEPT_SECONDS = 120.0
+
+
+def restricted() -> tuple[str, ...]:
+    """Files and directories that only their owner or group may read, outermost only. Nothing for a plain user.
+
+    A directory that holds nothing else is named in their place: each place costs every command some time. What was
+    found holds for two minutes, without what has gone since: nothing can be laid over it. Of a machine with very
+    many entries the shallow ones are looked at.
+    """
+    if os.geteuid() != 0:
+        return ()
+    return tuple(place for place in _found(int(time.monotonic() / _KEPT_SECONDS)) if os.path.lexists(place))
+
+
+def is_restricted(path: str) -> bool:
+    """Whether a real path is one of those, looked up for itself."""
+    if os.geteuid() != 0 or not any(inside(path, place) for place in _PLACES):
+        return False
+    return any(_is_closed(one) for one in (path, *map(str, Path(path).parents)))
+
+
+def may_everybody_read(path: str) -> bool:
+    """Whether any user of this machine may read what is there, and nobody but root may change it."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return _open_to_all(status.st_mode) and status.st_uid == 0
+
+
+@lru_cache(maxsize=1)
+def _found(turn: int) -> tuple[str, ...]:
+    return tuple(restricted_in(_PLACES))
+
+
+def restricted_in(places: tuple[str, ...]) -> Iterator[str]:
+    """As `restricted`, of these places, as it is now. Blocking."""
+    seen = 0
+    waiting = deque(places)
+    open_directories: list[str] = []
+    entries: dict[str, int] = {}
+    closed: dict[str, list[str]] = {}
+    while waiting and seen < _MOST_ENTRIES:
+        directory = waiting.popleft()
+        try:
+            if not _open_to_all(os.lstat(directory).st_mode):
+                closed.setdefault(os.path.dirname(directory), []).append(directory)
+                continue
+            listed = list(os.scandir(directory))
+        except OSError:
+            continue
+        open_directories.append(directory)
+        entries[directory] = len(listed)
+        seen += len(listed)
+        for entry in listed:
+            status = _status(entry)
+            if status is None:
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                waiting.append(entry.path)
+            elif not _open_to_all(status.st_mode):
+                closed.setdefault(directory, []).append(entry.path)
+    for directory in reversed(open_directories):  # what holds nothing else is one place, not hundreds
+        if len(closed.get(directory, ())) == entries[directory] > 0:
+            del closed[directory]
+            closed.setdefault(os.path.dirname(directory), []).append(directory)
+    for found in closed.values():
+        yield from found
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """That of a file or directory; what is no plain thing has nothing to be read."""
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode) else None
+
+
+def _is_closed(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:  # nothing there
+        return False
+    plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    return plain and not _open_to_all(status.st_mode)
+
+
+def _open_to_all(mode: int) -> bool:
+    if stat.S_ISDIR(mode):
+        return bool(mode & stat.S_IXOTH)
+    return bool(mode & stat.S_IROTH)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from functools import lru_cache
 
 
 class PathSet:
@@ -18,30 +17,20 @@ class PathSet:
                 above.add(path)
                 path = path[: path.rfind("/")] or "/"
         self._above = above
-        self._last = "", False  # of many paths that are asked about in order, most lie beside the one before
 
     def __contains__(self, path: str) -> bool:
         return path in self._paths
 
     def cover(self, path: str) -> bool:
-        """Whether `path` is one of them, or lies below one."""
-        if not self._paths:
-            return False
-        if path in self._paths:
-            return True
-        directory = path[: path.rfind("/")] or "/"
-        last, covered = self._last
-        if directory != last:
-            covered = not self._paths.isdisjoint(upwards(directory))
-            self._last = directory, covered
-        return covered
+        """Check whether `path` is one of them, or lies below one."""
+        return bool(self._paths) and not self._paths.isdisjoint(upwards(path))
 
     def existing(self) -> list[str]:
-        """Those of them at which something is."""
+        """Return the paths at which something is."""
         return [path for path in sorted(self._paths) if os.path.lexists(path)]
 
     def lie_in(self, path: str) -> bool:
-        """Whether `path` is one of them, or one lies below it."""
+        """Check whether `path` is one of them, or one lies below it."""
         return path in self._above
 
 
@@ -51,7 +40,7 @@ def inside(path: str, directory: str) -> bool:
 
 
 def upwards(path: str) -> list[str]:
-    """A path and all that it lies in, the root last."""
+    """Return a path and all that it lies in, the root last."""
     found: list[str] = []
     while len(path) > 1:
         found.append(path)
@@ -60,15 +49,9 @@ def upwards(path: str) -> list[str]:
 
 
 def outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """Those that lie in no other one, shallow first."""
+    """Return the paths that lie in no other one, shallow first."""
     chosen: dict[str, None] = {}
     for _, path in sorted((path.count("/"), path) for path in paths):
         if chosen.keys().isdisjoint(upwards(path)):
             chosen[path] = None
     return tuple(chosen)
-
-
-@lru_cache(maxsize=16)
-def path_set(paths: tuple[str, ...]) -> PathSet:
-    """The set of these, made once: what is open changes rarely from one command to the next."""
-    return PathSet(paths)

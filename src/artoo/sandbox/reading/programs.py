@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from artoo.ports.sandbox import Roots
-from artoo.sandbox.reading.path_set import path_set, upwards
+from artoo.sandbox.reading.path_set import PathSet, upwards
 
 _PYTHONPATH = "PYTHONPATH"
 
@@ -75,7 +75,7 @@ def _apart(places: Iterable[str]) -> tuple[str, ...]:
 
 
 def _directories(path: str, apart: tuple[str, ...]) -> Iterator[str]:
-    closed = path_set(apart)
+    closed = PathSet(apart)
     for one in path.split(os.pathsep):
         names = (os.path.normpath(one), os.path.realpath(one))
         if os.path.isabs(one) and not any(map(closed.cover, names)):
@@ -84,7 +84,7 @@ def _directories(path: str, apart: tuple[str, ...]) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def _found(name: str, path: str, apart: tuple[str, ...]) -> str | None:
-    closed = path_set(apart)
+    closed = PathSet(apart)
     for directory in _directories(path, apart):
         program = shutil.which(name, path=directory)
         if program is not None and not closed.cover(os.path.realpath(program)):

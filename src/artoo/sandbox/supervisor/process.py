@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import signal
+import stat
 import termios
 import time
 from collections.abc import Mapping, Sequence
@@ -18,8 +20,8 @@ from artoo.sandbox.limits.monitor import SandboxMonitor
 from artoo.sandbox.network.command_proxy import CommandNetwork
 from artoo.sandbox.output import Output, StreamName
 from artoo.sandbox.supervisor.client import SupervisorClient, until_writable
+from artoo.sandbox.supervisor.processes import processes, read_file
 from artoo.sandbox.supervisor.starting import file_of
-from artoo.sandbox.supervisor.waiting import waits_for_input
 
 _TERMINAL_SIZE = (24, 80)
 _END_OF_INPUT = b"\x04"
@@ -313,3 +315,51 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "unknown"
+
+
+# --- input ------------------------------------------------------------------------------------------------------
+
+
+_READS = {"x86_64": (0, 19), "aarch64": (63, 65)}
+_SELECTS = {"x86_64": (23, 270), "aarch64": (72,)}
+_POLLS = {"x86_64": (7, 271), "aarch64": (73,)}
+_EPOLLS = {"x86_64": (232, 281, 441), "aarch64": (22, 441)}
+
+
+def waits_for_input(ours: int) -> bool:
+    """True if a process sleeps until it can read what is written to `ours`.
+
+    `ours` is the writing end of the command's input: of a pipe, or the controlling side of a pseudo-terminal.
+    """
+    stats = processes()
+    if os.isatty(ours):  # only the foreground group of a terminal may read it
+        group = b"%d" % os.tcgetpgrp(ours)
+        readers = [pid for pid, fields in stats.items() if fields[2] == group and _has_as_input(pid, None)]
+    else:
+        pipe = os.fstat(ours)
+        readers = [pid for pid in stats if _has_as_input(pid, pipe)]
+    return any(map(_sleeps_in_read, readers)) and not any(stats[pid][0] in (b"R", b"D") for pid in readers)
+
+
+def _has_as_input(pid: int, pipe: os.stat_result | None) -> bool:
+    """True if the standard input of a process is this pipe; None: is a terminal."""
+    try:
+        found = os.stat(f"/proc/{pid}/fd/0")
+    except OSError:
+        return False
+    return stat.S_ISCHR(found.st_mode) if pipe is None else os.path.samestat(found, pipe)
+
+
+def _sleeps_in_read(pid: int) -> bool:
+    words = read_file(f"/proc/{pid}/syscall").split()
+    if len(words) < 4 or words[0] in (b"running", b"-1"):
+        return False
+    machine, call, first, second = platform.machine(), int(words[0]), int(words[1], 16), int(words[2], 16)
+    if call in _READS.get(machine, ()):
+        return first == 0
+    if call in _SELECTS.get(machine, ()):
+        return first == 1
+    if call in _POLLS.get(machine, ()):
+        return second == 1
+    watched = read_file(f"/proc/{pid}/fdinfo/{first}") if call in _EPOLLS.get(machine, ()) else b""
+    return any(line.split()[1] == b"0" for line in watched.splitlines() if line.startswith(b"tfd:"))
