@@ -22,7 +22,7 @@ from artoo.ports.workspace import MIB
 from artoo.sandbox.limits.usage import disk_usage
 from artoo.sandbox.reading.programs import find_program
 from artoo.sandbox.remove_tree import remove_tree
-from artoo.workspace.changes.manifest import Entry, Key, Manifest, stamp_of
+from artoo.workspace.changes.base import Entry, Key, Manifest, stamp_of
 from artoo.workspace.commit.dirfd_ops import copy, set_metadata
 from artoo.workspace.directory import Covered, WorkspaceDirectory
 from artoo.workspace.files.beneath import open_beneath

@@ -19,10 +19,17 @@ from artoo.ports.workspace import MIB, Files, SandboxLimits
 from artoo.sandbox.protocols import Backend, Layer, Layout
 from artoo.sandbox.reading.hidden_paths import hidden_paths
 from artoo.sandbox.reading.path_set import PathSet, outermost
-from artoo.workspace.changes.base import Base, BaseBook, after_tick_ns, now_ns, replace_bases, user_changes
+from artoo.workspace.changes.base import (
+    Base,
+    BaseBook,
+    Manifest,
+    after_tick_ns,
+    now_ns,
+    replace_bases,
+    user_changes,
+)
 from artoo.workspace.changes.describe import describe, without_caches
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.path_class import Places
 from artoo.workspace.changes.tree import Difference, Tree, is_deletion, note_bases, read_tree
 from artoo.workspace.copies import Copier, CopyLimits, copy_workspace

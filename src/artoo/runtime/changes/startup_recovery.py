@@ -16,8 +16,7 @@ from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
 from artoo.runtime.config.model import Config
 from artoo.tasklog.retention import KeepLogs, forget_logs
-from artoo.workspace.commit import prune, recover
-from artoo.workspace.commit.retention import Keep
+from artoo.workspace.commit import Keep, prune, recover
 from artoo.workspace.settlement.history import SettledRecord, note_settled
 from artoo.workspace.settlement.pending import Keeping, PendingRecord, expire
 from artoo.workspace.settlement.service import recover_settlements

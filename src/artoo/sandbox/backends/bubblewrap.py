@@ -49,8 +49,9 @@ _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _WRITABLE = ("/tmp", "/var/tmp", "/dev")
 _REFRESH_SECONDS = 20.0
 MOUNTS = "mounts-"
-"""Begins the name of a sandbox's directory for mount points, covers and throw-away layers. One that a killed process
-left goes when its workspace is opened again or deleted."""
+"""Begins the name of a sandbox's directory for mount points, covers and throw-away layers.
+
+What a killed process left goes when its workspace is opened again or deleted."""
 _MOST_PLANS = 4
 
 

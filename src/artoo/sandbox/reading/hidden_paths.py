@@ -192,6 +192,9 @@ def _other_homes(own: str) -> tuple[str, ...]:
 
 
 # --- what only root could read ----------------------------------------------------------------------------------
+# A plain user's commands are held by the kernel, but root's pass every permission. So the files that the machine's
+# other users cannot read (`/etc/shadow`, host keys, a database's directory, the homes of others) are looked up and
+# closed.
 
 
 _PLACES = ("/etc", "/var", "/home", "/root", "/srv", "/opt", "/mnt", "/media", "/usr/local", "/boot")

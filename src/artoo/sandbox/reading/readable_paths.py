@@ -118,6 +118,9 @@ def _interpreter() -> Iterator[str]:
 
 
 # --- what commands look for -------------------------------------------------------------------------------------
+# These are the directories of PATH with the installations that they belong to, an active Python environment, and
+# the targets of the project's links. A sandbox has a /tmp and a /run of its own, so what lies there is mounted
+# back, read-only.
 
 
 _ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")

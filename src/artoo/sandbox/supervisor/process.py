@@ -318,6 +318,10 @@ def _signal_name(number: int) -> str:
 
 
 # --- input ------------------------------------------------------------------------------------------------------
+# Best effort, by what /proc says of the command's processes. A process waits if it sleeps in a read of the
+# command's input, or in a call that waits for that descriptor alone (`select` and `poll` with one descriptor, as
+# line editors do; `epoll_wait` on a set that holds descriptor 0, as node does). Where the system says nothing
+# (macOS, a kernel without /proc/PID/syscall) the answer is always no.
 
 
 _READS = {"x86_64": (0, 19), "aarch64": (63, 65)}

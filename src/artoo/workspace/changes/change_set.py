@@ -18,12 +18,10 @@ from artoo.contracts.changes import Change, Conflict, Node, PathClass, Trait, di
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.workspace import MIB, Files
-from artoo.workspace.changes.base import BaseBook, now_ns
-from artoo.workspace.changes.describe import describe, without_caches
+from artoo.workspace.changes.base import BaseBook, Manifest, now_ns
+from artoo.workspace.changes.describe import BOUNDS, classified, describe, moves, without_caches
 from artoo.workspace.changes.effect import Effect, Verdict
-from artoo.workspace.changes.manifest import Manifest
 from artoo.workspace.changes.path_class import Places
-from artoo.workspace.changes.risk_table import BOUNDS, classified, moves
 from artoo.workspace.changes.silent_rule import SilentRule
 from artoo.workspace.changes.three_way import Compared, compare, with_dependents
 from artoo.workspace.changes.tree import Difference, Tree, note_bases, read_tree

@@ -17,8 +17,7 @@ from glob import escape, glob
 from artoo.contracts.changes import Node
 from artoo.contracts.settling import ChangeClass
 from artoo.workspace.changes.effect import Effect, Verdict
-from artoo.workspace.changes.path_class import Places
-from artoo.workspace.changes.start_names import why_not_ordinary
+from artoo.workspace.changes.path_class import Places, why_not_ordinary
 from artoo.workspace.fs.stat import NodeState
 
 _MODULES = frozenset({"py", "so", "pyd"})

@@ -20,9 +20,8 @@ from typing import NamedTuple
 
 from artoo.contracts.changes import Node, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.workspace.changes.base import BaseBook
+from artoo.workspace.changes.base import BaseBook, Key, Manifest
 from artoo.workspace.changes.effect import Effect
-from artoo.workspace.changes.manifest import Key, Manifest
 from artoo.workspace.directory import Covered
 from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.names import printable
