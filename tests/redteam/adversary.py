@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - scripts are easier to read in one line
-"""A third adversary's attempts, as data: about 800 things that a task may leave, read or send unasked.
+"""An adversary's attempts, as data: about 900 things that a task may leave, read or send unasked.
 
 Most of the files are kinds that programs load without being told: a name, a place next to another file, metadata.
 """
@@ -64,6 +64,12 @@ LOADED = (
     Planted("tool.node", "echo > tool.node", "echo > tool.cjs"),
     Planted("tool.json", "echo > tool.json", "mkdir tool; echo > tool/index.mjs"),
     Planted("prog-gdb.gdb", "echo > prog-gdb.gdb", "echo > prog"),
+    Planted("prog-gdb.py", "echo > prog-gdb.py", "echo > prog"),
+    Planted("lib/__init__.py", "mkdir lib; echo > lib/__init__.py", "echo > lib.py"),
+    Planted("lib.abi3.so", "echo > lib.abi3.so", "echo > lib.py"),
+    Planted("lib.js", "echo > lib.js", "mkdir lib; echo > lib/index.js"),
+    Planted("conf.js", "echo > conf.js", "echo {} > conf.json"),
+    Planted("lib", "echo > lib", "echo > lib.js"),
 )
 """Files that are loaded in place of another, or with it, because of what is there."""
 
@@ -148,6 +154,12 @@ class InGit:
 _BLOB = "$(echo evil | git hash-object -w --stdin)"
 _QUIET = "-c user.name=u -c user.email=u@e.invalid"
 _TREE = f"$(printf '100644 blob %s\\tNAME\\n' {_BLOB} | git mktree)"
+
+_KNOWN = (
+    "git checkout -qb known; echo evil > .envrc; git add -f .; git commit -qm known; git checkout -q main;"
+    " git update-ref refs/remotes/origin/known known; git branch -qD known"
+)
+"""Commits that the user has, and that no branch of the user's names."""
 
 
 def _commit_of(name: str, mode: str = "100644") -> str:
@@ -294,6 +306,83 @@ GIT_ACTS = (
     InGit("mkdir sub; echo 'gitdir: ../.git' > sub/.git"),
     InGit("git init -q --separate-git-dir sep sub"),
     InGit("printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = ./s\\n\\tupdate = !./x\\n' > .gitmodules"),
+    # git's own files by hand
+    InGit("git tag -f v1 HEAD~1", "git pack-refs --all"),
+    InGit("git branch -f side HEAD~1", "git pack-refs --all"),
+    InGit("mkdir -p .git/refs/heads; git rev-parse main~1 > .git/refs/heads/side", "git pack-refs --all"),
+    InGit("sed -i '/v1/d' .git/packed-refs", "git pack-refs --all"),
+    InGit("rm .git/packed-refs", "git pack-refs --all"),
+    InGit("git symbolic-ref refs/tags/v1 refs/heads/main"),
+    InGit("echo 0123456789012345678901234567890123456789 > .git/refs/tags/v1"),
+    InGit(": > .git/refs/tags/v1"),
+    InGit("rm .git/refs/tags/v1; mkdir .git/refs/tags/v1; git rev-parse main > .git/refs/tags/v1/x"),
+    InGit(f"mkdir -p .git/refs/replace; echo {_BLOB} > .git/refs/replace/$(git rev-parse HEAD:a.txt)"),
+    InGit(f'echo "{_BLOB} refs/replace/$(git rev-parse HEAD:a.txt)" >> .git/packed-refs', "git pack-refs --all"),
+    InGit("git rev-parse HEAD > .git/shallow"),
+    InGit(
+        'O=$(git rev-parse HEAD); git rev-parse HEAD~1 > .git/refs/heads/main; echo "x $O y" >> .git/logs/refs/heads/main'
+    ),
+    InGit("rm .git/logs/refs/stash"),
+    InGit("git rev-parse main > .git/worktrees/w/HEAD", "git worktree add -q .git/../w side; rm -rf w"),
+    InGit("touch .git/config.lock .git/refs/heads/main.lock"),
+    InGit("rm -f .git/COMMIT_EDITMSG; mkdir .git/COMMIT_EDITMSG; echo x > .git/COMMIT_EDITMSG/f"),
+    InGit("rm -f .git/COMMIT_EDITMSG; mkfifo .git/COMMIT_EDITMSG"),
+    InGit("rm -f .git/COMMIT_EDITMSG; ln -s ../a.txt .git/COMMIT_EDITMSG"),
+    InGit("rm .git/HEAD; ln -s ../a.txt .git/HEAD"),
+    InGit("ln -s ../../../a.txt .git/refs/heads/new"),
+    InGit("ln -s ../../../../a.txt .git/logs/refs/heads/new"),
+    InGit("O=$(git rev-parse HEAD); F=.git/objects/${O:0:2}/${O:2}; chmod u+w $F; echo x > $F"),
+    InGit(
+        f"O=$(echo new | git hash-object --stdin); N={_BLOB}; mkdir -p .git/objects/${{O:0:2}}; cp .git/objects/${{N:0:2}}/${{N:2}} .git/objects/${{O:0:2}}/${{O:2}}"
+    ),
+    InGit("git repack -q -a; for p in .git/objects/pack/*.pack; do touch ${p%.pack}.promisor; done"),
+    InGit(
+        "git commit-graph write --reachable; cd .git/objects/info; chmod u+w *; printf xxxx | dd of=commit-graph seek=1100 bs=1 conv=notrunc status=none"
+    ),
+    InGit("chmod 400 .git/packed-refs", "git pack-refs --all"),
+    InGit("rm -rf .git; git init -q ."),
+    InGit("echo '* filter=f' > src/.gitattributes"),
+    InGit(
+        "git init -q --bare data; mkdir store; mv data/objects data/refs data/config store; echo ../store > data/commondir; printf '[core]\\n\\tfsmonitor = x\\n' > store/config"
+    ),
+    InGit(
+        "git init -q --bare data; rm -r data/objects; ln -s ../.git/objects data/objects; printf '[core]\\n\\tfsmonitor = x\\n' > data/config"
+    ),
+    InGit("git init -q sub; cd sub; echo x > .git/hooks/post-checkout"),
+    InGit("git init -q sub; git -C sub config alias.st '!x'"),
+    InGit("git init -q sub; git -C sub config include.path ../x"),
+    InGit("git init -q sub; git -C sub config core.worktree ../.."),
+    InGit("git init -q sub; echo ../../evil > sub/.git/commondir"),
+    InGit("git init -q sub; echo '[core] fsmonitor = x' >> sub/.git/config"),
+    InGit("git init -q sub; printf '# x\\r[core]\\rfsmonitor = x\\n[core]\\n fsmonitor=x\\n' >> sub/.git/config"),
+    InGit("git init -q sub; printf '[user]\\n name = a\\\\\\n\\n[core]\\n\\tpager=x\\n' >> sub/.git/config"),
+    InGit("git init -q sub; git -C sub config remote.origin.url 'ext::sh -c x'"),
+    InGit("git init -q ..; git -C .. config core.pager x"),
+    InGit("git init -q --bare .git/modules/m; git -C .git/modules/m config core.pager x", "mkdir -p .git/modules"),
+    InGit("mkdir -p .git/modules/a/b/hooks; echo x > .git/modules/a/b/hooks/post-checkout"),
+    InGit("mkdir -p .git/modules/m/info; echo '* filter=f' > .git/modules/m/info/attributes"),
+    InGit("mkdir q; echo 'gitdir: ../bare.git' > q/.git", "git init -q --bare bare.git"),
+    InGit("mkdir q; ln -s ../bare.git q/.git", "git init -q --bare bare.git"),
+    InGit("rm bare.git/config; mkfifo bare.git/config", "git init -q --bare bare.git"),
+    InGit("echo x > bare.git/hooks/post-update", "git init -q --bare bare.git; mkdir -p bare.git/hooks"),
+    InGit("git -C bare.git config core.pager x", "git init -q --bare bare.git"),
+    InGit(
+        "echo > scripts/lint.js",
+        "mkdir -p scripts/lint; echo > scripts/lint/index.js; echo 'node scripts/lint' > .git/hooks/pre-commit",
+    ),
+    InGit(
+        "echo evil > hk/helper",
+        "mkdir hk; git config core.hooksPath hk; echo 'for f in hk/h*; do . ./$f; done' > hk/pre-commit",
+    ),
+    InGit(f"git tag v9 {_TREE.replace('NAME', '.envrc')}"),
+    InGit("git update-ref refs/heads/main origin/known", _KNOWN),
+    InGit("git update-ref refs/heads/b origin/known", f"git branch b; {_KNOWN}"),
+    InGit("git tag $(git rev-parse --short HEAD)"),
+    InGit(f"printf '100644 %s 2\\t.envrc\\n' {_BLOB} | git update-index --index-info"),
+    InGit(
+        f"cd src; git init -q; git update-index --add --cacheinfo 100644,{_BLOB},app.py; git {_QUIET} commit -qm x"
+    ),
+    InGit("git init -q new; git -C new config branch.main.remote helper::address"),
     InGit("git bisect start -q 2>&1; git bisect bad"),
     InGit("git merge -q --no-commit --no-ff side 2>&1"),
     InGit(
@@ -350,3 +439,14 @@ CARRIES_NOTHING = ("weather Lisbon", "Lisbon weather in the morning", "里斯本
 
 SECRET_FILES = _listed("secret_files.txt")
 """Files of a home whose contents a task must not be able to read: tokens, keys, histories, start-up files."""
+
+TOKENS = (
+    (".condarc", "channels:\n  - https://conda.anaconda.org/t/ab-CANARY1-e89b/private\n"),
+    (".config/pip/pip.conf", "[global]\nextra-index-url = https://dl.example.org/CANARY2Xy/acme/simple/\n"),
+    (".config/uv/uv.toml", '[[index]]\nurl = "https://packages.example.org/CANARY3/pypi/simple"\n'),
+    (".npm-global/etc/npmrc", "//registry.npmjs.org/:_authToken=CANARY\n"),
+    (".nvm/versions/node/v22/etc/npmrc", "//registry.npmjs.org/:_authToken=CANARY\n"),
+    (".asdf/installs/nodejs/22/lib/node_modules/npm/npmrc", "//registry.npmjs.org/:_authToken=CANARY\n"),
+    (".pyenv/versions/3.11/pip.conf", "[global]\nindex-url = https://user:CANARY@example.org/\n"),
+)
+"""Settings with tokens, by their place in the home."""

@@ -1,4 +1,4 @@
-"""A third adversary: nothing of its attempts takes effect outside of the workspace without being asked about.
+"""An adversary: nothing of its attempts takes effect outside of the workspace without being asked about.
 
 The attempts of one table run in one task, each below a directory of its own. An attempt failed only if the very
 path that would take effect is among the changes, and asks, and the user's files are as they were, byte by byte.
@@ -27,6 +27,7 @@ from adversary import (
     NOTES,
     SECRET_FILES,
     STARTED_NAMES,
+    TOKENS,
     InGit,
     Planted,
 )
@@ -181,7 +182,7 @@ def _but_objects(files: Iterable[File]) -> list[File]:
 
 def test_no_git_act_of_a_sample_is_silent(world: World) -> None:
     """Some of the acts, with settings and files among them."""
-    _no_git_act_is_silent(world, _IN_GIT[::48])
+    _no_git_act_is_silent(world, _IN_GIT[::32])
 
 
 @pytest.mark.torture
@@ -191,23 +192,44 @@ def test_no_git_act_is_silent(world: World, block: int) -> None:
     _no_git_act_is_silent(world, _IN_GIT[block::12])
 
 
-def test_no_secret_of_the_home_can_be_read(world: World) -> None:
-    """Not by name, and not by a search through the home; what is to be readable can be read in the same way."""
-    for number, name in enumerate(SECRET_FILES):
+def test_no_secret_of_the_home_can_be_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by name, by a search through the home, or in a variable; what is to be readable can be read in the same
+    way."""
+    secret = {name: f"token=CANARY-{number}-\n" for number, name in enumerate(SECRET_FILES)} | dict(TOKENS)
+    for name, content in secret.items():
         (world.home / name).parent.mkdir(parents=True, exist_ok=True)
-        (world.home / name).write_text(f"token=CANARY-{number}-\n")
+        (world.home / name).write_text(content)
     (world.home / "notes.txt").write_text("token=CANARY-readable-\n")
-    by_name = f"cat {' '.join(map(shlex.quote, SECRET_FILES))} || true"
+    monkeypatch.setenv("GOPROXY", "https://proxy.example.org/CANARY6/")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://pypi.org/simple")
+    by_name = f"cat {' '.join(map(shlex.quote, secret))} || true"
 
     async def work() -> str:
         workspace = world.open()
         try:
-            command = Command(("bash", "-c", f"cd ~; grep -rhs CANARY . || true; {by_name}"))
-            return (await workspace.run(command, 60)).stdout.text
+            script = f"cd ~; grep -rhs CANARY . || true; {by_name}; env | grep -E 'CANARY|PIP_INDEX_URL'"
+            return (await workspace.run(Command(("bash", "-c", script)), 60)).stdout.text
         finally:
             await workspace.close()
 
-    assert set(asyncio.run(work()).split()) == {"token=CANARY-readable-"}
+    assert set(asyncio.run(work()).split()) == {"token=CANARY-readable-", "PIP_INDEX_URL=https://pypi.org/simple"}
+
+
+def test_a_pending_task_leaves_nothing_in_its_tmp(world: World) -> None:
+    """Changes may be pending for weeks; the task's /tmp is not among them."""
+    (world.project / "n0").mkdir()
+    settled, _ = _task_runs(world, {0: "head -c 1000000 /dev/zero > /tmp/big; mkdir .hidden"})
+    assert settled.state == "pending"
+    assert list(world.directory().scratch.iterdir()) == []
+
+
+def test_a_commit_in_a_copy_arrives_where_overlays_work_too(world: World) -> None:
+    """The workspace is opened as what it is, not as the best that the machine has by then."""
+    (world.project / "n0").mkdir()
+    _user_runs(_REPOSITORY, world.project / "n0")
+    settled, _ = _task_runs(world, {0: "echo n > n.txt; git add n.txt; git commit -qm three"})
+    assert settled.state == "applied", settled
+    _user_runs("git log -1 --format=%s | grep three && git diff --quiet HEAD", world.project / "n0")
 
 
 @pytest.mark.parametrize("asks", [True, False], ids=["carries", "carries-nothing"])

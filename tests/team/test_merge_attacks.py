@@ -22,9 +22,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 
 from git_projects import run
 from laid_out import World, workspace_of
-from path_attacks import ATTACKS
+from path_attacks import ATTACKS, caches, links, prepared
 from task_world import overlay
-from test_path_attacks import caches, links, prepared
 
 from artoo import Config
 from artoo.agents.identity.folders import create_agent
@@ -36,14 +35,9 @@ from artoo.testing.replies import Scripted
 from artoo.workspace.settlement.service import Settlement
 
 PAIR = {"ada": TrustLevel.PROBATION, "cyd": TrustLevel.SENIOR}
-_STRIDE = 12
 _ENDED = (BoardState.COMPLETED, BoardState.FAILED, BoardState.REJECTED)
 
 Left = dict[str, tuple[int, bytes]]
-CASES = [
-    name if number % _STRIDE == 0 else pytest.param(name, marks=pytest.mark.torture)
-    for number, name in enumerate(ATTACKS)
-]
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +74,7 @@ class Ruled:
     details: list[str]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ATTACKS)
 async def test_no_attack_takes_effect_by_an_approval(attacked: World, name: str) -> None:
     """It is left to the operator exactly where a task of the person's own would ask; else it left nothing."""
     before, cached, linked = left_in(attacked), caches(attacked), links(attacked)

@@ -46,7 +46,7 @@ class Output:
 
     @property
     def printed(self) -> tuple[Captured, Captured]:
-        """What was printed so far: stdout, stderr."""
+        """The output so far: stdout, stderr."""
         return self._kept["stdout"].captured(), self._kept["stderr"].captured()
 
     @property
@@ -124,7 +124,7 @@ class Output:
 
 
 class HeadAndTail:
-    """A stream in bounded memory: `kept` bytes, half from its start and half from its end."""
+    """The stream in bounded memory: `kept` bytes, half from its start and half from its end."""
 
     def __init__(self, kept: int) -> None:
         self._half = max(1, kept // 2)
@@ -147,7 +147,7 @@ class HeadAndTail:
 
 
 class Spool:
-    """A stream in a file of bounded size, made at the first byte: its first half stays, the second is a ring.
+    """The stream in a file of bounded size, made at the first byte: its first half stays, the second is a ring.
 
     A file that cannot be written (a full disk) ends nothing: what follows is not kept, and `notes` says so.
     """
@@ -163,7 +163,7 @@ class Spool:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """That the stream is not all in the file, and why; empty when it is."""
+        """The reason why the stream is not all in the file; empty when it is."""
         if self._problem:
             return (f"only the first {self._written} bytes of the output are on disk: {self._problem}",)
         dropped = self.total - 2 * self._half

@@ -44,11 +44,11 @@ class Layout:
 
 
 class Sandbox(Protocol):
-    """A living sandbox: commands start in it and share its processes, network and mounts."""
+    """The living sandbox: commands start in it and share its processes, network and mounts."""
 
     @property
     def root(self) -> int | None:
-        """A directory descriptor of its root, as commands see it; None for backends without an overlay."""
+        """The directory descriptor of its root, as commands see it; None for backends without an overlay."""
         ...
 
     @property
@@ -75,7 +75,7 @@ class Sandbox(Protocol):
 
 
 class Backend(Protocol):
-    """A way to confine commands on this machine."""
+    """The way to confine commands on a machine."""
 
     @property
     def name(self) -> BackendName: ...

@@ -44,7 +44,7 @@ _MOST_REPORTED = 20
 
 @dataclass(frozen=True, slots=True)
 class CopyLimits:
-    """How much one workspace may copy."""
+    """The most that one workspace may copy."""
 
     paths: int = 50_000
     bytes: int = 2_048 * MIB

@@ -1,4 +1,5 @@
-"""Where a task's workspace lies on disk, and its record. Nothing is made before the task's first command or write.
+"""Find, make, lock and delete the directory of a task's workspace. Nothing is made before the task's first command
+or write.
 
 docs/design/workspace.md draws the layout. `upper/N` is the overlay over root N, `copy/N` the copy of it. A fork and
 a check under way have directories of the same layout inside.

@@ -47,7 +47,7 @@ _MOST_FOLLOWED = 64 * MIB
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What all workspaces of a process share."""
+    """The backend and the limits that all workspaces of a process share."""
 
     backend: Backend
     artoo_home: Path
@@ -75,7 +75,7 @@ class WorkspaceState:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is missing in the copies."""
+        """The notes about paths that are missing in the copies."""
         return () if self._copier is None else self._copier.notes()
 
     @property

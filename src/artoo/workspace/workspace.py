@@ -1,4 +1,4 @@
-"""A task's workspace while the task works: one living sandbox over the workspace on disk.
+"""The workspace of a task while the task works: one living sandbox over the workspace on disk.
 
 Until the first command or write the files are the user's own, nothing is on disk and no process runs. If the
 sandbox dies, the next command reports it once, and the one after it starts a new sandbox over the same files.

@@ -89,11 +89,10 @@ class BubblewrapBackend:
         return True
 
     def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
-        """See Backend."""
         return overlay_roots(roots, MountTable.read(), over_mounts=not self.user_namespace)
 
     async def open(self, layout: Layout) -> BubblewrapSandbox:
-        """See Backend. Cancelling leaves nothing."""
+        """Start a sandbox. Cancelling leaves nothing. Raises SandboxError."""
         plans: list[MountPlan] = []
         for _ in range(_MOST_PLANS - 1):
             try:
@@ -153,7 +152,7 @@ class BubblewrapBackend:
 
 
 class BubblewrapSandbox(LivingSandbox):
-    """A sandbox with overlays."""
+    """The sandbox with overlays."""
 
     def __init__(self, user_namespace: bool, layout: Layout, launched: Launched, group: Group | None) -> None:
         super().__init__(layout, launched, group)
@@ -172,7 +171,6 @@ class BubblewrapSandbox(LivingSandbox):
         return _pid_of(descriptors[2])
 
     async def start(self, command: Command, process_id: str, output: Path) -> Process:
-        """See Sandbox."""
         roots = self.layout.roots
         cwd = command.cwd or roots.project
         network = {} if command.hosts else no_network_environment()
@@ -190,7 +188,8 @@ class BubblewrapSandbox(LivingSandbox):
         return await self.run(process, command.argv, env, cwd)
 
     async def refresh(self) -> None:
-        """See Sandbox. Root has the rights itself, which a plain user gets by joining the user namespace."""
+        """Drop the kernel's cached names. Root has the rights; a plain user gets them by joining the user
+        namespace."""
         if not self.alive:
             raise SandboxError(HAS_ENDED)
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._refresh, tuple(self._overlays)))
@@ -219,7 +218,6 @@ class BubblewrapSandbox(LivingSandbox):
             )
 
     async def close(self) -> None:
-        """See Sandbox."""
         await super().close()
         owned, self._owned, self.root = self._owned, [], None
         for descriptor in owned:

@@ -51,7 +51,7 @@ def overlay_roots(roots: Roots, mounts: MountTable, *, over_mounts: bool) -> tup
 
 @dataclass(frozen=True, slots=True)
 class MountPlan:
-    """What is mounted where.
+    """The mounts of a sandbox.
 
     `bound` is shown as it is, read-only: what is mounted inside an overlay, roots that no overlay covers, programs
     in places that are private. `covered` must not be read. `unseen` are paths that the user's commands would find
@@ -105,7 +105,7 @@ class MountPlan:
 
     @property
     def written(self) -> tuple[Path, ...]:
-        """Where commands write: the upper directories, and the private /tmp."""
+        """The directories in which commands write: the upper directories, and the private /tmp."""
         uppers = (layer.upper or self.place / f"upper-{n}" for n, layer in enumerate(self.layout.layers))
         return (*uppers, self.scratch)
 

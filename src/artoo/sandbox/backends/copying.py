@@ -120,7 +120,7 @@ class CopyBackend:
 
     @property
     def has_overlay(self) -> bool:
-        """False: the workspace makes the copies."""
+        """Always False, because the workspace makes copies."""
         return False
 
     def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
@@ -160,7 +160,7 @@ def _written(layout: Layout) -> tuple[Path, ...]:
 
 
 class CopySandbox(LivingSandbox):
-    """A sandbox over a workspace that is a plain copy."""
+    """The sandbox over a workspace that is a plain copy."""
 
     def __init__(
         self, backend: BackendName, prefix: Sequence[str], layout: Layout, launched: Launched, group: Group | None
@@ -195,7 +195,7 @@ class CopySandbox(LivingSandbox):
 
 
 class CopyProcess(SandboxProcess):
-    """A command of which what the sandbox refused is told apart from its own failures."""
+    """The process of a command. It tells refusals of the sandbox from failures of the command."""
 
     def refuse(self, why: str) -> None:
         """End it before it was started."""

@@ -1,4 +1,4 @@
-"""Why a backend does not work here, and what to type to change that: for `artoo doctor`."""
+"""Explain why a backend does not work here, and what to type to change that: for `artoo doctor`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_UPPER = re.compile(r"overlay|nfs4?|cifs|smb3|9p|virtiofs|v?fat|exfat|ntfs3?|
 
 @dataclass(frozen=True, slots=True)
 class BackendDiagnosis:
-    """Whether a backend works here. If not: the cause, and what to do; the last line of `remedy` can be typed."""
+    """The state of a backend here. If it does not work: the cause, and a remedy whose last line can be typed."""
 
     backend: BackendName
     works: bool
@@ -30,7 +30,8 @@ class BackendDiagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a diagnosis looks at. `bubblewrap`: the program that artoo would use; None if there is none."""
+    """The parts of the machine that a diagnosis looks at. `bubblewrap`: the program that artoo would use; None if
+    there is none."""
 
     artoo_home: Path
     bubblewrap: Path | None

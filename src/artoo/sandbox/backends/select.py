@@ -34,7 +34,7 @@ _SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A backend that may work here. `key` names it in the cache."""
+    """The candidate for a backend. `key` names it in the cache."""
 
     key: str
     backend: Backend

@@ -1,4 +1,4 @@
-"""A control group (cgroup v2) for one sandbox, in which the kernel bounds memory and tasks.
+"""Make a control group (cgroup v2) for one sandbox, in which the kernel bounds memory and tasks.
 
 A small shell writes itself into the group and becomes bubblewrap. All that this starts is in the group from its
 first instruction on and cannot leave, because nothing inside can write to any group.

@@ -57,7 +57,7 @@ Use = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A limit that a sandbox exceeds, and the command to end for it.
+    """The limit that a sandbox exceeds, and the command to end for it.
 
     `command` is the id of the command that holds most; None if its processes do not show it. `pid` is its largest
     process, as seen from outside; 0 if nothing runs any more. `note` says to a reader what was exceeded.

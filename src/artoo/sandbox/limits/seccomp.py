@@ -56,7 +56,8 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A system call. `rule` is explained in system_calls.txt; `number` None: this processor has no such call."""
+    """The row of a system call. `rule` is explained in system_calls.txt; `number` None: this processor has no such
+    call."""
 
     rule: str
     name: str

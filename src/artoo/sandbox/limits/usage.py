@@ -26,7 +26,7 @@ _IN_MEMORY = ("/memfd:", "/dev/zero", "/SYSV", "/dev/shm/")
 
 
 class Member(NamedTuple):
-    """A process of a sandbox, with process ids as they are seen from here. `threads`: at least one."""
+    """The process of a sandbox, with process ids as they are seen from here. `threads`: at least one."""
 
     pid: int
     parent: int
@@ -37,7 +37,8 @@ class Member(NamedTuple):
 
 @dataclass(slots=True)
 class Held:
-    """What open files of processes hold. Sizes in bytes by device and inode, so that a shared file counts once.
+    """The memory and disk that open files of processes hold. Sizes in bytes by device and inode, so that a shared
+    file counts once.
 
     `watchers`: inotify instances by pid.
     """

@@ -29,7 +29,7 @@ class NotAHost(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A host in its plain form, and a port."""
+    """The host (in its plain form) and the port of a connection."""
 
     host: str
     port: int
@@ -123,7 +123,7 @@ def _port(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A permission for `HOST[:PORT]`. `subdomains`: written `*.HOST`, which covers the names below HOST only."""
+    """The permission for `HOST[:PORT]`. `subdomains`: written `*.HOST`, which covers the names below HOST only."""
 
     host: str
     port: int | None = None

@@ -245,7 +245,7 @@ class Proxy:
 
 
 class _Connection:
-    """A connection from the command. `sent` and `received` count the bytes on the host's side.
+    """The connection from a command. `sent` and `received` count the bytes on the host's side.
 
     `goal`: the host that it asks for, once that is known. `on_bytes` is called whenever bytes pass.
     """

@@ -24,7 +24,7 @@ class NotAClientHello(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ClientHello:
-    """What a ClientHello says in clear. `name` is empty when it names no host."""
+    """The readable part of a ClientHello. `name` is empty when it names no host."""
 
     name: str
     is_encrypted: bool

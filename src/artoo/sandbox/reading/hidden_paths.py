@@ -1,4 +1,4 @@
-"""What of the machine is out of reach: the one rule by which commands and tools may read.
+"""Decide what of the machine is out of reach: the one rule by which commands and tools may read.
 
     home          documents are open; its hidden part (dot names, application data) is closed but for programs,
                   harmless settings, project and workspace, and what a policy opens
@@ -34,7 +34,7 @@ _APPLICATION_DATA = frozenset({"library", "appdata", "application data", "local 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What is out of reach of one task, but for artoo's own home. All paths are real.
+    """The rule that says what is out of reach of one task, but for artoo's own home. All paths are real.
 
     `homes`: the person's own first. `opened`: what is open of their hidden parts, by every name. `targets`: where
     hidden links lead, and files with settings among open programs: closed wherever they are. `ways`: where the task
@@ -74,24 +74,24 @@ class Closed:
         return cls(homes, rule.opened, rule.targets, by_name, mounts.without(harmless)) if harmless else rule
 
     def covers(self, path: str) -> bool:
-        """Whether a real path is out of reach."""
+        """Check whether a real path is out of reach."""
         names = self.names(path)
         return any(map(self.is_hidden, names)) or any(
             is_restricted(name) and not self.ways.cover(name) for name in names
         )
 
     def names(self, path: str) -> tuple[str, ...]:
-        """A real path and its other names."""
+        """Return a real path and its other names."""
         return (path, *self.mounts.other_names(path))
 
     def is_hidden(self, path: str) -> bool:
-        """Whether a path lies in a hidden part by this name, and is not open."""
+        """Check whether a path lies in a hidden part by this name, and is not open."""
         if self.targets.cover(path):
             return True
         return any(_is_in_hidden_part(path, home) and not self._is_open_below(path, home) for home in self.homes)
 
     def _is_open_below(self, path: str, home: str) -> bool:
-        """Whether a path is, or lies in, something that is open inside a home."""
+        """Check whether a path is, or lies in, something that is open inside a home."""
         while len(path) > len(home):
             if path in self.opened:
                 return True
@@ -99,7 +99,7 @@ class Closed:
         return False
 
     def paths(self) -> Iterator[str]:
-        """The places that are closed, by every name."""
+        """Yield the places that are closed, by every name."""
         hidden = [path for home in self.homes for path in self._hidden_in(home)]
         kept = tuple(place for found in restricted() for place in _around(found, self.ways))
         yield from (*hidden, *self.targets.existing(), *kept)
@@ -142,7 +142,7 @@ def hidden_paths(
 
 
 def is_hidden_name(name: str) -> bool:
-    """Whether an entry of a home belongs to its hidden part."""
+    """Check whether an entry of a home belongs to its hidden part."""
     return name.startswith(".") or name.casefold() in _APPLICATION_DATA
 
 
@@ -152,7 +152,7 @@ def _is_in_hidden_part(path: str, home: str) -> bool:
 
 
 def _around(path: str, ways: PathSet) -> Iterator[str]:
-    """`path`, or everything in it beside the ways to what must stay open."""
+    """Yield `path`, or everything in it but the ways to what must stay open."""
     if ways.cover(path):
         return
     if not ways.lie_in(path):
@@ -164,7 +164,7 @@ def _around(path: str, ways: PathSet) -> Iterator[str]:
 
 
 def _targets(home: str, never: tuple[str, ...]) -> Iterator[str]:
-    """Where links lead that are hidden names of a home, but for what is open by its own place."""
+    """Yield the targets of links that are hidden names of a home, but for what is open by its own place."""
     with suppress(OSError):
         for entry in os.scandir(home):
             if is_hidden_name(entry.name) and entry.is_symlink():
@@ -174,7 +174,7 @@ def _targets(home: str, never: tuple[str, ...]) -> Iterator[str]:
 
 
 def _is_open_itself(real: str, home: str, never: tuple[str, ...]) -> bool:
-    """Whether to close what a link leads to would close what a task needs, or what everybody may read."""
+    """Check whether closing a link's target would close what a task needs, or what everybody may read."""
     if any(inside(one, real) or (one != home and inside(real, one)) for one in never):
         return True
     return not inside(real, home) and may_everybody_read(real)
@@ -182,7 +182,7 @@ def _is_open_itself(real: str, home: str, never: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=8)
 def _other_homes(own: str) -> tuple[str, ...]:
-    """The homes of people (and root) in the machine's own list, but for this one."""
+    """Return the homes of users (and root) in the machine's own list, but for this one."""
     try:
         import pwd
     except ImportError:  # a system without such a list
@@ -215,14 +215,14 @@ def restricted() -> tuple[str, ...]:
 
 
 def is_restricted(path: str) -> bool:
-    """Whether a real path is one of those, looked up for itself."""
+    """Check whether a real path, looked up for itself, is one that only its owner or group may read."""
     if os.geteuid() != 0 or not any(inside(path, place) for place in _PLACES):
         return False
     return any(_is_closed(one) for one in (path, *map(str, Path(path).parents)))
 
 
 def may_everybody_read(path: str) -> bool:
-    """Whether any user of this machine may read what is there, and nobody but root may change it."""
+    """Check whether every user of this machine may read a path, and only root may change it."""
     try:
         status = os.stat(path)
     except OSError:
@@ -236,7 +236,7 @@ def _found(turn: int) -> tuple[str, ...]:
 
 
 def restricted_in(places: tuple[str, ...]) -> Iterator[str]:
-    """As `restricted`, of these places, as it is now. Blocking."""
+    """Find restricted paths (see `restricted`) in these places, as they are now. Blocking."""
     seen = 0
     waiting = deque(places)
     open_directories: list[str] = []
@@ -271,7 +271,7 @@ def restricted_in(places: tuple[str, ...]) -> Iterator[str]:
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
-    """That of a file or directory; what is no plain thing has nothing to be read."""
+    """Return the status of a file or directory; None for anything else, which holds nothing to be read."""
     try:
         status = entry.stat(follow_symlinks=False)
     except OSError:

@@ -57,7 +57,7 @@ class MountTable:
         return best.identifier if best else None
 
     def in_memory(self, path: bytes) -> bool:
-        """Whether what is at `path` (absolute, real) is gone after a reboot, as far as is known."""
+        """Check whether what is at `path` (absolute, real) is gone after a reboot, as far as is known."""
         best = self._holding(path)
         return best is not None and best.type in _IN_MEMORY
 
@@ -100,11 +100,11 @@ class MountTable:
         return found.union(*map(self.other_names, found)) if self.aliased else found
 
     def places_of(self, mount: Mount) -> tuple[str, ...]:
-        """Where else the content of a mount is seen."""
+        """Return the other places at which the content of a mount is seen."""
         return self.other_names(os.fsdecode(mount.point))
 
     def elsewhere(self, places: Iterable[str]) -> Iterator[str]:
-        """Where these places (real) or parts of them are seen too, as far as something is there."""
+        """Yield the other names of these places (real) or of parts of them, as far as something is there."""
         for path in places if self.aliased else ():
             yield from (name for name in self.other_names(path) if os.path.lexists(name))
             mount = self._holding(os.fsencode(path))
@@ -135,7 +135,7 @@ def _moved(path: bytes, old: bytes, new: bytes) -> bytes:
 
 
 def in_memory(directories: Iterable[Path]) -> tuple[Path, ...]:
-    """Those (absolute, real) of which the files take memory."""
+    """Return the directories (absolute, real) of which the files take memory."""
     mounts = MountTable.read()
     return tuple(place for place in directories if mounts.in_memory(os.fsencode(place)))
 
@@ -170,5 +170,5 @@ def _parse(lines: Iterable[bytes]) -> Iterable[Mount]:
 
 
 def unescaped(field: bytes) -> bytes:
-    """A path as the table writes it: blanks and backslashes stand there in octal."""
+    """Read a path as the table writes it: blanks and backslashes are in octal."""
     return _OCTAL.sub(lambda match: bytes([int(match.group(1), 8)]), field)

@@ -1,4 +1,4 @@
-"""A set of paths, asked in the time of a path's depth and not of the set's size: it is asked for each command."""
+"""The set of paths that answers in the time of a path's depth, and not of the set's size."""
 
 from __future__ import annotations
 

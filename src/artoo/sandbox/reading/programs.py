@@ -36,7 +36,7 @@ def this_python() -> str:
 
 
 def own_python(*arguments: str) -> tuple[str, ...]:
-    """This Python with `arguments`: modules neither of the current directory nor of a script's own."""
+    """Return the words that run this Python without modules of the current directory or of a script's own."""
     return (this_python(), "-P", *arguments)
 
 
@@ -48,14 +48,16 @@ def own_environment() -> dict[str, str]:
 
 
 def worked_in(roots: Roots) -> tuple[str, ...]:
-    """Where a task makes new files unasked. Not a directory that holds the home: there it may make none in the
-    hidden part and on the PATH."""
+    """Return the directories in which a task makes new files unasked.
+
+    A directory that holds the home is none: there a task may make no file in the hidden part and on the PATH.
+    """
     above = frozenset(upwards(str(roots.home)))
     return tuple(one for one in (str(roots.project), str(roots.workspace)) if one not in above)
 
 
 def search_path(apart: Iterable[str] = ()) -> str:
-    """PATH, but for what is relative and what lies in `apart` or where artoo was started."""
+    """Return PATH without relative entries and without what lies in `apart` or where artoo was started."""
     return os.pathsep.join(_directories(os.environ.get("PATH", os.defpath), _apart(apart)))
 
 

@@ -1,4 +1,4 @@
-"""What is open of a home's hidden part: programs, their libraries, and settings that hold no secret.
+"""List what is open of a home's hidden part: programs, their libraries, and settings that hold no secret.
 
 An allow-list, because a list of what is secret is never whole. It has three sources: where package and version
 managers put programs; where the person's own PATH and this Python lead; and git's files of patterns and settings,
@@ -75,7 +75,7 @@ def _secrets_among_programs(home: str) -> Iterator[str]:
 
 
 def program_places() -> tuple[str, ...]:
-    """Where PATH and this Python lead: real, absolute, anywhere on the machine."""
+    """Return the places to which PATH and this Python lead: real, absolute, anywhere on the machine."""
     return _led_to(os.environ.get("PATH", ""))
 
 
@@ -112,7 +112,7 @@ def _on_path(path: str) -> Iterator[str]:
 
 
 def _interpreter() -> Iterator[str]:
-    """This Python, its libraries and artoo itself: commands are started with it."""
+    """Yield this Python, its libraries and artoo itself: commands are started with it."""
     yield from (sys.prefix, sys.base_prefix)
     yield str(Path(__file__).parent.parent.parent)
 
@@ -132,7 +132,7 @@ _LINKS_MAY_LEAD_TO = ("/tmp/", "/var/tmp/")
 
 @dataclass(frozen=True, slots=True)
 class WantedPaths:
-    """`all` that commands may look for and that exists; `mountable` may be mounted into private places."""
+    """The paths that commands may look for and that exist (`all`), and those to mount into private places."""
 
     all: tuple[str, ...]
     mountable: tuple[str, ...]

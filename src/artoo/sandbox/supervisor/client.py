@@ -1,4 +1,4 @@
-"""artoo's side of the socket to a supervisor: requests, their answers, and the ends of commands.
+"""Talk to a supervisor over its socket: requests, their answers, and the ends of commands.
 
 All methods are used in one event loop.
 """

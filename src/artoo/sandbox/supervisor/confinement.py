@@ -33,7 +33,8 @@ _PAGE, _LONGEST_PATH, _TIMES_SIZE = 4096, 4096, 32
 
 
 class _FileCall(NamedTuple):
-    """Which arguments of a call name the file, and where its values begin. `always` are flags that it implies."""
+    """The arguments of a call that name the file, and the place where its values begin. `always` are flags that it
+    implies."""
 
     what: str
     directory: int | None

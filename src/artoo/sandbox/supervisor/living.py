@@ -1,4 +1,4 @@
-"""A living sandbox: the supervisor that a backend started, its commands, their limits, and its end."""
+"""Run a living sandbox: the supervisor that a backend started, its commands, their limits, and its end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Kind = TypeVar("Kind", bound="LivingSandbox")
 
 @dataclass(slots=True)
 class Launched:
-    """A supervisor that was started, with what belongs to it.
+    """The supervisor that was started, with what belongs to it.
 
     `written`: the directories outside in which commands write. `clean_up` is called at the end. `env`: variables
     for every command. `hidden`: what commands cannot see.
@@ -128,7 +128,6 @@ class LivingSandbox:
         return self.launched.process.pid
 
     async def start(self, command: Command, process_id: str, output: Path) -> Process:
-        """See Sandbox."""
         raise NotImplementedError
 
     async def run(
@@ -147,10 +146,9 @@ class LivingSandbox:
         return process
 
     async def refresh(self) -> None:
-        """See Sandbox. Copies need nothing: the workspace itself brings the user's changes into them."""
+        """Do nothing: the workspace itself brings the user's changes into copies."""
 
     async def close(self) -> None:
-        """See Sandbox."""
         if self._closing is None:
             self.client.close()
             self._closing = asyncio.get_running_loop().run_in_executor(None, self.launched.end)

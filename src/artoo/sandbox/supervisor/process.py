@@ -1,4 +1,4 @@
-"""A command that runs in a sandbox: its output, its input, its end, and how it is stopped."""
+"""Run a command in a sandbox: its output, its input, its end, and how it is stopped."""
 
 from __future__ import annotations
 
@@ -84,18 +84,15 @@ class SandboxProcess:
         return self._output.printed
 
     def read(self, offset: int, limit: int) -> tuple[bytes, int]:
-        """See Process."""
         return self._output.read(offset, limit)
 
     async def background(self) -> tuple[str, ...]:
-        """See Process."""
         if self._left:
             with suppress(SandboxError):  # a sandbox that has ended runs nothing
                 self._left = await self._client.processes_of(self.id)
         return tuple(each.rpartition(" (pid ")[0] or each for each in self._left)
 
     async def wait(self, seconds: float | None = None) -> Ended | None:
-        """See Process."""
         if self.ended is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -103,7 +100,6 @@ class SandboxProcess:
         return self.ended
 
     async def write(self, data: bytes, *, end: bool = False) -> None:
-        """See Process."""
         async with self._writing:
             if self._input is None or self._exited.is_set():
                 raise SandboxError(f"process {self.id} takes no input: it has ended, or was started without")
@@ -116,7 +112,7 @@ class SandboxProcess:
                 self._close_input()
 
     async def stop(self, grace_seconds: float = 2.0) -> Ended:
-        """See Process. What the command left running in the background is ended, too."""
+        """Stop the command, and what it left running in the background."""
         await self._end("stopped", grace_seconds)
         await self._until_gone(_KILLED_SECONDS)
         return await self._wait_for_end()

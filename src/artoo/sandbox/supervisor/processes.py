@@ -1,4 +1,4 @@
-"""Processes, as /proc shows them. A part of the supervisor's program: standard library only."""
+"""Find processes as /proc shows them. A part of the supervisor's program: standard library only."""
 
 from __future__ import annotations
 

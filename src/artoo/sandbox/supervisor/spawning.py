@@ -27,7 +27,7 @@ Fields = list[bytes]
 
 
 class CannotRun(Exception):
-    """A program that is missing or cannot be executed."""
+    """Raised for a program that is missing or cannot be executed."""
 
     def __init__(self, message: bytes, exit_code: int) -> None:
         super().__init__(message)

@@ -1,1 +1,1 @@
-"""What a workspace changes: read from its upper directory, compared, classified, and bound to a digest."""
+"""The changes of a workspace: read from its upper directory, compared, classified, and bound to a digest."""

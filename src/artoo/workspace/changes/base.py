@@ -1,4 +1,4 @@
-"""What the user's files were when a task first changed them: the base against which conflicts are found.
+"""Record the user's files as they were when a task first changed them: the base against which conflicts are found.
 
 `base.jsonl` has one JSON object a line. A line of a path is the user's version as the task found it; the first line
 of a path counts. `absent` lists paths that were not there. The file's time of modification says when the user's

@@ -42,7 +42,7 @@ something is there now, a link's target. A commit's files are judged by it as if
 
 @dataclass(frozen=True, slots=True)
 class GitQuestion:
-    """What git's specialist is given.
+    """The question that `workspace/git` answers about a change set.
 
     `effects` holds everything that differs and is in no conflict, in path order, git's own files included.
     `conflicting`: effects at paths that the user changed too.
@@ -56,7 +56,7 @@ class GitQuestion:
 
 @dataclass(frozen=True, slots=True)
 class GitPart:
-    """What git's own files in a workspace mean.
+    """The meaning of git's own files in a workspace.
 
     `taken`: paths of effects that git itself brings over (objects, refs, index, ...): they are no file changes.
     `says`: the class of effects that stay file changes (configuration, hooks). `classes`: one change for each thing
@@ -82,7 +82,7 @@ def no_git(question: GitQuestion) -> GitPart:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """What a task changes against the user's files.
+    """The changes of a task against the user's files.
 
     `effects`, `changes` and `classes` go together by index, in path order; `git.classes` come on top, and conflicts
     are in neither. `digest` (sha256, hex) of exactly this: what would be there, and what it would replace. `flood`:
@@ -232,7 +232,7 @@ def _meant(compared: Compared, rule: SilentRule, git: GitPart, after: Files) -> 
 def _judge_path(
     rule: SilentRule, after: Files, path: bytes, mode: int, existed: bool, target: bytes
 ) -> tuple[ChangeClass, str]:
-    """See JudgePath."""
+    """Judge one path of a commit as if it were written now (`JudgePath`)."""
     node = Node.LINK if stat.S_ISLNK(mode) else Node.DIRECTORY if stat.S_ISDIR(mode) else Node.FILE
     new = NodeState(node, stat.S_IMODE(mode) or 0o644, os.geteuid(), os.getegid(), target=target)
     old = new._replace(node=Node.FILE if node is Node.LINK else node) if existed else None

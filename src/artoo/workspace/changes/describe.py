@@ -260,7 +260,7 @@ def _link(change: Change) -> str:
 
 
 def _metadata(change: Change, *, outside: bool) -> Meaning:
-    """Mode, owner and times belong to all names of a file, and one of them may lie elsewhere."""
+    """Classify a change of metadata, which belongs to all names of a file: one of them may lie elsewhere."""
     if not change.has(Trait.TIMES_ONLY):
         return ChangeClass.MODE, "mode, owner or attributes change"
     if change.has(Trait.HARD_LINKED):

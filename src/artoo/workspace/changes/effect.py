@@ -10,7 +10,7 @@ from artoo.workspace.fs.stat import NodeState
 
 
 class Effect(NamedTuple):
-    """What happens to one path: from `before` (the user's, now) to `after` (None: nothing there).
+    """The change of one path: from `before` (the user's, now) to `after` (None: nothing there).
 
     `root` is the covered real directory, `path` the absolute path, `shown` its printable form. `source` is the
     absolute path at which the new version lies (in the upper directory or in the copy); empty for a deletion.
@@ -55,7 +55,8 @@ def _is_directory(state: NodeState | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A class, and the reason shown to the user. `rewrites`: what the path's repository loses."""
+    """The class of a change, and the reason that is shown to the user. `rewrites`: what the path's repository
+    loses."""
 
     change_class: ChangeClass
     reason: str = ""

@@ -40,7 +40,7 @@ _CHANGED_METADATA = "its mode, owner or attributes were changed since the task b
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What can be applied, in path order, and why other effects conflict."""
+    """The effects that can be applied, in path order, and the reasons why others conflict."""
 
     effects: tuple[Effect, ...] = ()
     conflicts: Mapping[Effect, str] = field(default_factory=dict[Effect, str])

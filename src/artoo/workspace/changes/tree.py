@@ -1,4 +1,4 @@
-"""What a workspace holds, and what that changes: for one call, or against the user's files.
+"""Read a workspace, and compare it: with an earlier look for one call, or with the user's files.
 
     before a call:   read_tree ──────────────────────────► Tree
     after the call:  read_tree, compared with that Tree ─► Difference ─► effects of the call
@@ -47,7 +47,7 @@ _DIGESTED_BYTES, _DIGESTED_FILES = 64 << 20, 1_000
 
 
 class Detail(NamedTuple):
-    """What is read of a path that counts: its whole state, and the sha256 of a file."""
+    """The details of a path that counts: its whole state, and the sha256 of a file."""
 
     state: NodeState
     digest: str | None
@@ -55,7 +55,8 @@ class Detail(NamedTuple):
 
 @dataclass(slots=True)
 class Tree:
-    """What a workspace holds. `opaque`: directories that hide what the user has below them.
+    """The content of a workspace, without contents of files. `opaque`: directories that hide what the user has
+    below them.
 
     `changed`: the paths that differ from the tree that was known before. `details` were read of paths that differ
     from the tree that the caller named.

@@ -69,7 +69,7 @@ def _set_attributes(place: Place, wanted: NodeState, mode: int) -> bool:
 
 
 def link(source: Place, target: Place) -> bool:
-    """Hard-link a path; return False if that cannot be done here. Raises OSError."""
+    """Link a path by a hard link; return False if that cannot be done here. Raises OSError."""
     try:
         os.link(source[1], target[1], src_dir_fd=source[0], dst_dir_fd=target[0], follow_symlinks=False)
     except OSError as error:

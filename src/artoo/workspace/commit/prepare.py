@@ -225,7 +225,7 @@ def _copy_image(step: Step, before: NodeState, target: Place, image: Place) -> N
 
 
 def _share(after: NodeState, source: Place, slot: Place) -> bool:
-    """Hard-link the new version into its slot; return False if it has to be copied.
+    """Link the new version into its slot; return False if it has to be copied.
 
     That saves the time and the room of a copy, but a file must not bring an attribute of overlayfs along.
     """

@@ -25,7 +25,7 @@ from artoo.workspace.git.act import move_back
 
 
 class Plan(NamedTuple):
-    """What a restore does: steps backward, and reasons, by printable path, why other paths are left alone."""
+    """The steps backward of a restore, and the reasons, by printable path, why other paths are left alone."""
 
     back: tuple[Step, ...]
     refused: dict[str, str]
@@ -145,7 +145,7 @@ def judge(record: Record, steps: Sequence[Step], *, lenient: bool) -> Plan:
 
 
 class _Judgement(NamedTuple):
-    """What is needed to judge the steps of one record."""
+    """The record and the walkers by which its steps are judged."""
 
     record: Record
     targets: Walker

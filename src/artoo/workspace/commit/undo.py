@@ -1,4 +1,4 @@
-"""`artoo undo TASK` restores, path by path, what a task changed; `recover` does it after a crash, at each start."""
+"""Undo what a task changed, path by path, recover after a crash, and forget old records."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ _DAY_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How long before-images are kept: whichever bound is reached first."""
+    """The bounds for keeping before-images. The one that is reached first counts."""
 
     days: float = 30.0
     total_bytes: int = 4 << 30

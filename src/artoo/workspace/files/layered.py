@@ -42,7 +42,6 @@ class CopyFiles(_CoveringFiles):
     """
 
     def locate(self, path: str) -> tuple[int, str]:
-        """See LocatedFiles."""
         for root, place, descriptor in self._places:
             for start in (root, place):
                 if inside(path, start):
@@ -56,7 +55,7 @@ class CopyFiles(_CoveringFiles):
         return locate_real(path)
 
     def resolve(self, path: Path) -> Path:
-        """See Files. The result names real directories, never a copy."""
+        """Follow links. The result names real directories, never a copy."""
         text = str(super().resolve(path))
         for root, place, _ in self._places:
             if inside(text, place):
@@ -68,7 +67,6 @@ class LayeredFiles(_CoveringFiles):
     """The files as commands saw them: a whiteout hides a name, an opaque directory everything of the real one."""
 
     def locate(self, path: str) -> tuple[int, str]:
-        """See LocatedFiles."""
         for root, _, upper in self._places:
             if inside(path, root):
                 below = path[len(root) :].strip("/")

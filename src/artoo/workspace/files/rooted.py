@@ -36,28 +36,23 @@ class LocatedFiles(ABC):
         """Close the descriptors that these files hold. To be called once."""
 
     def resolve(self, path: Path) -> Path:
-        """See Files."""
         text = str(path)
         seen = self._stat(text) if "/.." not in text else None
         return path if seen is not None and not stat.S_ISLNK(seen.st_mode) else Path(self._resolve(text))
 
     def stat(self, path: Path) -> FileStat | None:
-        """See Files."""
         seen = self._stat(str(path))
         if seen is None:
             return None
         return FileStat(seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_dev)
 
     def open(self, path: Path) -> BinaryIO:
-        """See Files."""
         return os.fdopen(open_file_beneath(*self.locate(str(path))), "rb")
 
     def readlink(self, path: Path) -> Path:
-        """See Files."""
         return Path(readlink_beneath(*self.locate(str(path))))
 
     def names(self, directory: Path) -> tuple[str, ...]:
-        """See Files."""
         return tuple(sorted(self._names(str(directory)), key=os.fsencode))
 
     def _names(self, directory: str) -> list[str]:
@@ -111,11 +106,11 @@ class RootedFiles(LocatedFiles):
         self._root = os.dup(root)
 
     def locate(self, path: str) -> tuple[int, str]:
-        """See LocatedFiles. Raises OSError (EBADF) after `close`."""
+        """Return the root and the path. Raises OSError (EBADF) after `close`."""
         return self._root, path
 
     def close(self) -> None:
-        """See LocatedFiles. The descriptor's number is never used again: it may mean another directory then."""
+        """Close the root. Its number is never used again, because it may mean another directory then."""
         root, self._root = self._root, -1
         if root >= 0:
             os.close(root)
@@ -125,7 +120,6 @@ class RealFiles(LocatedFiles):
     """The user's files as they are on disk, without the processes of /proc: artoo's own environment is there."""
 
     def locate(self, path: str) -> tuple[int, str]:
-        """See LocatedFiles."""
         return locate_real(path)
 
 

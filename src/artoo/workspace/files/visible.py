@@ -14,7 +14,7 @@ from artoo.workspace.changes.path_class import Places
 
 @dataclass(frozen=True, slots=True)
 class VisibleFiles:
-    """`files` without hidden paths. Implements `ports.workspace.Files`.
+    """A view of `files` without hidden paths. Implements `ports.workspace.Files`.
 
     A sandbox hides these paths itself; without one (before the first command, at a review) this does.
     """
@@ -23,25 +23,23 @@ class VisibleFiles:
     places: Places
 
     def resolve(self, path: Path) -> Path:
-        """See Files."""
         return self.files.resolve(path)
 
     def stat(self, path: Path) -> FileStat | None:
-        """See Files."""
         return None if self._hides(path) else self.files.stat(path)
 
     def open(self, path: Path) -> BinaryIO:
-        """See Files. Raises PermissionError for a hidden path."""
+        """Raise PermissionError for a hidden path; else ask `files`."""
         self._require(path)
         return self.files.open(path)
 
     def readlink(self, path: Path) -> Path:
-        """See Files. Raises PermissionError for a hidden path."""
+        """Raise PermissionError for a hidden path; else ask `files`."""
         self._require(path)
         return self.files.readlink(path)
 
     def names(self, directory: Path) -> tuple[str, ...]:
-        """See Files. Raises PermissionError for a hidden path."""
+        """Raise PermissionError for a hidden path; else ask `files`."""
         self._require(directory)
         return self.files.names(directory)
 

@@ -1,4 +1,4 @@
-"""What is at a path: read through directory descriptors, never through a link."""
+"""Read the state of a path through directory descriptors, never through a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task did to one repository: its values against the user's, and what they mean.
+"""Compare one repository of a task with the user's, and say what the differences mean.
 
 state outside and inside ─► changes ─► what must stay ─► pack (inside) ─► quarantine ─► meanings ─► act
 """
@@ -62,7 +62,7 @@ _CUT = Verdict(ChangeClass.HISTORY, "it changes how much of the history git show
 
 @dataclass(slots=True)
 class Found:
-    """What was found in all repositories. `going`: file effects that go with what is checked out."""
+    """The findings about all repositories. `going`: file effects that go with what is checked out."""
 
     acts: list[GitAct] = field(default_factory=list[GitAct])
     classes: list[ClassifiedChange] = field(default_factory=list[ClassifiedChange])
@@ -107,7 +107,7 @@ class Comparison:
     """Compares one repository that was there or that the task made. Raises GitFailed, OSError."""
 
     def __init__(self, context: Context, repository: Repository, work: Path) -> None:
-        """`work`: an empty directory."""
+        """Ask git about both sides. `work`: an empty directory."""
         self._context, self._repository, self._work = context, repository, work
         self._shown = printable_path(repository.directory)
         self._created = repository.kind is Kind.CREATED

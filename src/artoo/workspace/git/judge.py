@@ -31,7 +31,8 @@ _SUSPECT = Verdict(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is kept for applying: the acts, and by repository the files that go with what is checked out."""
+    """The part of a judgement that is kept for applying: the acts, and by repository the files that go with what
+    is checked out."""
 
     acts: tuple[GitAct, ...]
     going: dict[str, frozenset[bytes]]

@@ -1,4 +1,4 @@
-"""What lies where in a git repository, and to which repository a path belongs.
+"""Name the parts of a git repository by their paths, and find the repository to which a path belongs.
 
 Git itself is asked what a repository holds. This module decides only which files are git's own, by their names, and
 generously: a directory with HEAD, objects and refs counts as a repository whatever its HEAD says.
@@ -17,7 +17,7 @@ from artoo.workspace.changes.effect import Effect
 
 
 class Part(StrEnum):
-    """What a path in a repository is for.
+    """The purpose of a path in a repository.
 
     `state`: commits, refs, reflogs. `programs`: settings and hooks; from there git starts programs. `operation`: a
     merge, rebase or the like that is under way. `scratch`: what git writes for itself and makes again. `nested`:
@@ -109,7 +109,7 @@ def under_way(inner: str) -> bool:
 
 
 class Kind(StrEnum):
-    """What a task did to a repository as a whole.
+    """The change of a repository as a whole.
 
     `suspect`: the directory was there, and only now git would take it for a repository.
     """

@@ -1,4 +1,5 @@
-"""What moved refs mean for the user: what is silent, what is history, and what new commits bring."""
+"""Decide what moved refs mean for the user: silent or history, and the class of the files that new commits
+bring."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ Content = tuple[ChangeClass, str]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A class and its reason. `label`: what stands in brackets behind the repository's path."""
+    """The class of a change of git, and its reason. `label`: the words in brackets behind the repository's path."""
 
     label: str
     change_class: ChangeClass

@@ -1,4 +1,4 @@
-"""What a task did to one repository, as data: old and new values of everything that git brings over."""
+"""The operation on one repository, as data: old and new values of everything that git brings over."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class StashEntry(_Frozen):
 
 
 class ExtraFile(_Frozen):
-    """A hook or the like of a new repository: content as latin-1, permission bits."""
+    """The content (as latin-1) and the permission bits of a hook or the like of a new repository."""
 
     inner: str
     content: str
@@ -56,7 +56,7 @@ class ExtraFile(_Frozen):
 
 
 class GitAct(_Frozen):
-    """What is brought into one repository. `git_dir` and `needs` are printable paths.
+    """The operation that brings a task's commits into one repository. `git_dir` and `needs` are printable paths.
 
     `heads` and `commits`: HEAD and the commit to which it leads, before and after. `pack`: the file with the
     objects that the user's repository lacks; empty: none. `lost`: objects that nothing would name any more.
@@ -96,7 +96,7 @@ class GitAct(_Frozen):
 
     @property
     def digest(self) -> str:
-        """sha256 (hex) of what would be there and what it would replace; the pack holds nothing more."""
+        """The sha256 (hex) of what would be there and what it would replace; the pack holds nothing more."""
         return hashlib.sha256(self.model_dump_json(exclude={"pack", "git"}).encode()).hexdigest()
 
     def restricted(self, paths: Collection[str]) -> GitAct | None:

@@ -1,4 +1,4 @@
-"""A bare repository of artoo's own, in which a task's objects are checked and looked at before approval.
+"""The bare repository of artoo's own, in which a task's objects are checked and looked at before approval.
 
 It borrows the user's objects, and has no settings of the user or the task. The user's repository stays as it is.
 """
@@ -23,7 +23,7 @@ ABSENT = "000000"
 
 
 class Entry(NamedTuple):
-    """What a commit puts at a path. `existed`: something was there before it. Mode 000000: it is deleted.
+    """The entry that a commit puts at a path. `existed`: something was there before it. Mode 000000: it is deleted.
 
     `renamed`: where a deleted file is found again, and `exact`: with the same content.
     """

@@ -37,7 +37,7 @@ ENVIRONMENT = {
 
 
 class GitFailed(Exception):
-    """git refused, could not be run, or took too long. The message is git's own."""
+    """Raised when git refuses, cannot be run, or takes too long. The message is git's own."""
 
 
 @dataclass(frozen=True, slots=True)

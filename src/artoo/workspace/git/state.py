@@ -1,4 +1,4 @@
-"""Where a repository stands, as git tells it.
+"""Ask git where a repository stands.
 
 The same questions are put to the user's repository outside and to the task's version inside a sandbox. Answers from
 inside are claims: they say what the task wants, and that is judged on objects that git has checked outside.
@@ -71,7 +71,7 @@ class RunInside(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A repository as the task left it, asked in a sandbox. `scratch`: an empty directory for the answers."""
+    """The repository as the task left it, asked in a sandbox. `scratch`: an empty directory for the answers."""
 
     program: str
     directory: Path

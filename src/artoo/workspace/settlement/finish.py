@@ -1,4 +1,4 @@
-"""What follows an apply that took effect, also after a crash, and what its undo record says of it.
+"""Do what follows an apply that took effect, also after a crash, by the note in its undo record.
 
     commit (done, or rolled back) ─► settled.jsonl ─► the workspace goes, or its base moves on ─► record closed
 

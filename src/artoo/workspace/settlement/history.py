@@ -1,4 +1,4 @@
-"""What became of change sets after their tasks had ended.
+"""Record what became of change sets after their tasks had ended.
 
 WORKSPACES/settled.jsonl   one line for each (part of a) change set that was applied, discarded, dropped or undone
 """

@@ -1,4 +1,4 @@
-"""Which paths of a change set go together when the user chooses a part of it."""
+"""Complete a part of a change set that the user chose: find the paths that go only together."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def named(directory: WorkspaceDirectory, paths: Collection[str]) -> tuple[str, .
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is applied together: file effects, git's acts, and the printable paths of all of it."""
+    """The part that is applied together: file effects, git's acts, and the printable paths of all of it."""
 
     effects: tuple[Effect, ...]
     acts: tuple[GitAct, ...]

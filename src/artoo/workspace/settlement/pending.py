@@ -53,13 +53,13 @@ class PendingRecord(BaseModel):
 
     @property
     def due(self) -> float:
-        """When it is dropped as things are."""
+        """The time at which it is dropped as things are."""
         return self.expires_at if self.crowded_until is None else min(self.expires_at, self.crowded_until)
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How long, and how much of it, may be pending."""
+    """The bounds for pending change sets: time and bytes."""
 
     days: float = 30.0
     total_bytes: int = 4 << 30
@@ -101,7 +101,8 @@ NOTICE = 3 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """What a look at the clock found. `warned`: the user must be told of these now; `dropped`: these are gone."""
+    """The result of a look at the clock. `warned`: the user must be warned of these now; `dropped`: these are
+    gone."""
 
     warned: tuple[PendingRecord, ...] = ()
     dropped: tuple[SettledRecord, ...] = ()

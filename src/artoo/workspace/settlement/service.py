@@ -71,7 +71,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """A workspace whose lock the caller holds.
+    """The settlement of a workspace whose lock the caller holds.
 
     `backend` confines git when it reads a repository of the workspace; None: one is chosen when it is needed.
     `live` are the files of a sandbox that still runs (`--apply live`).
