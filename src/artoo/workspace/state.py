@@ -119,7 +119,7 @@ class WorkspaceState:
             kind = "an overlay" if record.is_overlay else "a copy"
             raise SandboxError(
                 f"the workspace of task {self.directory.task_id} is {kind}, and this machine's sandbox "
-                f"({backend.name}) cannot continue in it; settle it, or start the request anew"
+                f"({backend.name}) cannot continue in it; settle it, or start the request again"
             )
         self.directory.remove_leftovers()
         if not record.is_overlay:

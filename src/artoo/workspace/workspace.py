@@ -280,7 +280,7 @@ class LiveWorkspace:
 
 async def in_thread(work: Callable[[], _T]) -> _T:
     """Return what blocking `work` returns. A cancelled caller waits for its end, so that nothing goes on unseen."""
-    # No task: a loop that ends cancels every task that it knows, and nobody would own what the thread makes.
+    # No task: a loop that ends cancels every task that it knows, and no caller would own what the thread makes.
     running = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, work)
     try:
         return await asyncio.shield(running)

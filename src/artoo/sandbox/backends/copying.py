@@ -82,7 +82,7 @@ class PathMap:
 
 
 class TranslatedOutput(Output):
-    """The output of a command that works in copies, with the user's paths put back.
+    """The output of a command that works in copies, with the user's paths restored.
 
     A path that arrives in two pieces stays the copy's, which file tools take for the same file.
     """

@@ -20,7 +20,7 @@ from artoo.sandbox.protocols import Backend, Layer, Layout, Sandbox
 from artoo.sandbox.reading.programs import this_python
 
 _CANARY = b"the canary lives\n"
-_SECRET = b"nobody may read this\n"
+_SECRET = b"no command may read this\n"
 _SECONDS = 120.0
 """Long, because a machine that is busy must not seem to have no sandbox."""
 _SERVICE = "/var/run/mDNSResponder"
@@ -75,9 +75,9 @@ _SEEN = "['made'] ['file'] 0o755"
 async def prove(backend: Backend, artoo_home: Path) -> str:
     """Return what is wrong with a backend here; empty if it holds."""
     name = f".artoo-selftest-{uuid.uuid4().hex}"
-    # The throw-away home lies beside artoo's own, which commands cannot see into.
-    beside = artoo_home.parent if os.access(artoo_home.parent, os.W_OK | os.X_OK) else tempfile.gettempdir()
-    home, own = Path(await asyncio.to_thread(os.path.realpath, str(beside))) / name, artoo_home / name
+    # The throw-away home lies next to artoo's own, which commands cannot see into.
+    parent = artoo_home.parent if os.access(artoo_home.parent, os.W_OK | os.X_OK) else tempfile.gettempdir()
+    home, own = Path(await asyncio.to_thread(os.path.realpath, str(parent))) / name, artoo_home / name
     outside, pipe = home.with_name(f"{name}.outside"), home.with_name(f"{name}.pipe")
     try:
         with _prepared(home, outside, pipe) as port:

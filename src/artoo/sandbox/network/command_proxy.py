@@ -28,7 +28,7 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 Listen = Callable[[], Awaitable[socket.socket]]
 """Returns a socket that listens on a fresh port of 127.0.0.1 in the sandbox's network. Raises OSError.
 
-A socket stays in the network that it was made in, whoever holds it: nothing of artoo runs inside.
+A socket stays in the network that it was made in, whichever process holds it: nothing of artoo runs inside.
 """
 
 

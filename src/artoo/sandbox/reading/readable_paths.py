@@ -101,7 +101,7 @@ def _managed(path: str) -> Iterator[str]:
 
 
 def _on_path(path: str) -> Iterator[str]:
-    """The directories of a PATH, with what lies beside a `bin`."""
+    """Yield the directories of a PATH, and the directories next to a `bin`."""
     for directory in path.split(os.pathsep):
         if not os.path.isabs(directory):
             continue

@@ -52,7 +52,7 @@ def lay_git_extract(roots: Roots, scratch: Path, seen_at: str) -> dict[str, str]
     """Write the harmless part of closed settings into the scratch directory, and return the variables that name it.
 
     `seen_at` is where commands see the scratch directory. What earlier commands put there leads nowhere, because
-    the file is made anew, and only if nothing has its name. Nothing is written while all settings are open.
+    the file is made again, and only if nothing has its name. Nothing is written while all settings are open.
     """
     read = [_settings(f"{roots.home}/{name}", roots) for name in _SETTINGS]
     if all(one is None or _is_all_harmless(one) for one in read):

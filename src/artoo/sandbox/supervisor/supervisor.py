@@ -62,7 +62,7 @@ else:
     import _signal
 
 _MOST_PACKET, _MOST_DESCRIPTORS = 96 * 1024, 4
-"""A larger buffer would be mapped anew for each packet."""
+"""A larger buffer would be mapped again for each packet."""
 _MOST_NAMED = 200
 """How many processes of a command one answer names; more would not fit into a packet."""
 _KILL_ROUNDS = 20

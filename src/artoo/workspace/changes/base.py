@@ -88,7 +88,7 @@ class Base(BaseModel):
     """One path of the user's, absolute and printable, as the task found it.
 
     `sha256` (hex) of a file's content; None for other things, and for a file that could not be read. `overtaken`:
-    the user changed it while the task did, so nobody knows which version the task saw. `applied`: it is the task's
+    the user changed it while the task did, so it is unknown which version the task saw. `applied`: it is the task's
     own version, which was applied while the task went on.
     """
 

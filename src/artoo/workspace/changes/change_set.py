@@ -61,7 +61,7 @@ class GitPart:
     `taken`: paths of effects that git itself brings over (objects, refs, index, ...): they are no file changes.
     `says`: the class of effects that stay file changes (configuration, hooks). `classes`: one change for each thing
     that git changes instead (a moved ref), already classified. `conflicts` likewise. `digest` of exactly this part:
-    an approval is bound to it. `plan` is what `workspace/git` needs to apply it; nobody else looks into it.
+    an approval is bound to it. `plan` is what `workspace/git` needs to apply it; no other code looks into it.
     """
 
     taken: frozenset[bytes] = frozenset()

@@ -42,7 +42,7 @@ _COMPILED = (b".pyc", b".pyo")
 def without_caches(effects: Sequence[Effect]) -> list[Effect]:
     """Return the effects that count: compiled Python and caches of known tools stay in the workspace.
 
-    A program that needs such a cache makes it again, and a cache that a task filled is code that nobody reviewed.
+    A program that needs such a cache makes it again, and a cache that a task filled is code that no one reviewed.
     Only the deletion of a whole cache directory, or of a compiled file by name, is a change like any other.
     """
     deleted = {effect.path for effect in effects if effect.after is None}

@@ -102,7 +102,7 @@ class SilentRule:
         if kinds is _MODULES:
             if stem == "__init__":
                 if is_new and any(self._holds(one, kinds) for one in (directory, *self._below(directory))):
-                    return "Python runs it before the modules beside it"
+                    return "Python runs it before the modules next to it"
                 directory, stem = os.path.split(directory)
             if self._is_module(stem) and not os.path.isfile(f"{directory}/__init__.py"):
                 return "Python imports it in place of an installed module of this name"

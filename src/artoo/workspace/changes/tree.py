@@ -223,7 +223,7 @@ def note_bases(
 
 
 def _hidden_paths(book: BaseBook, tree: Tree, roots: Mapping[int, str]) -> Iterator[str]:
-    """Yield what the user has below directories that were deleted, replaced or made anew."""
+    """Yield what the user has below directories that were deleted, replaced or made again."""
     if not any(base is not None and base.was.is_directory for base in book.bases.values()):
         return
     for key in tree.changed:

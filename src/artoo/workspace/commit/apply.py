@@ -73,8 +73,8 @@ def _commit(
     """Make everything ready, and write the manifest. Raises OSError, SandboxError; then nothing is left of it."""
     try:
         choose_slots(record, steps)
-        if beside := tuple(step for step in steps if is_beside(record, step)):
-            record.write(STAGING, _manifest(record, beside, ()))
+        if next_to := tuple(step for step in steps if is_beside(record, step)):
+            record.write(STAGING, _manifest(record, next_to, ()))
         prepare(record, steps, effects, share=share)
         (record.place / NOTE).write_text(note, "utf-8")
         manifest = _manifest(record, steps, git_acts)

@@ -40,7 +40,7 @@ NOTE = "note"
 
 @dataclass(slots=True)  # not frozen: that takes twice as long to make, and thousands are made at once
 class Step:
-    """One path from `before` to `after`. Paths are printable; nobody changes more than the slot later.
+    """One path from `before` to `after`. Paths are printable; only the slot is changed later.
 
     The content of an `after` that is a file or a link lies in the slot; once it was put into place, what it
     replaced lies there, and so does what was removed. `image`: a copy of that is kept besides. The digests are the

@@ -167,7 +167,7 @@ def repositories(effects: Sequence[Effect]) -> tuple[Repository, ...]:
 
 
 def _owned(holder: bytes, kind: Kind, inside: dict[str, Effect]) -> dict[str, Effect]:
-    """Return what is git's own: in a bare repository that was there, other files may lie beside it."""
+    """Return what is git's own: in a bare repository that was there, other files may lie next to it."""
     if os.path.basename(holder) == b".git":
         return inside
     others = (Part.UNKNOWN,) if kind is Kind.CREATED else (Part.UNKNOWN, Part.TEXT)

@@ -86,7 +86,7 @@ def _named(
 
 
 def _require_named(change_set: ChangeSet, needed: Collection[bytes]) -> None:
-    """Raise SandboxError if the part would bring along what nobody named and what is more than an ordinary change.
+    """Raise SandboxError if the part would bring along what no one named and what is more than an ordinary change.
 
     A new directory above a path is named with it.
     """

@@ -134,7 +134,7 @@ class Settlement:
         return self._commit(found, part_of(found, paths), "live", outcome).paths
 
     def keep(self, found: ChangeSet, *why: str) -> Settled:
-        """Leave the change set pending, with a record of everything that somebody needs to settle it later.
+        """Leave the change set pending, with a record of everything that is needed to settle it later.
 
         `why` are reasons besides the missing approval.
         """
