@@ -7,8 +7,8 @@
     as root       closed is also what another user of the machine could not read (`restricted`)
     mounts        what is closed is closed, and what is open is open, by every name that it has
 
-`Closed.covers` decides about one path, for a caller that reads files itself; `Closed.paths` names the same as the fewest
-places, for a caller that confines a command.
+`Closed.covers` decides about one path, for a caller that reads files itself; `Closed.paths` names the same as the
+fewest places, for a caller that confines a command.
 """
 
 from __future__ import annotations

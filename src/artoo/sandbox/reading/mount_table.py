@@ -1,7 +1,7 @@
 """The mount table: what is mounted inside a root, and by which other names a place is seen (`mount --bind`).
 
-An overlay shows one file system, so what is mounted inside a root must be mounted again. A rule about paths holds for
-each name of a place, or it is no rule.
+An overlay shows one file system, so what is mounted inside a root must be mounted again. A rule about paths holds
+for each name of a place, or it is no rule.
 """
 
 from __future__ import annotations

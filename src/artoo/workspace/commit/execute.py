@@ -1,7 +1,8 @@
 """Carries paths from one state to another: forward to apply, backward to restore.
 
-Each path is looked at *after* it lost its name, when no program can reach it by its path any more: what comes out of an
-exchange, or was moved into its slot, must be the version that was seen before. If it is not, it gets its name back.
+Each path is looked at *after* it lost its name, when no program can reach it by its path any more: what comes out
+of an exchange, or was moved into its slot, must be the version that was seen before. If it is not, it gets its name
+back.
 """
 
 from __future__ import annotations
