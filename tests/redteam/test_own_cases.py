@@ -14,6 +14,7 @@ from own_cases import BENIGN, BENIGN_IN_REPOSITORY, HISTORY, HOME, LOSES, OUT_OF
 from whole_task import Acted, Person, acted, command, written
 
 from overlay_here import overlay_backend
+from plain_user import as_plain_user
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 from laid_out import Entry, snapshot
@@ -219,3 +220,27 @@ async def test_a_file_tool_is_no_way_around(house: Person, path: str) -> None:
     assert (await find_pending(house.config, done.result.task_id).discard()).state == "discarded"
     assert seen(house) == before
     assert done.result.task_id not in {pending.task_id for pending in pendings(house.config)}
+
+
+_EVERY_NINTH = [
+    f"{test.__name__}[{case.name}]"
+    for test, cases in (
+        (test_what_loses_something_waits, LOSES),
+        (test_history_waits_and_undo_brings_it_back, HISTORY),
+        (test_what_loses_nothing_is_applied_unasked, BENIGN),
+        (test_git_that_loses_nothing_is_applied_unasked, BENIGN_IN_REPOSITORY),
+    )
+    for case in cases[::9]
+]
+
+
+def test_some_cases_hold_for_a_plain_user() -> None:
+    """Another kernel interface, other rights, no devices."""
+    only = (*_EVERY_NINTH, "what_the_task_made_is_free", "file_tool_is_no_way_around")
+    as_plain_user(Path(__file__), only=" or ".join(only))
+
+
+@pytest.mark.torture
+def test_all_cases_hold_for_a_plain_user() -> None:
+    """All of them."""
+    as_plain_user(Path(__file__), only="not plain_user", seconds=3_600)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from copy_world import Home, as_plain_user, backend_named, opened, plain_home
+from copy_world import Home, backend_named, opened, plain_home
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
@@ -25,6 +25,7 @@ from artoo.sandbox.backends.diagnostics import BackendDiagnosis, Machine, apparm
 from artoo.sandbox.backends.select import Candidate, diagnose, open_backend
 from artoo.sandbox.backends.selftest import prove
 from artoo.sandbox.protocols import Layout, Sandbox
+from plain_user import act_as_plain_user
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ def test_where_user_namespaces_are_forbidden_the_copy_backend_works() -> None:
                 assert found["bubblewrap"].remedy.splitlines()[-1].endswith("sudo sysctl --system")
             assert asyncio.run(open_backend(home.artoo_home)).name == "landlock"
 
-        as_plain_user(act, user_namespaces=False)
+        act_as_plain_user(act, user_namespaces=False)
 
 
 def machine(tmp_path: Path, bubblewrap: str | None = "/opt/bin/bwrap", **settings: str) -> Machine:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from copy_world import Home, as_plain_user, backend_named, gone, opened, plain_home, until
+from copy_world import Home, backend_named, gone, opened, plain_home, until
 
 from artoo.ports.workspace import MIB, Command, SandboxLimits
 from artoo.sandbox.backends.copying import CopyBackend
 from artoo.sandbox.protocols import Backend
+from plain_user import act_as_plain_user
 
 
 @pytest.fixture
@@ -253,15 +255,15 @@ async def test_a_memory_limit_ends_the_command_alone(landlock: Backend, home: Ho
 
 _VICTIM = """
 import asyncio, sys
-sys.path[:0] = sys.argv[1:3]
+sys.path[:0] = sys.argv[3:]
 from pathlib import Path
 from copy_world import Home, opened
 from artoo.sandbox.backends.copying import CopyBackend
 async def main():
-    async with opened(CopyBackend(sys.argv[3]), Home(Path(sys.argv[4]))) as commands:
+    async with opened(CopyBackend(sys.argv[1]), Home(Path(sys.argv[2]))) as commands:
         from artoo.ports.workspace import Command
         script = "setsid sleep 600 & echo $! > pid; sleep 600"
-        await commands.start(Command(("bash", "-c", script), unconfined=sys.argv[3] == "none"))
+        await commands.start(Command(("bash", "-c", script), unconfined=sys.argv[1] == "none"))
         await asyncio.sleep(600)
 asyncio.run(main())
 """
@@ -273,7 +275,7 @@ async def test_when_artoo_is_killed_everything_ends(home: Home, name: str) -> No
     if name == "landlock":
         backend_named(name)
     here = Path(__file__).parent
-    arguments = (str(here), str(here.parents[1] / "src"), name, str(home.path))
+    arguments = (name, str(home.path), str(here), str(here.parent), str(here.parents[1] / "src"))
     victim = subprocess.Popen((sys.executable, "-c", _VICTIM, *arguments))  # noqa: ASYNC220 - it is killed below
     try:
         file = home.copy / "pid"
@@ -298,7 +300,7 @@ def test_it_holds_for_a_plain_user() -> None:
             sys.executable = "/usr/bin/python3"
             asyncio.run(_as_a_plain_user(home))
 
-        as_plain_user(act, user_namespaces=False)
+        act_as_plain_user(act, user_namespaces=False)
     assert not home.path.exists()
 
 
@@ -310,3 +312,27 @@ async def _as_a_plain_user(home: Home) -> None:
         assert printed.split() == ["12345"], printed
         assert (await commands.run("echo x > ~/outside")).status == "refused"
         assert (await commands.run("unshare -U true")).status == "refused"
+
+
+_BROKEN = "#include <stdlib.h>\nint main(int n, char **w) { char *p = malloc(4); return p[n + 3]; }\n"
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("sanitizer", ["address", "leak"])
+async def test_a_sanitizer_runs(tmp_path: Path, name: str, sanitizer: str) -> None:
+    """Its shadow memory is terabytes of address space. Leaks are not looked for: that would trace the program."""
+    home = Home.made(tmp_path)
+    (home.project / "over.c").write_text(_BROKEN)
+    (home.project / "right.c").write_text("int main(void) { return 0; }\n")
+    script = (
+        f"for one in right over; do gcc -g -fsanitize={sanitizer} $one.c -o $one && ./$one; echo ended $?; done"
+    )
+    async with opened(backend_named(name), home) as commands:
+        printed = await commands.out(script)
+    if "cannot find" in printed:
+        pytest.skip(f"there is no library for -fsanitize={sanitizer}")
+    assert (
+        printed.startswith("ended 0") and "failed to" not in printed and "unexpected memory mapping" not in printed
+    )
+    assert ("heap-buffer-overflow" in printed) == (sanitizer == "address")

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from copy_world import PLAIN_USER
+
+from plain_user import PLAIN_USER
 
 _HERE = Path(__file__).parent
 _DEVICES = {f"device {where}" for where in ("in the home", "in the project", "outside")}
@@ -44,7 +45,7 @@ def _is_fit(path: Path) -> bool:
 def test_nothing_gets_out(number: int, user: str) -> None:
     """No file, pipe, socket, device, process or setting outside the workspace is written or heard."""
     library = next(path for path in sys.path if path.endswith("site-packages"))
-    path = os.pathsep.join((str(_HERE), str(_HERE.parents[1] / "src"), library))
+    path = os.pathsep.join((str(_HERE), str(_HERE.parent), str(_HERE.parents[1] / "src"), library))
     other = PLAIN_USER if user == "plain" and os.geteuid() == 0 else None
     with _place() as place:
         if other is not None:

@@ -7,49 +7,10 @@ import platform
 from pathlib import Path
 
 import pytest
+from escape_attempts import ONE_BY_ONE, PRELUDE
 from living import World
 
 from plain_user import as_plain_user
-
-PRELUDE = """
-import ctypes, os, signal, struct
-libc = ctypes.CDLL(None, use_errno=True)
-def through(*_):
-    print('THROUGH', flush=True)
-def opened(path, flags):
-    os.close(os.open(path, flags)); through()
-def call(number, *given):
-    if libc.syscall(number, *given) >= 0: through()
-"""
-
-ONE_BY_ONE = """
-import json, os, select, signal, sys, traceback
-for name, code in json.load(sys.stdin).items():
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.setpgid(0, 0)
-        os.dup2(write, 1); os.dup2(os.open('/dev/null', os.O_RDWR), 2)
-        os.close(read); os.close(write)
-        try:
-            exec(compile(code, name, 'exec'), {})
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    os.close(write)
-    said = b''
-    while select.select([read], [], [], 2)[0] and (data := os.read(read, 4096)):
-        said += data
-    try:
-        os.killpg(child, signal.SIGKILL)
-    except OSError:
-        pass
-    os.waitpid(child, 0)
-    os.close(read)
-    if said:
-        print(json.dumps([name, said.decode()]), flush=True)
-"""
-"""Runs attempts of standard input inside, each in a process of its own."""
 
 _FILES = ("mem", "environ", "maps", "auxv", "stack", "syscall", "exe", "root/etc/passwd", "io", "cwd/etc/passwd")
 
@@ -87,7 +48,8 @@ async def test_no_way_leads_to_the_supervisor(world: World) -> None:
     """Its memory, descriptors, socket, limits and priority are closed to commands, which run as the same user."""
     attempts = {name: f"{PRELUDE}\n{code}" for name, code in ATTEMPTS.items()}
     async with world.sandbox() as commands:
-        ended = await commands.run("/usr/bin/python3", "-c", ONE_BY_ONE, stdin=json.dumps(attempts).encode())
+        words = ("/usr/bin/python3", "-c", ONE_BY_ONE, "", "", "1", "")
+        ended = await commands.run(*words, stdin=json.dumps(attempts).encode())
         assert (ended.exit_code, ended.stdout.text) == (0, ""), ended.stderr.text
 
 

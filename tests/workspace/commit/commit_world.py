@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 import tempfile
-import traceback
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,9 +15,9 @@ from artoo.contracts.changes import ApplyReport, Node, printable_path
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.commit import apply
 from artoo.workspace.fs.stat import NodeState, read_state
+from plain_user import PLAIN_USER
 
 TASK = "20261128-task"
-PLAIN_USER = 12_345
 Tree = dict[str, tuple[object, ...]]
 
 
@@ -198,23 +197,3 @@ def plain_world() -> Generator[CommitWorld]:
         yield world
     finally:
         remove(place)
-
-
-def as_plain_user(act: Callable[[], None]) -> None:
-    """Do something without root's rights, in a process of its own."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setresgid(PLAIN_USER, PLAIN_USER, PLAIN_USER)
-                os.setresuid(PLAIN_USER, PLAIN_USER, PLAIN_USER)
-            act()
-            code = 0
-        except BaseException:  # noqa: BLE001 - the child must end here, whatever happens in it
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0

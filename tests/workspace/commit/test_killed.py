@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from commit_world import TASK, CommitWorld, Tree, as_plain_user, remove, tree
+from commit_world import TASK, CommitWorld, Tree, remove, tree
 from scenes import change, fill
 from victim import killed
 
 from artoo.workspace.commit import records_of, recover, undo
+from plain_user import act_as_plain_user
 
 MOST = 3_000
 _SEED = 44
@@ -177,4 +178,4 @@ def test_apply_and_undo_of_a_plain_user_killed_anywhere(stride: int) -> None:
             matrix(lambda fuse: one_death_of_apply(scene, fuse), stride)
             matrix(lambda fuse: one_death_of_undo(scene, fuse, start), stride)
 
-    as_plain_user(matrices)
+    act_as_plain_user(matrices)

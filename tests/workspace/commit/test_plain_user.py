@@ -9,11 +9,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from commit_world import TASK, CommitWorld, as_plain_user, effects_between, plain_world, tree, write
+from commit_world import TASK, CommitWorld, effects_between, plain_world, tree, write
 from victim import failing, killed
 
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.commit import records_of, recover, undo
+from plain_user import act_as_plain_user
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="makes another user's files")
 MOST = 2_000
@@ -65,7 +66,7 @@ def test_read_only_directories_are_changed_and_have_their_modes_again() -> None:
             assert world.tree(times=True) == before
             assert world.records() == []
 
-        as_plain_user(act)
+        act_as_plain_user(act)
 
 
 @pytest.mark.parametrize("stride", [67, pytest.param(1, marks=pytest.mark.torture)])
@@ -93,7 +94,7 @@ def test_a_death_leaves_no_directory_open(stride: int) -> None:
                 if ended:
                     return
 
-        as_plain_user(act)
+        act_as_plain_user(act)
 
 
 @pytest.mark.parametrize("stride", [67, pytest.param(1, marks=pytest.mark.torture)])
@@ -114,7 +115,7 @@ def test_a_failure_leaves_no_directory_open(stride: int) -> None:
                 if not failed:
                     return
 
-        as_plain_user(act)
+        act_as_plain_user(act)
 
 
 @needs_root
@@ -134,7 +135,7 @@ def test_another_users_file_is_that_very_file_again_after_an_undo() -> None:
             after = (world.project / "theirs").stat()
             assert (after.st_ino, after.st_uid, after.st_mode) == (before.st_ino, 0, before.st_mode)
 
-        as_plain_user(act)
+        act_as_plain_user(act)
 
 
 def test_a_directory_that_cannot_be_written_is_an_error() -> None:
@@ -154,4 +155,4 @@ def test_a_directory_that_cannot_be_written_is_an_error() -> None:
             assert world.records() == []
 
         if os.geteuid() == 0:
-            as_plain_user(act)
+            act_as_plain_user(act)
