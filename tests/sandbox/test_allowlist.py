@@ -17,8 +17,17 @@ from proxy_world import hello, in_records
 
 import artoo
 from artoo.contracts.errors import SandboxError
-from artoo.sandbox.network.address_policy import final_address, is_own, problem_with
-from artoo.sandbox.network.allowlist import Destination, NotAHost, Permit, Permits, destination, plain_host
+from artoo.sandbox.network.allowlist import (
+    Destination,
+    NotAHost,
+    Permit,
+    Permits,
+    destination,
+    final_address,
+    is_own,
+    plain_host,
+    problem_with,
+)
 from artoo.sandbox.network.command_proxy import proxy_environment
 from artoo.sandbox.network.tls_client_hello import ClientHello, NotAClientHello, read_client_hello
 
@@ -166,7 +175,7 @@ _BESIDE = """
 import sys
 from contextlib import suppress
 from ipaddress import ip_address
-from artoo.sandbox.network.address_policy import is_own
+from artoo.sandbox.network.allowlist import is_own
 print(*(is_own(ip_address(text)) for text in sys.argv[1:]))
 """
 _NETWORK = """

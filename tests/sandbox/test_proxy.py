@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from proxy_world import PUBLIC, hello, in_records, proxy_world, with_extension
 
-from artoo.sandbox.network import address_policy
+from artoo.sandbox.network import allowlist
 from artoo.sandbox.network.allowlist import Address
 from artoo.sandbox.network.proxy import ProxyLimits
 
@@ -210,7 +210,7 @@ async def test_where_a_name_may_lead(
     def is_own(address: Address) -> bool:
         return str(address) in (OWN, OWN_PUBLIC)
 
-    monkeypatch.setattr(address_policy, "is_own", is_own)
+    monkeypatch.setattr(allowlist, "is_own", is_own)
     async with proxy_world(*permits, names={"ok.test": [addresses]}) as world:
         await world.say(get("http://ok.test/"))
     assert [one for one, _ in world.connected] == connected

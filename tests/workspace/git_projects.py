@@ -20,7 +20,7 @@ from artoo.ports.workspace import Ended
 from artoo.workspace import git
 from artoo.workspace.changes.change_set import ChangeSet, read_change_set
 from artoo.workspace.git.act import move, move_back
-from artoo.workspace.git.plan import GitAct
+from artoo.workspace.git.state import GitAct
 
 ENVIRONMENT = {
     "GIT_AUTHOR_NAME": "U",

@@ -12,7 +12,7 @@ from laid_out import World
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass
 from artoo.workspace.git.act import forget, move, move_back
-from artoo.workspace.git.plan import GitAct
+from artoo.workspace.git.state import GitAct
 
 TASK = "echo n > n; git add n; git commit -qm task"
 STATE = "git rev-parse HEAD; git symbolic-ref HEAD; git status --short; git ls-files -s; git stash list"

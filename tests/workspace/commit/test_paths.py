@@ -20,7 +20,7 @@ from artoo.workspace.changes.effect import Effect
 from artoo.workspace.commit import apply, records_of, recover, undo
 from artoo.workspace.fs.stat import NodeState
 from artoo.workspace.git.act import GitAct
-from artoo.workspace.git.plan import RefChange
+from artoo.workspace.git.state import RefChange
 
 ODD = (b"new\nline", b"tab\t", b"back\\slash", b"\xff\xfe", "\u202etxt.exe".encode(), b" ", b"-rf", b"a" * 255)
 

@@ -1,6 +1,6 @@
 """HTTP from here to foreign agents, only to addresses that the egress proxy would allow a permitted host.
 
-A name is looked up here, every address is checked (`sandbox.network.address_policy`), and the connection goes to
+A name is looked up here, every address is checked (`sandbox.network.allowlist`), and the connection goes to
 the address that was checked, so a second answer of the resolver changes nothing. Redirects and proxies are not
 followed.
 """
@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from artoo.contracts.errors import ForeignRefused
-from artoo.sandbox.network.address_policy import usable
-from artoo.sandbox.network.allowlist import Destination, NotAHost, Permits, plain_host
+from artoo.sandbox.network.allowlist import Destination, NotAHost, Permits, plain_host, usable
 from artoo.sandbox.network.proxy import Resolve, system_addresses
 from artoo.tools.approval.policy import parse_policy
 

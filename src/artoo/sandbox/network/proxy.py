@@ -21,7 +21,6 @@ import h11
 from artoo.contracts.network import NetworkUsed
 from artoo.ports.workspace import OnConnection
 from artoo.sandbox.network import tls_client_hello
-from artoo.sandbox.network.address_policy import usable
 from artoo.sandbox.network.allowlist import (
     Address,
     Destination,
@@ -31,6 +30,7 @@ from artoo.sandbox.network.allowlist import (
     destination,
     not_permitted,
     plain_host,
+    usable,
 )
 
 Resolve = Callable[[Destination], Awaitable[tuple[Address, ...]]]

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from artoo.sandbox.reading.programs import this_python
 
-SUPERVISOR = ("restricting", "processes", "spawning", "supervisor")
+SUPERVISOR = ("restricting", "processes", "supervisor")
 CONFINING_SUPERVISOR = ("restricting", "confinement", *SUPERVISOR[1:])
 REFRESH = ("refresh",)
 """The modules of each program. A module comes after those that it imports; the last one has `main`."""

@@ -7,9 +7,8 @@
 A manifest without `done` is restored by the next start; nothing is ever finished forward.
 """
 
-from artoo.workspace.commit.apply import apply
+from artoo.workspace.commit.apply import Keep, apply, prune, recover, undo, undoable, unreadable
 from artoo.workspace.commit.manifest import Record, records_of, tasks_with_records
-from artoo.workspace.commit.undo import Keep, prune, recover, undo, undoable, unreadable
 
 __all__ = [
     "Keep",

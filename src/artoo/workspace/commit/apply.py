@@ -1,29 +1,47 @@
-"""Applies approved changes to the user's files: all of them, or none."""
+"""Apply approved changes to the user's files, all or none; undo them, recover after a crash, forget old records."""
 
 from __future__ import annotations
 
+import logging
+import os
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from artoo.contracts.changes import ApplyReport, Conflict
+from artoo.contracts.changes import ApplyReport, Conflict, RecoveryReport, UndoableTask, UndoReport
 from artoo.contracts.errors import SandboxError
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.commit.dirfd_ops import sync
 from artoo.workspace.commit.execute import ChangedMeanwhile, execute, to_sync
-from artoo.workspace.commit.manifest import MANIFEST, NOTE, STAGING, Manifest, Record, Step, exclusive, records_of
+from artoo.workspace.commit.manifest import (
+    MANIFEST,
+    NOTE,
+    STAGING,
+    UNDOING,
+    Manifest,
+    Record,
+    Step,
+    all_records,
+    exclusive,
+    old_records,
+    records_of,
+)
 from artoo.workspace.commit.prepare import (
     check,
     choose_slots,
+    clean_slots,
     is_beside,
     prepare,
     refuse_unsupported,
     to_sync_first,
 )
-from artoo.workspace.commit.restore import roll_back, settle_rolled_back
-from artoo.workspace.commit.undo import clean_up, recover_record
-from artoo.workspace.git.act import GitAct, move
+from artoo.workspace.commit.restore import carry_out, judge, roll_back, settle_rolled_back
+from artoo.workspace.fs.names import printable
+from artoo.workspace.git.act import GitAct, forget, move, move_back
 
 
 def apply(
@@ -114,3 +132,261 @@ def _carry_out(record: Record, manifest: Manifest) -> Sequence[Conflict]:
     with suppress(OSError, SandboxError):  # it did take effect; the next start cleans up
         clean_up(record)
     return ()
+
+
+# --- undo and recovery ------------------------------------------------------------------------------------------
+
+
+logger = logging.getLogger(__name__)
+
+Verdicts = dict[str, str | None]
+"""By printable path: None if it was restored, or why it was left alone."""
+
+
+def undo(artoo_home: Path, task_id: str) -> UndoReport:
+    """Restore what the task changed, its newest apply first. Blocking; may be repeated, also after a crash.
+
+    What was left alone can be undone later. Raises SandboxError if there is nothing to undo, or the system refuses.
+    """
+    undo_home = artoo_home / "undo"
+    restored: dict[str, None] = {}
+    refused: dict[str, str] = {}
+    with exclusive(undo_home):
+        records = [one for one in records_of(undo_home, task_id) if one.done]
+        if not records and (old := old_records(undo_home, task_id)):
+            places = ", ".join(printable(one.place) for one in old)
+            raise SandboxError(f"task {task_id} was applied by an older version; its before-images are in {places}")
+        if not records:
+            raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
+        for record in reversed(records):
+            for path, reason in _undo_record(record).items():
+                if reason is None:
+                    restored[path] = None
+                elif path not in refused:
+                    refused[path] = ("only its last change was undone: " if path in restored else "") + reason
+    return UndoReport(
+        task_id=task_id,
+        restored=tuple(path for path in restored if path not in refused),
+        refused=tuple(Conflict(path=path, reason=reason) for path, reason in refused.items()),
+    )
+
+
+def _undo_record(record: Record) -> Verdicts:
+    """Undo one apply as far as possible. Raises SandboxError."""
+    try:
+        clean_up(record)
+        verdicts = _complete_undo(record) if record.has(UNDOING) else {}
+        if record.committed:
+            verdicts |= _begin_undo(record)
+            verdicts |= _complete_undo(record)
+    except OSError as error:
+        raise SandboxError(f"not everything could be restored: {error}; fix that and repeat the undo") from error
+    return verdicts
+
+
+def _begin_undo(record: Record) -> Verdicts:
+    """Judge all paths, and note those that will be restored: half-restored ones are the undo's own from here on.
+
+    Return what is left alone. Raises OSError, SandboxError.
+    """
+    manifest = record.manifest()
+    kept = [(act, conflicts) for act in reversed(manifest.git) if (conflicts := move_back(act))]
+    refused = {one.path: one.reason for _, conflicts in kept for one in conflicts}
+    refused |= _held_by_git([act for act, _ in kept], manifest.steps)
+    steps = [step for step in manifest.steps if step.path not in refused]
+    choose_slots(record, steps)
+    plan = judge(record, steps, lenient=False)
+    known = {step.path for step in steps}
+    chosen = [step for step in steps if step.path not in plan.refused]
+    chosen += [step for step in plan.back if step.path not in known]  # directories that have to be opened for it
+    record.write(UNDOING, manifest.model_copy(update={"steps": tuple(chosen)}))
+    return {**refused, **plan.refused}
+
+
+def _complete_undo(record: Record) -> Verdicts:
+    """Restore the paths that an undo noted, and keep the rest on record. Raises OSError, SandboxError."""
+    manifest, begun = record.manifest(), record.manifest(UNDOING)
+    acts = {act.git_dir: move_back(act) for act in reversed(manifest.git)}
+    plan = judge(record, begun.steps, lenient=True)
+    carry_out(record, begun.steps, plan)
+    clean_slots(record, (step for step in begun.steps if step.path not in plan.refused))
+    verdicts: Verdicts = {step.path: plan.refused.get(step.path) for step in begun.steps if not step.opens}
+    verdicts |= {path: None for act in manifest.git for path in act.paths if not acts[act.git_dir]}
+    left = tuple(one for one in manifest.steps if verdicts.get(one.path, "") is not None and not one.opens)
+    git = tuple(act for act in manifest.git if acts[act.git_dir])
+    if left or git:
+        record.keep_only(manifest.model_copy(update={"steps": left, "git": git}))
+    else:
+        record.forget()
+    return verdicts
+
+
+def _held_by_git(acts: Iterable[GitAct], steps: Iterable[Step]) -> dict[str, str]:
+    """Return the paths that belong to what is checked out in repositories that stay as they are."""
+    needs = [(need, act.git_dir) for act in acts for need in act.needs]
+    return {
+        step.path: f"it belongs to {repository}, which stays as it is"
+        for step in steps
+        for need, repository in needs
+        if step.path == need or step.path.startswith(need + "/")
+    }
+
+
+def recover(artoo_home: Path) -> RecoveryReport:
+    """Take back every interrupted apply, complete interrupted undos, remove leftovers. Blocking; may be repeated.
+
+    A record that cannot be recovered now is reported, and stays for the next try; it concerns no other. Raises
+    SandboxError when the lock cannot be had.
+    """
+    undo_home = artoo_home / "undo"
+    names: dict[str, list[str]] = {"undone": [], "finished": []}
+    conflicts: list[Conflict] = []
+    if undo_home.is_dir():
+        with exclusive(undo_home):
+            for record in reversed(all_records(undo_home)):  # the newest first, as its paths were changed last
+                try:
+                    what, found = recover_record(record)
+                except (SandboxError, OSError) as error:
+                    logger.warning("%s (%s); other tasks are not concerned", error, record.name)
+                    what, found = "", [Conflict(path=printable(record.place), reason=str(error))]
+                conflicts += found
+                if what:
+                    names[what].append(record.name)
+    return RecoveryReport(
+        finished=tuple(names["finished"]), undone=tuple(names["undone"]), conflicts=tuple(conflicts)
+    )
+
+
+def recover_record(record: Record) -> tuple[Literal["undone", "finished", ""], Sequence[Conflict]]:
+    """Bring one record in order: an apply is undone, an undo is finished. The caller holds the lock.
+
+    Raises SandboxError, OSError.
+    """
+    if record.committed and not record.done:
+        manifest = record.manifest()
+        conflicts, left = roll_back(record, manifest)
+        settle_rolled_back(record, manifest, left)
+        return "undone", conflicts
+    if record.committed and record.has(UNDOING):
+        verdicts = _complete_undo(record)
+        return "finished", [Conflict(path=path, reason=why) for path, why in verdicts.items() if why is not None]
+    clean_up(record)
+    return "", ()
+
+
+def clean_up(record: Record) -> None:
+    """Remove what is left of slots, and a record that never counted. Raises OSError, SandboxError."""
+    if record.has(STAGING):
+        clean_slots(record, record.manifest(STAGING).steps)
+        record.unmark(STAGING)
+    if not record.committed:
+        record.forget()
+
+
+# --- how long records are kept ----------------------------------------------------------------------------------
+
+
+logger = logging.getLogger(__name__)
+
+_DAY_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The bounds for keeping before-images. The one that is reached first counts."""
+
+    days: float = 30.0
+    total_bytes: int = 4 << 30
+
+
+def undoable(artoo_home: Path, keep: Keep) -> tuple[UndoableTask, ...]:
+    """Return what can be undone and until when, oldest first. Blocking."""
+    grouped: dict[str, list[tuple[Manifest, int]]] = defaultdict(list)
+    for record in all_records(artoo_home / "undo"):
+        with suppress(SandboxError, FileNotFoundError):  # damaged, or being undone at this moment
+            if record.done:
+                found = record.manifest(), _bytes_kept(record)
+                grouped[record.task_id].append(found)
+    found = [_summary(task_id, kept, keep) for task_id, kept in grouped.items()]
+    return tuple(sorted(found, key=lambda one: one.last_at))
+
+
+def _summary(task_id: str, found: list[tuple[Manifest, int]], keep: Keep) -> UndoableTask:
+    last = max(manifest.created_at for manifest, _ in found)
+    return UndoableTask(
+        task_id=task_id,
+        transactions=len(found),
+        paths=len({step.path for manifest, _ in found for step in manifest.steps if not step.opens}),
+        bytes_kept=sum(size for _, size in found),
+        last_at=last,
+        until=last + keep.days * _DAY_SECONDS,
+    )
+
+
+def unreadable(artoo_home: Path) -> tuple[str, ...]:
+    """Return why records cannot be undone that are kept. Blocking."""
+    found: list[str] = []
+    for record in all_records(artoo_home / "undo"):
+        if record.committed:
+            problem = record.problem()
+            if problem is not None and record.place.exists():  # else it was undone at this moment
+                found.append(f"task {record.task_id}: {problem}")
+    return tuple(found)
+
+
+def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
+    """Forget records that are too old, then the oldest while too many bytes are kept; return how many. Blocking.
+
+    Never those of an interrupted apply or undo. Damaged records go by their age.
+    """
+    now = time.time() if now is None else now
+    undo_home = artoo_home / "undo"
+    if not undo_home.is_dir():
+        return 0
+    removed = 0
+    with exclusive(undo_home):
+        kept = [(_made_at(one), one, _bytes_kept(one)) for one in all_records(undo_home) if _may_go(one)]
+        total = sum(size for _, _, size in kept)
+        for made_at, record, size in sorted(kept, key=lambda one: one[0]):
+            due = made_at < now - keep.days * _DAY_SECONDS
+            too_much = total > keep.total_bytes and record.problem() is None
+            if (due or too_much) and _forget(record):
+                total -= size
+                removed += 1
+        for task in undo_home.iterdir():
+            if task.is_dir() and not any(task.iterdir()):
+                task.rmdir()
+    return removed
+
+
+def _may_go(record: Record) -> bool:
+    """True if nothing is interrupted in it."""
+    return record.done and not record.has(UNDOING)
+
+
+def _forget(record: Record) -> bool:
+    """Delete a record, and the refs by which git kept commits for its undo; return False if that was refused."""
+    try:
+        if record.problem() is None:
+            for act in record.manifest().git:
+                forget(act)
+        record.forget()
+    except (OSError, SandboxError) as error:
+        logger.warning("the undo record %s cannot be deleted: %s", record.place, error)
+        return False
+    return True
+
+
+def _made_at(record: Record) -> float:
+    with suppress(SandboxError):
+        return record.manifest().created_at
+    return (record.place / MANIFEST).stat().st_mtime
+
+
+def _bytes_kept(record: Record) -> int:
+    """Return the bytes of all before-images of a record. Raises OSError."""
+    total = 0
+    for directory, _, names in os.walk(record.place):
+        found = (os.path.join(directory, name) for name in names if directory != str(record.place))
+        total += sum(os.lstat(one).st_size for one in found)
+    return total

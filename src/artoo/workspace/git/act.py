@@ -16,9 +16,18 @@ from pathlib import Path
 
 from artoo.contracts.changes import Conflict, path_bytes
 from artoo.contracts.errors import SandboxError
-from artoo.workspace.git.plan import STASH, SYMBOLIC, GitAct, IndexChange, RefChange, StashEntry, objects_named
 from artoo.workspace.git.run import Git, GitFailed
-from artoo.workspace.git.state import State, state_outside
+from artoo.workspace.git.state import (
+    STASH,
+    SYMBOLIC,
+    GitAct,
+    IndexChange,
+    RefChange,
+    StashEntry,
+    State,
+    objects_named,
+    state_outside,
+)
 
 __all__ = ["GitAct", "forget", "move", "move_back"]
 

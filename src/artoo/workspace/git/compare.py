@@ -21,19 +21,22 @@ from artoo.workspace.changes.effect import Effect, Verdict
 from artoo.workspace.fs.names import printable
 from artoo.workspace.git.layout import Kind, Part, Repository, is_taken, part_of, under_way
 from artoo.workspace.git.meaning import HEADS, REMOTES, TAGS, Meaning, RefJudge, counted
-from artoo.workspace.git.plan import (
+from artoo.workspace.git.quarantine import ABSENT, Entry, Quarantine
+from artoo.workspace.git.run import Git, GitFailed
+from artoo.workspace.git.state import (
     CHECKOUT,
     STASH,
     SYMBOLIC,
     ExtraFile,
     GitAct,
     IndexChange,
+    Inside,
     RefChange,
+    RunInside,
+    State,
     objects_named,
+    state_outside,
 )
-from artoo.workspace.git.quarantine import ABSENT, Entry, Quarantine
-from artoo.workspace.git.run import Git, GitFailed
-from artoo.workspace.git.state import Inside, RunInside, State, state_outside
 
 _MOST_REFS = 2_000
 _MOST_EXTRA = 1 << 20

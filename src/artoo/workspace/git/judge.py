@@ -18,9 +18,8 @@ from artoo.workspace.changes.change_set import GitPart, GitQuestion
 from artoo.workspace.changes.effect import Effect, Verdict
 from artoo.workspace.git.compare import Comparison, Context, Found
 from artoo.workspace.git.layout import Kind, Repository, holds_git_up, repositories
-from artoo.workspace.git.plan import GitAct
 from artoo.workspace.git.run import ENVIRONMENT, GitFailed
-from artoo.workspace.git.state import RunInside
+from artoo.workspace.git.state import GitAct, RunInside
 
 _NO_GIT = Verdict(ChangeClass.HISTORY, "git is not installed, so nothing is known about this repository")
 _REMOVED = Verdict(ChangeClass.HISTORY, "the repository is removed")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from artoo.contracts.changes import printable_path
 from artoo.contracts.settling import ChangeClass
 from artoo.workspace.changes.change_set import JudgePath
-from artoo.workspace.git.plan import SYMBOLIC, RefChange
 from artoo.workspace.git.quarantine import ABSENT, MOST_COUNTED, Entry, Quarantine
+from artoo.workspace.git.state import SYMBOLIC, RefChange
 
 HEADS, TAGS, REMOTES = "refs/heads/", "refs/tags/", "refs/remotes/"
 _HIDES = re.compile(r"[A-Z_]*HEAD|stash|-.*|[0-9a-f]{40}|[0-9a-f]{64}")
