@@ -6,10 +6,11 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from own_cases import BENIGN, BENIGN_IN_REPOSITORY, HISTORY, HOME, LOSES, OUT_OF_REACH, REPOSITORY, Case
 from whole_task import Acted, Person, acted, command, written
 
@@ -99,12 +100,18 @@ def git_says(person: Person) -> str:
     return done.stdout
 
 
+def _mostly_torture(cases: Sequence[Case]) -> list[ParameterSet]:
+    """Return the cases with a mark on two of three, which then run with `make torture` only."""
+    marks = ((), pytest.mark.torture, pytest.mark.torture)
+    return [pytest.param(case, marks=marks[number % 3]) for number, case in enumerate(cases)]
+
+
 def classes(done: Acted) -> list[ChangeClass]:
     """The classes of all that the task changed, most dangerous first."""
     return [each.change_class for each in done.result.changes.counts]
 
 
-@pytest.mark.parametrize("case", LOSES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", _mostly_torture(LOSES), ids=lambda case: case.name)
 async def test_what_loses_something_waits(house: Person, case: Case) -> None:
     """Not a byte changes; `apply` in another process makes it real; `undo` puts every byte back."""
     before = untouched(house)
@@ -147,7 +154,7 @@ async def test_a_pipe_is_never_created(house: Person) -> None:
     assert untouched(house) == before
 
 
-@pytest.mark.parametrize("case", HISTORY, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", _mostly_torture(HISTORY), ids=lambda case: case.name)
 async def test_history_waits_and_undo_brings_it_back(repository: Person, case: Case) -> None:
     """`--apply edits` does not cover it; applied with consent, undo brings the old commits back."""
     whole, before, told = untouched(repository), seen(repository), git_says(repository)

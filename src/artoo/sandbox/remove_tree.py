@@ -20,6 +20,7 @@ def remove_tree(path: Path) -> None:
         path.unlink(missing_ok=True)
         return
     try:
+        # Python's own way first: it starts no process, and trees of tests and tasks are mostly plain.
         shutil.rmtree(path)
     except (OSError, RecursionError):  # closed to its owner, or deeper than Python recurses and a path may be long
         _remove_stubborn(path)

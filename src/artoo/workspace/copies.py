@@ -130,6 +130,7 @@ class Copier:
             return have.is_directory
         if entry is not None and entry.source == stamp_of(state):
             return False
+        # The copy is not as artoo made it, so the task has changed the path.
         if (entry is None) != (have is None) or (entry and have and entry.copy != stamp_of(have)):
             return False  # the task made, changed or deleted it: its version stays, and settlement compares
         if state.is_directory:

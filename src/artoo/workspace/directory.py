@@ -240,6 +240,7 @@ class WorkspaceDirectory:
 
         A process that waits for the lock would otherwise make a workspace in a directory that is being deleted.
         """
+        # Without its record the directory counts as empty, whatever is left in it.
         (self.base / _RECORD).unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             self.remove_rest()

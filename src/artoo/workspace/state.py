@@ -121,6 +121,7 @@ class WorkspaceState:
                 f"the workspace of task {self.directory.task_id} is {kind}, and this machine's sandbox "
                 f"({backend.name}) cannot continue in it; settle it, or start the request again"
             )
+        # Nothing else works here: the lock is held, and no sandbox has been opened yet.
         self.directory.remove_leftovers()
         if not record.is_overlay:
             self._copier = self._follow(record.covered_roots)

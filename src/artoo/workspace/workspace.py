@@ -131,6 +131,7 @@ class LiveWorkspace:
                 return sandbox
             if sandbox is not None:
                 await self._bury(sandbox)
+            # The lock comes before the sandbox: two sandboxes over one upper directory are undefined.
             await self._blocking(self._state.hold)
             opened = await self._services.backend.open(self._state.layout())
             self._hide()

@@ -144,6 +144,7 @@ class BubblewrapBackend:
         yield from ("--unshare-uts", "--unshare-cgroup-try")
         if self.user_namespace:
             yield "--unshare-user"
+        # Root keeps rights over files only: none over mounts, devices and other processes.
         yield from ("--cap-drop", "ALL")
         if os.geteuid() == 0:  # in a namespace of its own they reach no further than root's and its group's files
             for capability in _ROOT_KEEPS:

@@ -120,6 +120,7 @@ class MountPlan:
         memory = min(_SHARED_MEMORY, layout.limits.memory_bytes)
         arguments = ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
         arguments += ("--perms", "1777", "--size", str(memory), "--tmpfs", "/dev/shm")
+        # Read-only mounts of /proc close the settings of the kernel that root could write.
         arguments += ("--remount-ro", "/dev", "--remount-ro", "/proc", "--tmpfs", "/run")
         shown = str(layout.scratch)
         if layout.scratch_is_shared:

@@ -189,6 +189,7 @@ class CopySandbox(LivingSandbox):
         network = {} if command.unconfined else no_network_environment()
         outer = {name: value for name, value in os.environ.items() if name not in own}
         env = cleaned(outer, roots, command.keep_env) | own | dict(self.launched.env) | network | dict(command.env)
+        # Otherwise git in a copy would find a repository that holds artoo's home, such as one over the dotfiles.
         above = (env.get(_CEILINGS), *(str(copy.parent) for _, copy in self.layout.copies))
         env[_CEILINGS] = ":".join(dict.fromkeys(filter(None, above)))  # artoo's home is in no repository
         return {name: self._paths.translate(value) for name, value in env.items()} | {"PWD": str(cwd)}

@@ -61,6 +61,7 @@ async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], ob
     """
     home = await asyncio.to_thread(_made, artoo_home)
     known = _recall(home / _CACHE)
+    # A program that is gone is no candidate any more, so a remembered key never starts it.
     for candidate in candidates():
         if known == candidate.key:
             return candidate.backend

@@ -55,6 +55,7 @@ class Group:
     async def close(self) -> None:
         """Kill every process in it, also one that is being made just now, and remove it. Idempotent."""
         with suppress(OSError):
+            # One write kills all members at once. A process that forks meanwhile cannot escape.
             (self.path / "cgroup.kill").write_text("1")
         for _ in range(_END_ROUNDS):
             if _removed(self.path):

@@ -141,6 +141,7 @@ class SandboxMonitor:
     async def _watch_processes(self) -> None:
         pause = _PAUSE_SECONDS
         while True:
+            # Nothing is read before the first pause is over: most commands end within it.
             await self._awake.wait()
             await asyncio.sleep(pause)  # first of all: most commands end before
             seen = self._starts

@@ -73,6 +73,7 @@ def plain_host(text: str) -> str:
     labels = name.split(".")
     if len(name) > _LONGEST_NAME or not all(_LABEL.fullmatch(label) for label in labels):
         raise NotAHost("is not the name of a host")
+    # No top-level domain is a number, but C libraries read `127.1` and `0x7f.1` as addresses.
     if _NUMBER.fullmatch(labels[-1]):
         return _plain_ipv4(name)
     return name

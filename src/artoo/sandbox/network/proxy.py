@@ -192,6 +192,7 @@ class Proxy:
         """
         try:
             async with asyncio.timeout(self._limits.connect_seconds):
+                # Only this lookup counts. The client has no resolver of its own to disagree with.
                 resolved = (goal.address,) if goal.address is not None else await self._resolve(goal)
                 addresses, problem = usable(resolved, goal, self._permits)
                 if not addresses:

@@ -59,6 +59,7 @@ def _passed() -> re.Pattern[str]:
 @lru_cache(maxsize=512)
 def passes(name: str, value: str) -> bool:
     """True if commands may see a variable of the user's."""
+    # Both the name and the value have to be harmless: an address may hold a password.
     if not _passed().fullmatch(name) or _WITH_CREDENTIALS.search(value):
         return False
     return not _may_hold_token(value) and not holds_secret(value)

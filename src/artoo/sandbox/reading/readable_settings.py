@@ -60,6 +60,7 @@ def lay_git_extract(roots: Roots, scratch: Path, seen_at: str) -> dict[str, str]
     place = scratch / _EXTRACT
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
+        # An earlier command may have put a link there, which must not be written through.
         place.unlink(missing_ok=True)
         with open(os.open(place, flags, 0o644), "w", encoding="utf-8") as file:
             pairs = (pair for one in read for pair in one or ())

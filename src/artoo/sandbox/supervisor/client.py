@@ -96,6 +96,7 @@ class SupervisorClient:
                 for descriptor in answer.result().descriptors:
                     os.close(descriptor)
             # From a task of its own, because the socket may be full now.
+            # The command may have started although its answer was not waited for.
             killing = self._loop.create_task(self.signal(name, signal.SIGKILL))
             self._killing.add(killing)
             killing.add_done_callback(self._killing.discard)

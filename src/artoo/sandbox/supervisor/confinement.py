@@ -128,6 +128,7 @@ class Confinement:
     def _change_file(
         self, listener: int, call: int, thread: int, how: _FileCall, arguments: tuple[int, ...]
     ) -> None:
+        # The times are read before the file is opened, as the kernel does it.
         values = arguments[how.values :]
         times = _read_memory(thread, values[0], _TIMES_SIZE) if how.what == "times" and values[0] else None
         descriptor = _open(thread, how, arguments)

@@ -150,6 +150,7 @@ class LivingSandbox:
 
     async def close(self) -> None:
         if self._closing is None:
+            # Closing the socket ends the supervisor, and the kernel ends everything below it.
             self.client.close()
             self._closing = asyncio.get_running_loop().run_in_executor(None, self.launched.end)
         await asyncio.shield(self._closing)

@@ -276,6 +276,7 @@ class SandboxProcess:
 
     def _set_ended(self, duration: float) -> None:
         if self._output.at_end:
+            # No process can print any more: the descriptors need not wait for the end of the sandbox.
             self._output.close()
             self._close_input()
         status, exit_code = self._how()

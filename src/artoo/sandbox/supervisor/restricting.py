@@ -43,6 +43,7 @@ def restrict_files(readable: list[str], writable: list[str], devices: list[str])
 
     All else is refused for this process and its descendants, and TCP and abstract sockets where the kernel can.
     """
+    # Each version of Landlock knows more rights. A right that the kernel does not know makes the call fail.
     version = max(0, _LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1))
     if version == 0:
         raise OSError("the kernel has no Landlock, or it is switched off")

@@ -98,6 +98,7 @@ def main() -> None:
         confinement = Confinement.read(int(single["confinement"]))
     given = read_all(int(single["environment"])).split(b"\0") if "environment" in single else []
     keep = channel.fileno()
+    # bubblewrap passes on what it inherited. Commands must get none of it.
     os.closerange(3, keep)
     os.closerange(keep + 1, 1 << 16)
     os.set_inheritable(keep, False)

@@ -154,9 +154,11 @@ class BaseBook:
         found: dict[str, Base | None] = {}
         with Walker() as files:
             for path, copied in paths:
+                # The first version counts, because the task may have built on it.
                 if path not in self.bases:
                     found[path] = _base_of(files, path, copied, since_ns)
         append_lines(self._file, _lines(found))
+        # The time of the last look is the file's own, so no line has to be written for a look without changes.
         os.utime(self._file, ns=(looked_ns, looked_ns))
         self.bases |= found
         self._looked_ns, self._inode = looked_ns, self._file.stat().st_ino

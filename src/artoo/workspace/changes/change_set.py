@@ -89,6 +89,7 @@ def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: 
         if _unchanged_by_task(effect, base, homeless):
             continue
         reason = _conflict(effect, base, files)
+        # Conflicts are decided by content and metadata. Times alone are never worth a question.
         if reason is None:  # an approval is for replacing exactly this content
             replaced = None if effect.before is None else base
             kept.append(effect if replaced is None else effect._replace(before_digest=replaced.sha256))
@@ -100,6 +101,7 @@ def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: 
 def with_dependents(found: Compared, all_effects: Iterable[Effect]) -> Compared:
     """Add conflicts for everything that cannot be applied without a path in conflict; the rest can be applied."""
     made = {effect.path for effect in all_effects if effect.makes_directory}
+    # One conflict may cause others: repeat until none is added.
     while more := _stuck(found, made):
         kept = tuple(effect for effect in found.effects if effect not in more)
         found = replace(found, effects=kept, conflicts={**found.conflicts, **more})

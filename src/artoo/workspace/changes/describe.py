@@ -218,6 +218,7 @@ def classified(
 
 
 def _meaning(change: Change, unusual: Verdict | None, moved_to: str | None, says: Verdict | None) -> Meaning:
+    # The order is the order of danger: no later rule may soften an earlier one.
     if change.path_class is PathClass.ARTOO:
         return ChangeClass.PERSISTENCE, _SENSITIVE[PathClass.ARTOO]
     if change.has(Trait.PRIVILEGED):

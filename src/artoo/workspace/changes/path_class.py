@@ -54,6 +54,7 @@ class Places:
         places = cls(home, workspace, project, artoo, Closed.of(roots))
         own = (os.fsdecode(project), os.fsdecode(workspace))
         at_home = os.fsdecode(home)
+        # A dotfile is often a link into a repository: a write there is a write to the dotfile.
         found = {*_link_targets(at_home, own), *_program_places(at_home, own[0], os.fsdecode(artoo))}
         # A link to the whole home or project says nothing about what lies there.
         whole = {above for one in (at_home, *own) for above in upwards(one)}

@@ -106,6 +106,7 @@ class SilentRule:
                 directory, stem = os.path.split(directory)
             if self._is_module(stem) and not os.path.isfile(f"{directory}/__init__.py"):
                 return "Python imports it in place of an installed module of this name"
+        # A neighbour that has the same name without its ending: programs choose by an order of their own.
         for other in sorted(self._names(directory).get(stem, ())) if is_new else ():
             is_kind = "." in other and _kind_of(other)[1] is kinds
             if is_kind or (other != name and self._holds(f"{directory}/{other}", kinds)):

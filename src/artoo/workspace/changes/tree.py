@@ -140,6 +140,7 @@ class _Reader:
 
     def _see(self, key: Key, here: int, name: str, seen: os.stat_result) -> None:
         self.found.seen[key] = seen
+        # Most paths are as they were at the last look. Reading attributes of all would take most of the time.
         if changed := differs(self._known.seen.get(key), seen):
             self.found.changed.append(key)
         since = self._since
@@ -164,6 +165,7 @@ class _Reader:
         if state.node is not Node.FILE:
             return None
         if not self._strict:
+            # The changes of one call are listed while the model waits, so only a bounded amount is read.
             self._bytes, self._files = self._bytes - state.size, self._files - 1
             if self._bytes < 0 or self._files < 0:
                 return None
@@ -273,6 +275,7 @@ class Difference:
                 self._gone(key, before)
             return
         was_directory = before is not None and before.is_directory
+        # Newly opaque: the task removed the directory and made it again, so all that it held is deleted.
         hides = key in self.new.opaque and key not in self.old.opaque
         if was_directory and (hides or not after.is_directory):
             self._children_gone(key)

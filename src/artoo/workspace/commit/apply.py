@@ -90,6 +90,7 @@ def _commit(
 ) -> Manifest:
     """Make everything ready, and write the manifest. Raises OSError, SandboxError; then nothing is left of it."""
     try:
+        # Slots next to targets are noted before the first is made, so that a crash leaves none behind.
         choose_slots(record, steps)
         if next_to := tuple(step for step in steps if is_beside(record, step)):
             record.write(STAGING, _manifest(record, next_to, ()))
@@ -158,6 +159,7 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
             raise SandboxError(f"task {task_id} was applied by an older version; its before-images are in {places}")
         if not records:
             raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
+        # The newest first: an older record holds the version that the newer one replaced.
         for record in reversed(records):
             for path, reason in _undo_record(record).items():
                 if reason is None:

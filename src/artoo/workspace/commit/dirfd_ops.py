@@ -58,6 +58,7 @@ def _set_attributes(place: Place, wanted: NodeState, mode: int) -> bool:
     want = dict(wanted.xattrs)
     if have == want:
         return False
+    # Attributes can be set only by a user that may write the file, whatever its final mode is.
     if mode & 0o600 != 0o600 and os.geteuid() != 0:  # only who may write can set them; the caller sets the mode
         chmod_at(*place, mode | 0o600)
     for key in have.keys() - want.keys():

@@ -35,9 +35,11 @@ def execute(steps: Sequence[Step]) -> None:
     deepest_first = outermost_first[::-1]
     worked_in = {holder_of(step.where) for step in steps} if os.geteuid() != 0 else set[str]()
     _each(_open_directory, (one for one in outermost_first if one.where in worked_in and is_closed(one.before)))
+    # Removals come before creations, because a name may change from a file to a directory or back.
     _each(_take_away, (one for one in deepest_first if one.takes_away))
     _each(_make_directory, (one for one in outermost_first if one.makes_directory))
     _each(_put, (one for one in steps if one.puts))
+    # Modes and times of directories come last: each name that is made or removed in them changes the times.
     _each(_finish_directory, (one for one in deepest_first if is_directory(one.after)))
 
 

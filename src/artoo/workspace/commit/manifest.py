@@ -132,6 +132,7 @@ class Record:
         task = undo_home.resolve() / quote(task_id, safe="").replace(".", "%2E")
         try:
             task.mkdir(mode=0o700, exist_ok=True)
+            # The number orders the applies of a task. Clocks may be set back.
             place = task / f"{max((_number(one) for one in task.iterdir()), default=0) + 1:06d}"
             for path in (place, place / "images", place / "new"):
                 path.mkdir(mode=0o700)

@@ -104,6 +104,7 @@ def _conflict(effect: Effect, path: str, now: NodeState | None, walker: Walker) 
         return "its mode, owner or attributes were changed meanwhile"
     if now.is_directory or (now.node is Node.LINK and now.target == before.target):
         return None
+    # Git and editors write files again with the same content, so the content decides, and not the inode.
     digest = None if effect.before_digest is None else walker.digest(path, now)
     same = same_version(now, before) if digest is None else digest == effect.before_digest
     return None if same else "it was changed meanwhile"
@@ -187,6 +188,7 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *,
             if after is not None and after.is_directory and not after.mode & 0o100 and os.geteuid() != 0:
                 place = opened.enter_context(Walker()).place(_source(effect))
                 opened.enter_context(with_rights(*place, after.mode, 0o700))
+        # Try it with two directories of the record: whether names can be exchanged depends on the file system.
         exchanges = exchange(images.place(f"{record.place}/images"), staged.place(record.slots))
         for step in steps:
             before, after = step.before, step.after

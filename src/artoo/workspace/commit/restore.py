@@ -38,9 +38,11 @@ def roll_back(record: Record, manifest: Manifest) -> tuple[list[Conflict], list[
     SandboxError if the system refuses; the next start tries again.
     """
     try:
+        # A record with `done` would count as applied, if a crash came in the middle of the roll-back.
         record.unmark(DONE)  # it may be there although syncing it failed
         conflicts = [one for act in reversed(manifest.git) for one in move_back(act)]
         _open_directories(manifest.steps)
+        # Git goes back first: it refuses as a whole, and files that belong to a commit must not leave without it.
         plan = judge(record, manifest.steps, lenient=True)
         carry_out(record, manifest.steps, plan)
         left = [step for step in manifest.steps if step.path in plan.refused and _has_image(record, step)]

@@ -75,6 +75,7 @@ def open_file_beneath(root: int, path: str) -> int:
 
     A pipe or a device is not opened: that alone may have effects.
     """
+    # Looked at before it is opened: opening a pipe would wait, and opening a device may have effects.
     mode = stat_beneath(root, path).st_mode
     if stat.S_ISREG(mode):
         descriptor = open_beneath(root, path, FILE_FLAGS)

@@ -80,6 +80,7 @@ class LocatedFiles(ABC):
             if target is None:
                 here = ahead
                 continue
+            # The kernel counts all links of a path together, not those of one chain.
             links += 1
             if links > _MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)

@@ -46,6 +46,7 @@ def move(act: GitAct) -> None:
         now = state_outside(git)
         if moved := _moved(act, now):
             raise SandboxError(f"{act.git_dir}: {'; '.join(moved)}: nothing of the task was applied there")
+        # Objects come first, because a ref must never name what is not there.
         _bring_objects(git, act.pack)
         _keep(git, act, "lost", act.lost)
         _set_values(git, act, now, f"artoo: apply task {act.task_id}")
@@ -209,6 +210,7 @@ def _set_stash(git: Git, entries: Sequence[StashEntry], now: Sequence[StashEntry
     common = 0
     while common < min(len(now), len(entries)) and now[-1 - common] == entries[-1 - common]:
         common += 1
+    # `reflog delete` needs an entry that stays. If none does, the whole stash goes.
     if not common and now:
         git.run("update-ref", "-d", STASH)
     for _ in range(len(now) - common if common else 0):

@@ -118,6 +118,8 @@ class Comparison:
         (work / "tmp").mkdir()
         self._inside = Inside(context.program, self._user.directory, context.run_inside, work / "tmp")
         self._new = self._inside.state()
+        # Answers from inside are claims. A false one only leads to another operation, which is judged as what it
+        # is.
         kind = self._new.object_format
         self._old = State(kind) if self._created else state_outside(self._user)
         if self._old.object_format != kind:
@@ -188,6 +190,7 @@ class Comparison:
         """Return the paths whose entries differ; what only the user staged meanwhile is left out."""
         old, new = self._old.index, self._new.index
         paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
+        # The user's git writes the index at every `git status`: bytes that differ say nothing.
         if self._clashes("index"):
             paths = [path for path in paths if new.get(path, ()) != self._committed(path)]
         return tuple(
@@ -310,6 +313,7 @@ class Comparison:
                 *(oid for mode, oid, _ in staged if mode != "160000"),
             )
         )
+        # A branch that is moved or deleted needs no new object, and then no sandbox has to be started again.
         missing = self._quarantine.missing(wanted) if wanted else ()
         pack = (
             self._context.question.directory.base / "git" / hashlib.sha256(self._repository.directory).hexdigest()

@@ -53,6 +53,7 @@ def judge(question: GitQuestion, run_inside: RunInside) -> GitPart:
         bases = read_base(question.directory.base_file)
         context = Context(question, run_inside, program, every, clashing, moving, bases)
         found.says |= judge_started(question.effects, roots.home, program)
+        # The part of a linked worktree is read through its main repository, so it is held up too.
         held = tuple(one.directory for one in touched if holds_git_up(one))
         for repository in touched:
             main = repository.directory.rpartition(b"/worktrees/")[0] if repository.is_worktree else b""

@@ -49,6 +49,7 @@ class Quarantine:
                 user.directory / os.fsdecode(user.run("rev-parse", "--git-path", name).rstrip(b"\n"))
                 for name in ("objects", "shallow")
             )
+            # The user's objects are borrowed by their path. Nothing is copied, and nothing is written there.
             (place / "objects/info/alternates").write_bytes(_quoted(os.fsencode(objects)) + b"\n")
             if shallow.is_file():
                 shutil.copyfile(shallow, place / "shallow")

@@ -222,6 +222,7 @@ class Inside:
         self._answers.mkdir(exist_ok=True)
         variables = {**ENVIRONMENT, "GIT_DIR": ".", "GIT_WORK_TREE": "."}
         named = (f"{name}={value}" for name, value in variables.items())
+        # Variables of the sandbox could name another repository, so git gets none but these.
         argv = ("/usr/bin/env", "-i", *named, "/bin/sh", "-c", script)
         try:
             ended = self.run_inside(argv, self.directory, scratch=self.scratch)

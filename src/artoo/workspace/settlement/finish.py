@@ -106,6 +106,7 @@ def _finish(directory: WorkspaceDirectory, artoo_home: Path, record: Record, not
         line = note.told.model_copy(update={"act": record.name})
         if line not in settled_records(artoo_home):
             note_settled(artoo_home, line)
+    # A task that goes on makes a new workspace. The note of an old apply must not touch that.
     if directory.exists and directory.record().created_at == note.workspace:
         if note.whole:
             directory.remove()

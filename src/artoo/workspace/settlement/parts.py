@@ -135,6 +135,7 @@ def _with_needs(
         found |= left
         needed = {other for path in left for other in _needed(files, path)}
         needed |= {moves[path] for path in left if path in moves and moves[path] in files}
+        # Repeated, because a needed path may need others itself.
         left = needed - found
     return frozenset(found)
 

@@ -130,6 +130,7 @@ def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
                     discard(directory, artoo_home, line)
                     dropped.append(line)
                     continue
+                # The newest workspaces get the room, so the oldest expire when there is not enough.
                 room -= size
                 if renewed != record:
                     write_pending(directory, renewed)

@@ -117,6 +117,7 @@ class Settlement:
         outcome = self._outcome(found, part.paths, whole=whole) if self.subject.moment == "end" else ""
         told = self._line("applied", by, sorted(part.paths), found.digest) if self.subject.recorded else None
         done = self._commit(found, part, self.subject.moment, outcome, whole=whole, told=told)
+        # The user saved a file between review and apply: everything is pending again, with the reason.
         if not done.applied:
             kept = self.keep(found, met(done.conflicts, self.subject.language))
             return kept.model_copy(update={"conflicts": done.conflicts})
