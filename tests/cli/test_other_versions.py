@@ -1,4 +1,4 @@
-"""A workspace that an older version of artoo left: it is named, never applied, and one command discards it."""
+"""A workspace that another version of artoo left: it is named, never applied, and one command discards it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ TASK = "01a2016b-4d3c-7f00-8000-0123456789ab"
 
 @pytest.fixture
 def view(project: Path) -> Path:
-    """What the first version left of a task."""
-    place = project.parent / ".artoo" / "views" / TASK
+    """What a version with another format left of a task."""
+    place = project.parent / ".artoo" / "workspaces" / TASK
     place.mkdir(parents=True)
-    (place / "view.json").write_text("{}")
+    (place / "workspace.json").write_text('{"format": 0}')
     return place
 
 

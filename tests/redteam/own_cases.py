@@ -182,5 +182,5 @@ BENIGN_IN_REPOSITORY = _cases(
     merge="git notes add -m n HEAD && git status && git log --oneline --all",
 )
 
-OUT_OF_REACH = ("echo 'apply: edits' > ~/.artoo/config.yaml", "rm -rf ~/.artoo/tasks ~/.artoo/views")
+OUT_OF_REACH = ("echo 'apply: edits' > ~/.artoo/config.yaml", "rm -rf ~/.artoo/tasks ~/.artoo/workspaces")
 """Of artoo's own files a task sees nothing, and reaches none."""

@@ -39,20 +39,6 @@ def test_a_workspace_of_another_version_is_only_discarded(number: int, world: Wo
     assert not directory.base.exists()
 
 
-def test_views_of_the_first_version_are_recognised(world: World) -> None:
-    """The user may discard them; a task of the same name does not continue in one."""
-    old = world.artoo_home / "views" / "task%2E1"
-    old.mkdir(parents=True)
-    (old / "view.json").write_text("{}")
-    workspaces = Workspaces(world.artoo_home)
-    (outdated,) = workspaces.outdated()
-    assert outdated.task_id == "task.1"
-    with pytest.raises(OtherFormat):
-        workspaces.require_readable("task.1")
-    outdated.discard()
-    assert not old.exists()
-
-
 def test_a_damaged_record_is_an_error_that_names_the_file(world: World) -> None:
     """Nothing is deleted on its account."""
     directory = made(world)

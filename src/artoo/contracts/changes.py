@@ -117,12 +117,9 @@ class Trait(StrEnum):
     `changed_meanwhile`: the user changed the file too since the task first did.
     """
 
-    APPENDED = "appended"
     TIMES_ONLY = "times_only"
-    EXECUTABLE = "executable"
     PRIVILEGED = "privileged"
     WIDENED = "widened"
-    POINTS_OUTSIDE = "points_outside"
     HARD_LINKED = "hard_linked"
     DERIVED = "derived"
     GIT_BOOKKEEPING = "git_bookkeeping"

@@ -38,8 +38,6 @@ PATIENCE_SECONDS = 5.0
 
 _LOCK = "lock"
 _RECORD = "workspace.json"
-_OLD_RECORD = "view.json"
-"""What the record was called in `views/`, where older versions had their workspaces."""
 _BETWEEN_TRIES_SECONDS = 0.02
 _LEFTOVERS = ("mounts-*", "inside-*", "git-*")
 """Directories of one sandbox, of a command in a one-shot sandbox, and of git's answers."""
@@ -257,7 +255,6 @@ class WorkspaceDirectory:
         Raises WorkspaceInUse, OSError.
         """
         with self.locked():
-            (self.base / _OLD_RECORD).unlink(missing_ok=True)
             self.remove()
 
     def remove_rest(self) -> None:
@@ -308,7 +305,6 @@ class Workspaces:
 
     def __init__(self, home: Path) -> None:
         self.root = home / "workspaces"
-        self._old = home / "views"
 
     def directory(self, task_id: str) -> WorkspaceDirectory:
         """Return where the workspace of a task is, or would be."""
@@ -338,7 +334,7 @@ class Workspaces:
 
     def outdated(self) -> tuple[WorkspaceDirectory, ...]:
         """Return the workspaces that another version of artoo made: they can be discarded, by the user only."""
-        found = [WorkspaceDirectory(record.parent) for record in sorted(self._old.glob(f"*/{_OLD_RECORD}"))]
+        found: list[WorkspaceDirectory] = []
         for directory in self.remembered():
             try:
                 if directory.exists:
@@ -349,8 +345,6 @@ class Workspaces:
 
     def require_readable(self, task_id: str) -> None:
         """Raise OtherFormat when another version of artoo made this task's workspace."""
-        if (self._old / _directory_name(task_id) / _OLD_RECORD).exists():
-            raise OtherFormat(_other_format(task_id, None))
         directory = self.directory(task_id)
         if directory.exists:
             directory.record()
@@ -378,8 +372,8 @@ class _Format(BaseModel):
     format: int
 
 
-def _other_format(task_id: str, found: int | None) -> str:
-    what = "a newer version" if found is not None and found > FORMAT else "an older version"
+def _other_format(task_id: str, found: int) -> str:
+    what = "a newer version" if found > FORMAT else "an older version"
     return (
         f"the workspace of task {task_id} was made by {what} of artoo and cannot be read by this one; use that "
         f"version, or delete the task's changes:\nartoo discard {task_id}"

@@ -15,7 +15,7 @@ from pathlib import Path
 from artoo.contracts.changes import Change, Node
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
-from artoo.ports.workspace import MIB, Files, SandboxLimits
+from artoo.ports.workspace import MIB, SandboxLimits
 from artoo.sandbox.protocols import Backend, Layer, Layout
 from artoo.sandbox.reading.hidden_paths import hidden_paths
 from artoo.sandbox.reading.path_set import PathSet, outermost
@@ -198,28 +198,26 @@ class WorkspaceState:
             raise
         return self._last
 
-    def changes_since(self, old: Tree | None, files: Files) -> tuple[Change, ...]:
+    def changes_since(self, old: Tree | None) -> tuple[Change, ...]:
         """Return what changed since a tree was read; None: since the workspace was made."""
         since = self._first if old is None else old
         with Walker() as users:
-            return self._difference(self.covered, since, self.look(since), users, files)
+            return self._difference(self.covered, since, self.look(since), users)
 
     def tried(self, covered: tuple[Covered, ...], before: Tree, files: LocatedFiles) -> tuple[Change, ...]:
         """Return what a check changed in its throw-away layer, over the files of the workspace."""
         after = read_tree(covered, before, before, overlay=self._copier is None)
         with Walker(files.locate) as lower:
-            return self._difference(covered, before, after, lower, files)
+            return self._difference(covered, before, after, lower)
 
-    def _difference(
-        self, covered: tuple[Covered, ...], old: Tree, new: Tree, lower: Walker, files: Files
-    ) -> tuple[Change, ...]:
+    def _difference(self, covered: tuple[Covered, ...], old: Tree, new: Tree, lower: Walker) -> tuple[Change, ...]:
         overlay = self._copier is None
         gone = [key for key in old.seen.keys() - new.seen.keys() if not (overlay and is_deletion(old.seen[key]))]
         try:
             effects = Difference(covered, old, new, lower if overlay else None, overlay).effects(gone)
         except OSError as error:
             raise SandboxError(f"what was changed cannot be read: {error}") from error
-        return describe(without_caches(effects), self.places, files)
+        return describe(without_caches(effects), self.places)
 
     def write(self, files: LocatedFiles, path: Path, content: bytes) -> tuple[Change, ...]:
         """Write one file, and return the changes. Raises SandboxError, OSError."""
@@ -242,7 +240,7 @@ class WorkspaceState:
                 Effect(os.fsencode(root), os.fsencode(one), printable(one), before[one], reader.read(str(one)))
                 for one in touched
             ]
-        return describe([one for one in effects if one.after is not None], self.places, files)
+        return describe([one for one in effects if one.after is not None], self.places)
 
     def _write_private(self, real: Path, content: bytes) -> None:
         """Write to the task's own /tmp, which is not among the changes."""

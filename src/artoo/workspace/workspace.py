@@ -179,7 +179,7 @@ class LiveWorkspace:
         assert isinstance(mark, TreeMark)
         if not self._state.held:
             return ()
-        return await self._blocking(lambda: self._state.changes_since(mark.tree, self._located()))
+        return await self._blocking(lambda: self._state.changes_since(mark.tree))
 
     async def refresh(self) -> tuple[str, ...]:
         if not self._state.held:
@@ -230,15 +230,14 @@ class LiveWorkspace:
 
     def _changes(self) -> tuple[Change, ...]:
         self._state.look()
-        return read_changes(self._directory, self._services.artoo_home, self._located())
+        return read_changes(self._directory, self._services.artoo_home)
 
     async def classes(self) -> tuple[ClassifiedChange, ...]:
         return await self._blocking(self._classes) if await self._resumed() else ()
 
     def _classes(self) -> tuple[ClassifiedChange, ...]:
         self._state.look()
-        home, after = self._services.artoo_home, self._located()
-        return read_change_set(self._directory, home, judge_git=self._judge_git, after=after).all_classes
+        return read_change_set(self._directory, self._services.artoo_home, judge_git=self._judge_git).all_classes
 
     def _judge_git(self, question: GitQuestion) -> GitPart:
         services = self._services

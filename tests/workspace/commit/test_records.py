@@ -59,24 +59,6 @@ def test_a_damaged_manifest_of_an_interrupted_apply_is_reported(world: CommitWor
         world.apply_effects(effects)
 
 
-@pytest.mark.parametrize("done", [True, False])
-def test_a_record_of_the_first_version_is_left_alone(world: CommitWorld, done: bool) -> None:
-    """Neither recovery nor pruning touches its before-images, and undo says where they are."""
-    world.begin()
-    place = world.undo_home / TASK / "01764342000000000000-0123456789ab"
-    (place / "images" / "0").mkdir(parents=True)
-    image = place / "images" / "0" / "0"
-    image.write_text("old")
-    (place / "journal.json").write_text('{"format":6,"task_id":"t","created_at":1.0,"steps":[]}')
-    if done:
-        (place / "done").touch()
-    assert recover(world.artoo_home).conflicts == ()
-    assert prune(world.artoo_home, Keep(), now=place.stat().st_mtime + 365 * 86_400) == 0
-    assert image.read_text() == "old"
-    with pytest.raises(SandboxError, match=rf"older version.*{place}"):
-        undo(world.artoo_home, TASK)
-
-
 def test_records_expire(world: CommitWorld) -> None:
     """The list names tasks with their end; records that are too large together go, the oldest first."""
     world.begin(lambda p: [(p / name).write_text("x" * 1_000) for name in "abc"])

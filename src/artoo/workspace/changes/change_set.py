@@ -9,7 +9,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathlib import Path
 from artoo.contracts.changes import Change, Conflict, Node, PathClass, Trait, digest_of, path_bytes, printable_path
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
-from artoo.ports.workspace import MIB, Files
+from artoo.ports.workspace import MIB
 from artoo.sandbox.reading.path_set import upwards
 from artoo.workspace.changes.base import Base, BaseBook, Manifest, now_ns, same_version
 from artoo.workspace.changes.describe import BOUNDS, classified, describe, moves, without_caches
@@ -26,7 +26,6 @@ from artoo.workspace.changes.path_class import Places
 from artoo.workspace.changes.silent_rule import SilentRule
 from artoo.workspace.changes.tree import Difference, Tree, note_bases, read_tree
 from artoo.workspace.directory import WorkspaceDirectory
-from artoo.workspace.files.layered import offline_files
 from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.names import text_of
 from artoo.workspace.fs.stat import NodeState
@@ -278,13 +277,10 @@ class ChangeSet:
         return not loud and not self.all_conflicts and self.flood is None
 
 
-def read_change_set(
-    directory: WorkspaceDirectory, artoo_home: Path, *, judge_git: JudgeGit = no_git, after: Files | None = None
-) -> ChangeSet:
+def read_change_set(directory: WorkspaceDirectory, artoo_home: Path, *, judge_git: JudgeGit = no_git) -> ChangeSet:
     """Read the change set of a workspace. Blocking; its lock is held, and no process should write to it.
 
-    `after`: its files if a sandbox lives; None: they are read from the disk (`files.layered`). Raises SandboxError
-    when they cannot be read completely.
+    Raises SandboxError when it cannot be read completely.
     """
     if not directory.covered():
         return ChangeSet()
@@ -292,12 +288,11 @@ def read_change_set(
         compared, counted = _compared(directory)
         if not counted:
             return ChangeSet()
-        with closing(offline_files(directory)) as offline:
-            found = _judged(directory, compared, counted, artoo_home, judge_git, after or offline)
+        found = _judged(directory, compared, counted, artoo_home, judge_git)
     return replace(found, digest=_digest(found), flood=flood_of(found.changes))
 
 
-def read_changes(directory: WorkspaceDirectory, artoo_home: Path, after: Files) -> tuple[Change, ...]:
+def read_changes(directory: WorkspaceDirectory, artoo_home: Path) -> tuple[Change, ...]:
     """Return what a workspace changes, conflicts included and marked. Blocking.
 
     For a report while the task works. Raises SandboxError.
@@ -308,7 +303,7 @@ def read_changes(directory: WorkspaceDirectory, artoo_home: Path, after: Files) 
     effects = sorted((*compared.effects, *compared.conflicts), key=lambda one: one.path)
     return tuple(
         one.model_copy(update={"traits": (*one.traits, Trait.CHANGED_MEANWHILE)}) if one.path in both else one
-        for one in describe(effects, Places.of(directory.record().roots, artoo_home), after)
+        for one in describe(effects, Places.of(directory.record().roots, artoo_home))
     )
 
 
@@ -346,7 +341,6 @@ def _judged(
     counted: list[Effect],
     artoo_home: Path,
     judge_git: JudgeGit,
-    after: Files,
 ) -> ChangeSet:
     rule = SilentRule(Places.of(directory.record().roots, artoo_home))
     git = judge_git(
@@ -354,17 +348,17 @@ def _judged(
             directory=directory,
             effects=compared.effects,
             conflicting=tuple(compared.conflicts),
-            judge_path=partial(_judge_path, rule, after),
+            judge_path=partial(_judge_path, rule),
         )
     )
     compared = with_dependents(compared.without(git.taken), counted)
-    return _meant(compared, rule, git, after)
+    return _meant(compared, rule, git)
 
 
-def _meant(compared: Compared, rule: SilentRule, git: GitPart, after: Files) -> ChangeSet:
+def _meant(compared: Compared, rule: SilentRule, git: GitPart) -> ChangeSet:
     """Describe and classify. Paths in artoo's own files are conflicts: a task may never change them."""
     places = rule.places
-    described = list(zip(compared.effects, describe(compared.effects, places, after), strict=True))
+    described = list(zip(compared.effects, describe(compared.effects, places), strict=True))
     kept = [one for one in described if one[1].path_class is not PathClass.ARTOO]
     own = (
         Conflict(path=change.path, reason=_OWN) for _, change in described if change.path_class is PathClass.ARTOO
@@ -389,15 +383,13 @@ def _meant(compared: Compared, rule: SilentRule, git: GitPart, after: Files) -> 
     )
 
 
-def _judge_path(
-    rule: SilentRule, after: Files, path: bytes, mode: int, existed: bool, target: bytes
-) -> tuple[ChangeClass, str]:
+def _judge_path(rule: SilentRule, path: bytes, mode: int, existed: bool, target: bytes) -> tuple[ChangeClass, str]:
     """Judge one path of a commit as if it were written now (`JudgePath`)."""
     node = Node.LINK if stat.S_ISLNK(mode) else Node.DIRECTORY if stat.S_ISDIR(mode) else Node.FILE
     new = NodeState(node, stat.S_IMODE(mode) or 0o644, os.geteuid(), os.getegid(), target=target)
     old = new._replace(node=Node.FILE if node is Node.LINK else node) if existed else None
     effect = Effect(b"/", path, printable_path(path), old, new)
-    (change,) = describe((effect,), rule.places, after)
+    (change,) = describe((effect,), rule.places)
     found = classified(
         change, within=change.path_class in BOUNDS or rule.places.within_bounds(path), unusual=rule.unusual(effect)
     )

@@ -18,11 +18,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from artoo.contracts.changes import Change, ChangeKind, Node, PathClass, Trait, printable_path
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
-from artoo.ports.workspace import Files
 from artoo.sandbox.reading.path_set import upwards
 from artoo.workspace.changes.effect import Effect, Verdict
 from artoo.workspace.changes.path_class import Places
@@ -64,12 +62,12 @@ def _cache_of(effect: Effect) -> bytes | None:
     return None
 
 
-def describe(effects: Iterable[Effect], places: Places, files: Files) -> tuple[Change, ...]:
-    """Return one change for each effect, in the same order. `files`: where links are followed."""
-    return tuple(_change(effect, places, files) for effect in effects)
+def describe(effects: Iterable[Effect], places: Places) -> tuple[Change, ...]:
+    """Return one change for each effect, in the same order."""
+    return tuple(_change(effect, places) for effect in effects)
 
 
-def _change(effect: Effect, places: Places, files: Files) -> Change:
+def _change(effect: Effect, places: Places) -> Change:
     before, after = effect.before, effect.after
     here = after or before
     assert here is not None
@@ -83,7 +81,7 @@ def _change(effect: Effect, places: Places, files: Files) -> Change:
         size_after=after.size if after is not None and after.node is Node.FILE else None,
         content_sha256=effect.digest,
         detail="; ".join(_detail(effect)),
-        traits=tuple(sorted(_traits(effect, places, files))),
+        traits=tuple(sorted(_traits(effect))),
     )
 
 
@@ -99,7 +97,7 @@ def _kind(effect: Effect) -> ChangeKind:
     return ChangeKind.CREATED if effect.before is None else ChangeKind.OVERWRITTEN
 
 
-def _traits(effect: Effect, places: Places, files: Files) -> Iterator[Trait]:
+def _traits(effect: Effect) -> Iterator[Trait]:
     before, after = effect.before, effect.after
     if _BOOKKEEPING.search(effect.path):
         yield Trait.GIT_BOOKKEEPING
@@ -113,8 +111,6 @@ def _traits(effect: Effect, places: Places, files: Files) -> Iterator[Trait]:
         yield Trait.PRIVILEGED
     if before is not None and before.node is after.node is Node.FILE and _is_widened(before, after):
         yield Trait.WIDENED
-    if after.node is Node.LINK and _leads_out(effect, after, places, files):
-        yield Trait.POINTS_OUTSIDE
 
 
 def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:
@@ -131,18 +127,6 @@ def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:
 def _is_widened(before: NodeState, after: NodeState) -> bool:
     """True if someone may do more with a file than before, or its owner changes."""
     return bool(after.mode & ~before.mode) or (before.uid, before.gid) != (after.uid, after.gid)
-
-
-def _leads_out(effect: Effect, link: NodeState, places: Places, files: Files) -> bool:
-    """True if a link leads out of project and output folder, to a sensitive path in them, or in a circle.
-
-    For the reader: any link is asked about.
-    """
-    try:
-        end = files.resolve(Path(os.path.dirname(os.fsdecode(effect.path)), os.fsdecode(link.target)))
-    except OSError:
-        return True
-    return places.classify(os.fsencode(end)) not in (PathClass.PROJECT, PathClass.WORKSPACE)
 
 
 def _detail(effect: Effect) -> Iterator[str]:
@@ -255,8 +239,6 @@ def _by_kind(change: Change, moved_to: str | None, *, outside: bool) -> Meaning:
 
 
 def _link(change: Change) -> str:
-    if change.has(Trait.POINTS_OUTSIDE):
-        return "a link out of project and workspace"
     return "a new link" if change.before is None else "what is there now is replaced by a link"
 
 

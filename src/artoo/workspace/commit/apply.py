@@ -27,7 +27,6 @@ from artoo.workspace.commit.manifest import (
     Step,
     all_records,
     exclusive,
-    old_records,
     records_of,
 )
 from artoo.workspace.commit.prepare import (
@@ -154,9 +153,6 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
     refused: dict[str, str] = {}
     with exclusive(undo_home):
         records = [one for one in records_of(undo_home, task_id) if one.done]
-        if not records and (old := old_records(undo_home, task_id)):
-            places = ", ".join(printable(one.place) for one in old)
-            raise SandboxError(f"task {task_id} was applied by an older version; its before-images are in {places}")
         if not records:
             raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
         # The newest first: an older record holds the version that the newer one replaced.
@@ -287,8 +283,6 @@ def clean_up(record: Record) -> None:
 
 # --- how long records are kept ----------------------------------------------------------------------------------
 
-
-logger = logging.getLogger(__name__)
 
 _DAY_SECONDS = 86_400.0
 

@@ -32,8 +32,6 @@ from artoo.workspace.fs.stat import NodeState
 from artoo.workspace.git.act import GitAct
 
 FORMAT = 2
-OLD_JOURNAL = "journal.json"
-"""The manifest of artoo's first version, whose records this one cannot restore."""
 MANIFEST, STAGING, DONE, UNDOING, OPEN = "manifest.json", "staging.json", "done", "undoing.json", "open"
 NOTE = "note"
 
@@ -231,19 +229,7 @@ class Record:
 
 
 def all_records(undo_home: Path) -> list[Record]:
-    """Return all records that this version can read, each task's oldest first.
-
-    Records of the first version are left out, so that nothing deletes their before-images.
-    """
-    return [record for record in _every_record(undo_home) if not record.has(OLD_JOURNAL)]
-
-
-def old_records(undo_home: Path, task_id: str) -> list[Record]:
-    """Return the records of one task that the first version made."""
-    return [one for one in _every_record(undo_home) if one.task_id == task_id and one.has(OLD_JOURNAL)]
-
-
-def _every_record(undo_home: Path) -> list[Record]:
+    """Return all records, each task's oldest first."""
     tasks = sorted(task for task in undo_home.iterdir() if task.is_dir()) if undo_home.is_dir() else []
     places = [sorted((one for one in task.iterdir() if one.is_dir()), key=_number) for task in tasks]
     return [Record(place.resolve()) for found in places for place in found]
@@ -260,9 +246,8 @@ def tasks_with_records(artoo_home: Path) -> list[str]:
 
 
 def _number(place: Path) -> int:
-    """Return the number that orders a task's records. Records of older versions begin with nanoseconds."""
-    digits = place.name.partition("-")[0]
-    return int(digits) if digits.isdecimal() else 0
+    """Return the number that orders a task's records."""
+    return int(place.name) if place.name.isdecimal() else 0
 
 
 @contextmanager

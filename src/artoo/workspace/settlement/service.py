@@ -103,7 +103,7 @@ class Settlement:
 
     def review(self) -> ChangeSet:
         """Read everything that the task changes against the user's files now. Raises SandboxError."""
-        return read_change_set(self.directory, self.artoo_home, judge_git=self._judge_git, after=self.live)
+        return read_change_set(self.directory, self.artoo_home, judge_git=self._judge_git)
 
     def apply(self, found: ChangeSet, paths: Collection[str] | None = None, *, by: str = PERSON) -> Settled:
         """Apply everything that is in no conflict, or `paths` (as the user wrote them) with what they need.
