@@ -150,7 +150,7 @@ def test_the_environment_of_artoo_is_not_among_the_files() -> None:
 SCENE = """
 mkdir -p a/b c; echo new > a/new; echo x >> a/old; rm a/gone; rm -r dir; mkdir dir; echo made > dir/made
 rm file; mkdir file; echo in > file/in; rm -r tree; echo leaf > tree; ln -s a/old link; mv deep moved
-echo tmp > /tmp/t; ln -s /tmp/t tmplink
+echo tmp > /tmp/artoo-test-t; ln -s /tmp/artoo-test-t tmplink
 """
 
 
