@@ -19,33 +19,31 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from copy_world import Home, opened
 from escape_attempts import ATTEMPTS, ONE_BY_ONE, PRELUDE
+from living import World
 
-from artoo.ports.workspace import Command
 from artoo.sandbox.backends.select import candidates
 from artoo.sandbox.backends.selftest import prove
-from artoo.sandbox.protocols import Backend
 
 
 class Outside:
     """What lies beyond the workspace, with a reader at every pipe and a listener at every socket."""
 
-    def __init__(self, base: Path, home: Home) -> None:
+    def __init__(self, base: Path, world: World) -> None:
         self.heard: list[bytes] = []
         self._base, self._lock = base, threading.Lock()
         outside = base / "outside"
         (outside / "deep").mkdir(parents=True)
         (outside / "file").write_bytes(b"whole\n")
-        (home.path / ".closed").mkdir(mode=0o700)
-        (home.path / ".closed" / "key").write_bytes(b"closed\n")
-        pipes = [outside / "pipe", outside / "deep" / "pipe", home.path / "pipe"]
+        (world.home / ".closed").mkdir(mode=0o700)
+        (world.home / ".closed" / "key").write_bytes(b"closed\n")
+        pipes = [outside / "pipe", outside / "deep" / "pipe", world.home / "pipe"]
         for path in pipes:
             os.mkfifo(path)
             path.chmod(0o666)
             descriptor = os.open(path, os.O_RDWR)
             self._listen(lambda descriptor=descriptor: os.read(descriptor, 100))
-        for path in (outside / "service", home.path / "service"):
+        for path in (outside / "service", world.home / "service"):
             server = socket.socket(socket.AF_UNIX)
             server.bind(str(path.relative_to(base)))
             server.listen()
@@ -53,7 +51,7 @@ class Outside:
         datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         datagrams.bind(str((outside / "datagrams").relative_to(base)))
         self._listen(lambda: datagrams.recv(100))
-        for path in (home.path / "zero", home.project / "zero", outside / "zero"):
+        for path in (world.home / "zero", world.project / "zero", outside / "zero"):
             if os.geteuid() == 0:
                 os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5))
 
@@ -70,13 +68,13 @@ class Outside:
         return (self._base / "outside" / "file").read_bytes() == b"whole\n" and seen.st_mode & 0o022 == 0
 
 
-async def _through(backend: Backend, base: Path, home: Home) -> dict[str, str]:
+async def _through(base: Path, world: World) -> dict[str, str]:
     """All attempts, in one command."""
     attempts = {name: f"{PRELUDE}\n{code}" for name, code in ATTEMPTS.items()}
-    words = (ONE_BY_ONE, str(base / "outside"), str(home.path), str(os.getpid()), "")
-    command = Command(("/usr/bin/python3", "-I", "-S", "-c", *words), stdin=json.dumps(attempts).encode())
-    async with opened(backend, home) as commands:
-        ended = await commands.run(command, 200.0)
+    words = (ONE_BY_ONE, str(base / "outside"), str(world.home), str(os.getpid()), "")
+    argv = ("/usr/bin/python3", "-I", "-S", "-c", *words)
+    async with world.sandbox() as commands:
+        ended = await commands.run(*argv, patience=200.0, stdin=json.dumps(attempts).encode())
     if ended.status != "ok" or ended.stderr.text:
         return {"all": f"{ended.status}: {ended.stderr.text}"}
     return dict(json.loads(line) for line in ended.stdout.text.splitlines())
@@ -89,12 +87,13 @@ async def main() -> None:
     if number >= len(found):
         print(json.dumps({"problem": "there is no such backend"}))
         return
-    backend, home = found[number].backend, Home.made(base)
-    if problem := await prove(backend, home.artoo_home):
+    backend = found[number].backend
+    world = World.made(base, backend)
+    if problem := await prove(backend, world.artoo_home):
         print(json.dumps({"problem": f"{found[number].key}: {problem}"}))
         return
-    outside, hostname = Outside(base, home), socket.gethostname()
-    through = await _through(backend, base, home)
+    outside, hostname = Outside(base, world), socket.gethostname()
+    through = await _through(base, world)
     through |= {name.decode(): "was heard outside" for name in outside.heard}
     if not outside.is_whole() or socket.gethostname() != hostname:
         through["outside"] = "is changed"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from copy_world import Home, backend_named, opened, plain_home
+from living import World, backend_named, plain_world
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.sandbox import Roots
@@ -28,44 +28,39 @@ from artoo.sandbox.protocols import Layout, Sandbox
 from plain_user import act_as_plain_user
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.made(tmp_path)
-
-
-async def test_the_choice_is_remembered(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_choice_is_remembered(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A backend that was proved is not proved again until the kernel, its settings or the profile change."""
     reports: list[BackendDiagnosis] = []
-    first = await open_backend(home.artoo_home, reports.append)
+    first = await open_backend(world.artoo_home, reports.append)
     if first.name == "none":
         pytest.skip("no backend works here")
     assert reports[-1].works
     count = len(reports)
-    assert await open_backend(home.artoo_home, reports.append) == first and len(reports) == count
+    assert await open_backend(world.artoo_home, reports.append) == first and len(reports) == count
     monkeypatch.setattr(select.platform, "release", lambda: "another kernel")
-    await open_backend(home.artoo_home, reports.append)
+    await open_backend(world.artoo_home, reports.append)
     assert len(reports) > count
 
 
 async def test_a_new_apparmor_profile_is_noticed(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A user who does what the doctor says gets the better backend at the next start, without a reboot."""
     monkeypatch.setattr(select, "APPARMOR_PROFILE", tmp_path / "profile")
-    first = await open_backend(home.artoo_home)
+    first = await open_backend(world.artoo_home)
     (tmp_path / "profile").touch()
     reports: list[BackendDiagnosis] = []
-    assert await open_backend(home.artoo_home, reports.append) == first
+    assert await open_backend(world.artoo_home, reports.append) == first
     assert reports or first.name == "none"
 
 
 async def test_a_home_whose_name_is_no_text_or_leads_through_a_link_has_the_same_backend(
-    home: Home, tmp_path: Path
+    world: World, tmp_path: Path
 ) -> None:
     """Neither bytes that are no UTF-8 nor `..` nor a link cost the better backend."""
-    usual = await open_backend(home.artoo_home)
+    usual = await open_backend(world.artoo_home)
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
-    for place in (tmp_path / os.fsdecode(b"caf\xe9") / ".artoo", tmp_path / "link" / "x", home.path / ".." / "y"):
+    for place in (tmp_path / os.fsdecode(b"caf\xe9") / ".artoo", tmp_path / "link" / "x", world.home / ".." / "y"):
         assert await open_backend(place) == usual
 
 
@@ -76,12 +71,12 @@ async def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         await open_backend(tmp_path / "file" / "home")
 
 
-async def test_all_backends_hold_here(home: Home) -> None:
+async def test_all_backends_hold_here(world: World) -> None:
     """Each that this machine offers passes its self-test or says why not."""
-    found = await diagnose(home.artoo_home)
+    found = await diagnose(world.artoo_home)
     assert [one.backend for one in found][-2:] == ["landlock", "none"] or sys.platform != "linux"
     assert all(one.works or (one.cause and "\n" in one.remedy) for one in found)
-    assert (await open_backend(home.artoo_home)).name == next(one.backend for one in found if one.works)
+    assert (await open_backend(world.artoo_home)).name == next(one.backend for one in found if one.works)
 
 
 @dataclass(frozen=True)
@@ -105,22 +100,22 @@ class Leaky:
         return sandbox
 
 
-async def test_a_backend_that_leaks_is_not_trusted(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_backend_that_leaks_is_not_trusted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is reported and skipped; at worst every command is asked about."""
-    assert "not closed" in await prove(Leaky(), home.artoo_home)
+    assert "not closed" in await prove(Leaky(), world.artoo_home)
 
     def only_this() -> Iterator[Candidate]:
         yield Candidate("leaky", Leaky())
 
     monkeypatch.setattr(select, "candidates", only_this)
     reports: list[BackendDiagnosis] = []
-    assert (await open_backend(home.artoo_home, reports.append)).name == "none"
+    assert (await open_backend(world.artoo_home, reports.append)).name == "none"
     assert [(one.backend, one.works) for one in reports] == [("landlock", False)]
-    assert os.listdir(home.artoo_home) == [] and sorted(os.listdir(home.path)) == [".artoo", "project"]
+    assert os.listdir(world.artoo_home) == [] and sorted(os.listdir(world.home)) == [".artoo", "project"]
 
 
 async def test_a_failure_without_a_cause_costs_a_backend_only_once(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes second is used now, and the first one is tried again at the next start."""
 
@@ -132,24 +127,23 @@ async def test_a_failure_without_a_cause_costs_a_backend_only_once(
     monkeypatch.setattr(select, "candidates", leaky_first)
     for _ in range(2):
         reports: list[BackendDiagnosis] = []
-        await open_backend(home.artoo_home, reports.append)
+        await open_backend(world.artoo_home, reports.append)
         assert [one.works for one in reports] == [False, True]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_where_user_namespaces_are_forbidden_the_copy_backend_works() -> None:
     """A plain user on such a machine gets Landlock, and the doctor the command that enables the better one."""
-    backend_named("landlock")
-    with plain_home() as home:
+    with plain_world(backend_named("landlock")) as world:
 
         def act() -> None:
             sys.executable = "/usr/bin/python3"
-            found = {one.backend: one for one in asyncio.run(diagnose(home.artoo_home))}
+            found = {one.backend: one for one in asyncio.run(diagnose(world.artoo_home))}
             assert found["landlock"].works and not found["bubblewrap"].works, found
             if next(find_bubblewrap(), None) is not None:
                 assert "user.max_user_namespaces = 0" in found["bubblewrap"].cause
                 assert found["bubblewrap"].remedy.splitlines()[-1].endswith("sudo sysctl --system")
-            assert asyncio.run(open_backend(home.artoo_home)).name == "landlock"
+            assert asyncio.run(open_backend(world.artoo_home)).name == "landlock"
 
         act_as_plain_user(act, user_namespaces=False)
 
@@ -235,7 +229,7 @@ exec "$@"
 
 
 async def test_seatbelt_starts_commands_through_sandbox_exec(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By a stand-in that only records the profile: a refusal is told apart, and background processes stay."""
     programs = tmp_path / "bin"
@@ -244,15 +238,16 @@ async def test_seatbelt_starts_commands_through_sandbox_exec(
     stand_in.write_text(_STAND_IN.format(file=shlex.quote(str(tmp_path / "profile"))))
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    (home.path / ".ssh").mkdir()
-    async with opened(CopyBackend("seatbelt"), home) as commands:
-        assert await commands.out(f"sleep 600 & echo $! > pid; ls {home.project}/pid") == f"{home.project}/pid\n"
+    (world.home / ".ssh").mkdir()
+    world.backend = CopyBackend("seatbelt")
+    async with world.sandbox() as commands:
+        assert await commands.out(f"sleep 600 & echo $! > pid; ls {world.project}/pid") == f"{world.project}/pid\n"
         assert await commands.out("kill $(cat pid) && echo ended") == "ended\n"
-        ended = await commands.run("echo 'x: Operation not permitted' >&2; exit 1")
+        ended = await commands.bash("echo 'x: Operation not permitted' >&2; exit 1")
         assert ended.status == "refused"
     made = (tmp_path / "profile").read_text()
-    assert f'(deny file-read* (subpath "{home.path}/.ssh"))' in made
-    assert f'(allow file-write* (subpath "{home.copy}"))' in made
+    assert f'(deny file-read* (subpath "{world.home}/.ssh"))' in made
+    assert f'(allow file-write* (subpath "{world.copy}"))' in made
 
 
 _IN_A_CONTAINER = """

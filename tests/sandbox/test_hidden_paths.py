@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from living import World, mounted_disk
+from living import USER_NAMESPACE, World, mounted_disk
 
 from artoo.ports.sandbox import Opened
 from artoo.sandbox.protocols import Layout
@@ -228,7 +228,7 @@ async def test_a_home_that_no_overlay_covers_is_closed_too(world: World) -> None
     (world.home / "disk").mkdir()
     with mounted_disk(world.home / "disk"):
         covered = world.backend.roots_to_cover(world.roots)
-        assert (world.home in covered) is not world.user_namespace
+        assert (world.home in covered) is not USER_NAMESPACE
         async with world.sandbox() as commands:
             assert await commands.says("cd ~; cat docs/a; cat .netrc 2>&-; true") == "CANARY docs/a\n"
 

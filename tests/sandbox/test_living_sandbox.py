@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from living import World, until
+from living import World, bubblewrap, until
 
 from artoo.contracts.errors import SandboxError
 from artoo.ports.workspace import CommandLimits
@@ -288,7 +288,7 @@ from typing import Any
 sys.path.insert(0, sys.argv[1])
 from living import World
 async def main():
-    async with World(Path(sys.argv[2]), sys.argv[3] == "True").sandbox() as commands:
+    async with World(Path(sys.argv[2])).sandbox() as commands:
         await commands.sandbox.refresh()
         await commands.start("sleep", "7171")
         await commands.bash("setsid sleep 7171 >/dev/null 2>&1 & disown")
@@ -301,7 +301,7 @@ asyncio.run(main())
 async def test_a_killed_artoo_leaves_no_process(world: World) -> None:
     """After kill -9 neither commands nor the sandbox's own processes are left, and the next sandbox opens."""
     victim = subprocess.Popen(  # noqa: ASYNC220 - the test waits for its first line anyway
-        (sys.executable, "-c", _VICTIM, str(_HERE), str(world.home), str(world.user_namespace)),
+        (sys.executable, "-c", _VICTIM, str(_HERE), str(world.home)),
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
@@ -430,7 +430,7 @@ async def test_commands_find_each_others_limits(world: World) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="a plain user always has a user namespace")
 async def test_root_can_have_a_user_namespace(world: World) -> None:
     """For containers that forbid root to do without: commands run, see the user's edits, and leave nothing."""
-    world.user_namespace = True
+    world.backend = bubblewrap(user_namespace=True)
     async with world.sandbox() as commands:
         await commands.says("ls made 2>&- || id -u")
         (world.project / "made").touch()
