@@ -163,8 +163,11 @@ def state_and_digest(path: Path) -> tuple[NodeState | None, str | None]:
 Entry = tuple[object, ...]
 
 
-def snapshot(root: Path, *, skip: str = ".artoo") -> dict[str, Entry]:
-    """Return every path below `root` with kind, mode, owner, attributes, and content or target."""
+def snapshot(root: Path, *, skip: str = ".artoo", times: bool = False) -> dict[str, Entry]:
+    """Return every path below `root` with kind, mode, owner, attributes, and content or target.
+
+    `times`: with those of files too.
+    """
     found: dict[str, Entry] = {}
     for directory, names, files in os.walk(root):
         if skip in names and Path(directory) == root:
@@ -174,7 +177,7 @@ def snapshot(root: Path, *, skip: str = ".artoo") -> dict[str, Entry]:
             seen = path.lstat()
             entry: Entry = (stat.S_IFMT(seen.st_mode), stat.S_IMODE(seen.st_mode), seen.st_uid, seen.st_gid)
             if stat.S_ISREG(seen.st_mode):
-                entry += (path.read_bytes(),)
+                entry += (path.read_bytes(), seen.st_mtime_ns if times else 0)
             elif stat.S_ISLNK(seen.st_mode):
                 entry = (entry[0], os.readlink(path))
             if attributes := {one: os.getxattr(path, one, follow_symlinks=False) for one in _attributes(path)}:

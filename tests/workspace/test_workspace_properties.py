@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-import stat
 import subprocess
 import tempfile
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from laid_out import snapshot
 from task_world import Task, World, make_world, overlay
 
 from artoo.sandbox.backends.copying import CopyBackend
@@ -37,22 +36,6 @@ COMMANDS = st.lists(
 )
 
 
-def snapshot(place: Path) -> dict[str, tuple[object, ...]]:
-    """Everything below a directory; times of directories aside."""
-    found: dict[str, tuple[object, ...]] = {}
-    for directory, directories, files in os.walk(place):
-        for name in (*directories, *files):
-            path = Path(directory) / name
-            seen = path.lstat()
-            about: tuple[object, ...] = (stat.S_IFMT(seen.st_mode), stat.S_IMODE(seen.st_mode))
-            if stat.S_ISREG(seen.st_mode):
-                about += (path.read_bytes(), seen.st_mtime_ns)
-            elif stat.S_ISLNK(seen.st_mode):
-                about = (stat.S_IFLNK, os.readlink(path))
-            found[str(path.relative_to(place))] = about
-    return found
-
-
 def run(world: World, before: list[str], commands: list[str]) -> None:
     """Compare a project in which the commands ran with one to which the change set was applied."""
     script = "; ".join(f"{{ {one}; }} 2>/dev/null" for one in before) or "true"
@@ -70,7 +53,7 @@ def run(world: World, before: list[str], commands: list[str]) -> None:
     assert not found.conflicts
     report = apply(found.effects, (), task_id="t", undo_home=world.artoo_home / "undo")
     assert report.applied, report.conflicts
-    assert snapshot(world.project) == wanted
+    assert snapshot(world.project, times=True) == wanted
     assert world.change_set().empty
 
 
@@ -80,7 +63,7 @@ async def _shown(task: Task, script: str, world: World) -> dict[str, tuple[objec
     await task.says(script)
     await task.workspace.changes_since(mark)
     await task.says("rm -rf $TMPDIR/shown /tmp/shown; cp -a . ${TMPDIR:-/tmp}/shown")
-    return snapshot(world.directory().scratch / "shown")
+    return snapshot(world.directory().scratch / "shown", times=True)
 
 
 @pytest.mark.parametrize("examples", [4, pytest.param(100, marks=pytest.mark.torture)])
