@@ -299,7 +299,7 @@ class BoardMachine(RuleBasedStateMachine):
         assert self.runner.run(self.board.archive(task_id, OPERATOR)).state is S.ARCHIVED
 
 
-BoardMachine.TestCase.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
+BoardMachine.TestCase.settings = settings(max_examples=15, stateful_step_count=40, deadline=None)
 TestBoard = BoardMachine.TestCase
 
 
