@@ -23,6 +23,7 @@ from artoo.runtime.app.exception_groups import alone
 from artoo.runtime.app.images import Album, demand_eyes
 from artoo.runtime.app.run_options import RunOptions, listed
 from artoo.runtime.app.services import Workshop
+from artoo.runtime.changes.continuing import continue_pending
 from artoo.runtime.changes.settlement_history import with_what_became
 from artoo.runtime.task.agent_context import Behalf
 from artoo.runtime.task.persona import accepted_texts
@@ -121,6 +122,9 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
         unasked=mode.unasked,
     )
     demand_eyes(album.images, (settings.brain, settings.tool))
+    turns, earlier = await _as_it_stands(home, history, roots.project), ""
+    if history and behalf.workspace is None:
+        earlier = await asyncio.to_thread(continue_pending, home, history, roots.project, task_id)
     workspace = behalf.workspace or await shop.workspace(task_id, roots)
     if options.material:
         await workspace.write(MATERIAL, options.material)
@@ -146,7 +150,7 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
         text=text,
         project=str(roots.project),
         workspace=str(roots.workspace),
-        history=await _as_it_stands(home, history, roots.project),
+        history=tuple(turn.model_copy(update={"waits": ()}) if turn.task_id == earlier else turn for turn in turns),
         checks=tuple(map(by_command, options.checks)),
         returns=dict(options.returns) if options.returns is not None else None,
         images=album.images,
