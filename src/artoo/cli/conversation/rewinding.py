@@ -68,6 +68,7 @@ def _count(arguments: Sequence[str], most: int) -> int:
 
 def _states(config: Config, turns: Sequence[Turn]) -> dict[str, str]:
     """Return what is there to take back of each task. Blocking."""
+    from artoo.runtime.changes.continuing import continued
     from artoo.runtime.changes.find_pending import pendings
     from artoo.runtime.changes.undo import can_be_undone
 
@@ -78,7 +79,10 @@ def _states(config: Config, turns: Sequence[Turn]) -> dict[str, str]:
         raise ConfigurationError(f"changes cannot be taken back: {error}") from error
     named = {(True, True): "(applied, and pending)", (True, False): "(applied)", (False, True): "(pending)"}
     ids = [turn.task_id or "" for turn in turns]
-    return {one: named.get((one in undoable, one in pending), "") for one in ids}
+    states = {one: named.get((one in undoable, one in pending), "") for one in ids}
+    # A follow-up has taken over what was pending before it, so that this is discarded with it.
+    whole = (one for one in ids if one in pending and continued(config.home, one))
+    return states | {one: f"{states[one]}, with what was pending before" for one in whole}
 
 
 def _verbs(state: str) -> list[str]:
