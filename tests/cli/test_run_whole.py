@@ -12,7 +12,8 @@ import pytest
 from cli_process import artoo, model_at
 from cli_terminal import terminal
 
-from artoo.testing import with_body
+from artoo.testing import Asked, with_body
+from artoo.testing.replies import Scripted
 from artoo.testing.script import Entry
 from artoo.testing.server import ScriptedServer
 
@@ -127,3 +128,30 @@ async def test_piped_input_is_material_of_the_request(project: Path) -> None:
     (asked,) = server.player.of("Plan")
     assert "the file /tmp/input, 15 bytes, 2 lines" in asked.user
     assert names_in(project) == ["a.txt"]
+
+
+async def test_what_must_be_different_is_the_next_request(project: Path) -> None:
+    """A sentence at the review keeps the changes, and the task goes on in their workspace; one review has both."""
+    commands = iter((CHANGE, "sed -i s/new/newer/ a.txt && cat a.txt"))
+
+    def answer(asked: Asked) -> Scripted:
+        if asked.contract == "TaskSpec":
+            return {"task_id": "mend", "intent": "make it newer"}
+        if asked.contract == "Plan":
+            return script()["Plan"]  # pyright: ignore[reportReturnType]
+        return with_body({"tool": "shell", "is_final": True}, next(commands))
+
+    async with ScriptedServer(answer) as server:
+
+        def play() -> int:
+            arguments, home = ["run", "--no-memory", "mend a.txt"], project.parent / ".artoo"
+            with terminal("", arguments, home, model_at(server)) as screen:
+                screen.wait_for("[a]pply all")
+                screen.send("no, make it newer\r")
+                screen.wait_for("[a]pply all", 2)
+                screen.send("a\r")
+                screen.wait_for("Changed: a.txt")
+                return screen.end()
+
+        assert await asyncio.to_thread(play) == 0
+    assert (project / "a.txt").read_text() == "newer\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -66,6 +67,8 @@ async def _attach(home: Path, directory: Path) -> int:
         show(f"the task has stopped before its end; to go on with it: artoo resume {directory.name}")
         return 1
     print_result(view.state.result, view, home, Output())
+    if asking is not None and (different := asking.take_different()):
+        show(f"to go on with it: artoo -c {shlex.quote(different)}")
     return exit_code(view.state.result)
 
 

@@ -219,16 +219,22 @@ async def _run(request: str, options: RunOptions, output: Output, progress: Prog
     """Runs the request and prints its result as soon as it is there. Returns the exit code."""
 
     async def play(terminal: running.Terminal) -> tuple[FinalResult, TaskView]:
-        result, view = await running.follow_task(
-            terminal,
-            terminal.runtime.stream(request, history=talk.turns, options=options),
-            request,
-            progress=progress,
-            numbers=output.verbose,
-            on_message=talk.noting(request, terminal.on_message),
-        )
-        talk.add_result(request, result)
-        return result, view
+        wanted, given = request, options
+        while True:
+            result, view = await running.follow_task(
+                terminal,
+                terminal.runtime.stream(wanted, history=talk.turns, options=given),
+                wanted,
+                progress=progress,
+                numbers=output.verbose,
+                on_message=talk.noting(wanted, terminal.on_message),
+            )
+            talk.add_result(wanted, result)
+            different = terminal.dialogue.take_different() if terminal.dialogue is not None else ""
+            if not different:
+                return result, view
+            # Images and piped data belong to the first request alone.
+            wanted, given = different, replace(options, images=(), material=b"")
 
     return await on_terminal(play, output)
 

@@ -49,6 +49,7 @@ class Dialogue:
         self._screen = Screen.of(terminal)
         self._display: Display = NoDisplay()
         self._answer: Callable[[], str] = str
+        self._different = ""
         self._turn = asyncio.Lock()
 
     @contextmanager
@@ -118,7 +119,15 @@ class Dialogue:
         assert request.review is not None
         if answer := self._answer().strip():  # what the changes are for is read before they are approved
             self._screen.show([*fold_prose(printable(answer), self._screen.width).splitlines(), ""])
-        return await Asking(request.review, request.language, self._screen, self._keyboard, Here()).ask()
+        asking = Asking(request.review, request.language, self._screen, self._keyboard, Here())
+        decision = await asking.ask()
+        self._different = asking.different
+        return decision
+
+    def take_different(self) -> str:
+        """Return once what must be different according to the last review; empty if nothing was said."""
+        said, self._different = self._different, ""
+        return said
 
     async def _answered(self, request: ConfirmationRequest) -> Consent:
         text, lines = in_language(request.language), question_lines(request, request.details)

@@ -148,6 +148,9 @@ class Conversation:
         self._session.add_result(request, result)
         print_result(result, view, self._home, Output(talk=""))
         show("")
+        dialogue = self._terminal.dialogue
+        if dialogue is not None and (different := dialogue.take_different()):
+            await self._request(different)
 
     def _images(self, request: str) -> tuple[Path, ...]:
         """Return the images whose paths were pasted, and name them; none where no model takes images."""

@@ -30,6 +30,8 @@ class Asking:
         self._keyboard = keyboard
         self._layout = Layout(review, language, here, screen.paint, screen.width)
         self._words = self._layout.words
+        self.different = ""
+        """What must be different, if the user has said that: the changes are kept, and the next request says it."""
 
     async def ask(self) -> Consent | Choice:
         """Ask for the decision. The end of input, an empty line and Ctrl-C keep the changes for later."""
@@ -79,8 +81,13 @@ class Asking:
             return await self._choice()
         if word in _AGAIN:
             self._show()
+        elif len(word.split()) > 1:  # a letter or a command is one word
+            self.different = said.strip()
+            return Consent.KEEP
         else:
-            again = self._words("Answer with one of the letters in brackets; an empty line keeps it for later.")
+            again = self._words(
+                "Answer with one of the letters in brackets, or write what must be different; empty keeps it."
+            )
             self._screen.say(f"{again}\n")
         return None
 
