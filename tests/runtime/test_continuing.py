@@ -89,3 +89,20 @@ async def test_what_conflicts_or_is_of_another_project_is_not_continued(config: 
             after = await artoo.run("What is it?", history=[turn], options=RunOptions(project=project))
             assert after.output == "yellow"
             assert [one.task_id for one in await artoo.pending()] == [before.task_id]
+
+
+async def test_a_follow_up_that_changes_nothing_leaves_it_as_it_is(config: Config, tmp_path: Path) -> None:
+    """Its review is not asked for again, and it keeps its task's id."""
+    project = tmp_path / "project"
+    before, after, artoo = await two(config, project, with_body({"tool": "shell", "is_final": True}, "cat a.txt"))
+    assert after.output == "green" and after.changes.state == "none"
+    assert [one.task_id for one in await artoo.pending()] == [before.task_id]
+
+
+async def test_a_follow_up_that_takes_it_back_replaces_it(config: Config, tmp_path: Path) -> None:
+    """What is left of both is the file's time."""
+    step = with_body({"tool": "shell", "is_final": True}, "sed -i s/green/red/ a.txt; cat a.txt")
+    _, after, artoo = await two(config, tmp_path / "project", step)
+    (pending,) = await artoo.pending()
+    assert after.output == "red" and pending.task_id == after.task_id
+    assert [one.detail for one in (await pending.diff()).changes] == ["time"]

@@ -23,7 +23,8 @@ class Turn(Contract):
     `project`: where it was, empty in older records.
 
     Of what it changed, when the next request is made: `waits` are the paths that wait for the person's yes,
-    `became` what was done with others, oldest first: the operation and the paths.
+    `became` what was done with others, oldest first: the operation and the paths. `here`: the task works on what is
+    pending of it.
     """
 
     input: str
@@ -32,6 +33,7 @@ class Turn(Contract):
     project: str = Field(default="", exclude_if=_nothing)
     waits: tuple[str, ...] = Field(default=(), exclude_if=_nothing)
     became: tuple[tuple[Act, tuple[str, ...]], ...] = Field(default=(), exclude_if=_nothing)
+    here: bool = Field(default=False, exclude_if=_nothing)
 
 
 class UserRequest(Contract):

@@ -67,6 +67,8 @@ def what_became(turn: Turn) -> str:
             f"What it changed is prepared and not in the files yet: {listed(turn.waits)}. It is not to be done "
             f"again. It needs the person's consent: only they can apply or discard task {turn.task_id}"
         )
+    if turn.here:
+        lines.append("The files and commands of this task have that change already.")
     return "\n".join(lines)
 
 

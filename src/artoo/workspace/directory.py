@@ -128,6 +128,11 @@ class WorkspaceDirectory:
         return self.base / "manifest.json"
 
     @property
+    def continues(self) -> Path:
+        """Return the file that names the task whose pending changes this workspace began with."""
+        return self.base / "continues"
+
+    @property
     def pending(self) -> Path:
         return self.base / "pending.json"
 

@@ -68,9 +68,10 @@ def _count(arguments: Sequence[str], most: int) -> int:
 
 def _states(config: Config, turns: Sequence[Turn]) -> dict[str, str]:
     """Return what is there to take back of each task. Blocking."""
-    from artoo.runtime.changes.continuing import continued
     from artoo.runtime.changes.find_pending import pendings
     from artoo.runtime.changes.undo import can_be_undone
+    from artoo.workspace.directory import Workspaces
+    from artoo.workspace.settlement.continuing import continued
 
     try:
         undoable = {one.task_id for one in can_be_undone(config)}
@@ -81,7 +82,8 @@ def _states(config: Config, turns: Sequence[Turn]) -> dict[str, str]:
     ids = [turn.task_id or "" for turn in turns]
     states = {one: named.get((one in undoable, one in pending), "") for one in ids}
     # A follow-up has taken over what was pending before it, so that this is discarded with it.
-    whole = (one for one in ids if one in pending and continued(config.home, one))
+    places = Workspaces(config.home)
+    whole = (one for one in ids if one in pending and continued(places.directory(one)) is not None)
     return states | {one: f"{states[one]}, with what was pending before" for one in whole}
 
 

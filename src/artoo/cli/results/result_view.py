@@ -124,6 +124,8 @@ class Ending:
         """Yield the pending changes of earlier requests of the conversation, with the command to apply them."""
         words = self.text
         for turn in self.view.state.earlier:
+            if turn.here and self.result.changes.state != "none":  # this task has taken it over
+                continue
             command = words("apply it: {command}", command=self.paint(f"artoo apply {turn.task_id}", Tone.HEAD))
             waits = words("Pending your approval: {what}", what=one_line(listed(turn.waits)))
             yield f"{waits}{DOT}{command}"

@@ -377,19 +377,15 @@ class Artoo:
     async def _finish(self, begun: Begun) -> RunResult:
         from artoo.runtime.approvals.multi_prompt import stoppable
         from artoo.runtime.approvals.prompt_store import TaskDesk
-        from artoo.runtime.changes.continuing import continued, supersede
         from artoo.runtime.changes.run_changes import RunResult
 
         task_id, shop = begun.task.task_id, self._open_shop()
         self._running[task_id] = begun.task
-        earlier = await asyncio.to_thread(continued, self._config.home, task_id)
         desk = TaskDesk(self._config.home, task_id)
         desk.begin()
         try:
             with stoppable(desk, begun.task.interrupt, begun.task.send):
                 result = await begun.play()
-            if earlier:
-                await asyncio.to_thread(supersede, self._config.home, earlier, result)
             if begun.ended is not None:
                 await begun.ended(result)
             return RunResult.of(result, self._config)

@@ -150,7 +150,9 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
         text=text,
         project=str(roots.project),
         workspace=str(roots.workspace),
-        history=tuple(turn.model_copy(update={"waits": ()}) if turn.task_id == earlier else turn for turn in turns),
+        history=tuple(
+            each.model_copy(update={"here": True}) if each.task_id == earlier else each for each in turns
+        ),
         checks=tuple(map(by_command, options.checks)),
         returns=dict(options.returns) if options.returns is not None else None,
         images=album.images,

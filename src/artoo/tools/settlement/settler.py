@@ -27,6 +27,7 @@ from artoo.tools.settlement.review import question_of, review_of
 from artoo.words.settling import rest_by_hand, unfinished
 from artoo.workspace.changes.change_set import ChangeSet
 from artoo.workspace.directory import Workspaces
+from artoo.workspace.settlement.continuing import continued, supersede
 from artoo.workspace.settlement.finish import outcomes
 from artoo.workspace.settlement.pending import DAY, Keeping
 from artoo.workspace.settlement.service import Settlement, Subject, opened
@@ -103,6 +104,19 @@ class Settler:
             found = await asyncio.to_thread(settlement.review)
         except SandboxError as error:
             return await asyncio.to_thread(settlement.keep, ChangeSet(), str(error))
+        begun = continued(settlement.directory)
+        if begun is not None and found.digest == begun.digest:  # what is pending of the earlier task stays its own
+            await asyncio.to_thread(settlement.forget)
+            return Settled(went_out=self.went_out())
+        settled = await self._decided(settlement, ending, found, questions)
+        if begun is not None and not ending.may_go_on:
+            await asyncio.to_thread(supersede, self.artoo_home, begun.task_id)
+        return settled
+
+    async def _decided(
+        self, settlement: Settlement, ending: Ending, found: ChangeSet, questions: Questions | None
+    ) -> Settled:
+        """Apply the change set, keep it or delete it, as the mode and the user say."""
         if found.empty:
             await asyncio.to_thread(settlement.forget)
             return Settled(went_out=self.went_out())
