@@ -125,6 +125,9 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
     turns, earlier = await _as_it_stands(home, history, roots.project), ""
     if history and behalf.workspace is None:
         earlier = await asyncio.to_thread(continue_pending, home, history, roots.project, task_id)
+    if earlier:
+        marked = {"here": True}
+        turns = tuple(each.model_copy(update=marked) if each.task_id == earlier else each for each in turns)
     workspace = behalf.workspace or await shop.workspace(task_id, roots)
     if options.material:
         await workspace.write(MATERIAL, options.material)
