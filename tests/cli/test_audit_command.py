@@ -86,7 +86,7 @@ def test_an_older_copy_of_the_whole_home_shows_against_a_noted_head(home: Path) 
     shutil.rmtree(home)
     old.rename(home)
     whole = audit("verify")
-    assert whole.exit_code == 0 and "not proved: that this home is no older copy" in whole.output
+    assert whole.exit_code == 0 and "not proved: that this home is not an older copy" in whole.output
     found = audit("verify", "--head", noted)
     assert found.exit_code == 1 and "you saw" in found.output
     assert audit("verify", "--head", "12").exit_code == 2

@@ -230,8 +230,8 @@ def test_names_of_tasks_are_short_and_unique() -> None:
     assert named("0198aaaa-1111-7b", ids, "no", "look") == "0198aaaa-1111-7b"
     with pytest.raises(ConfigurationError, match="2 tasks begin with '0198': 0198aaaa-1111-7a, 0198aaaa-1111-7b; "):
         named("0198", ids, "no", "look")
-    with pytest.raises(ConfigurationError, match="nothing waits of a task '5'; look"):
-        named("5", ids, "nothing waits of a task", "look")
+    with pytest.raises(ConfigurationError, match="no pending changes of a task '5'; look"):
+        named("5", ids, "no pending changes of a task", "look")
 
 
 def test_an_act_that_was_not_allowed_is_named_as_the_option_that_allows_it() -> None:

@@ -77,7 +77,7 @@ def test_a_conflict_shows_both_versions_and_is_not_among_what_a_yes_applies() ->
     assert "In conflict, so not applied" in overview
     assert "a.txt: it was changed since" in overview
     assert [one.path for one in shown.applicable] == ["/home/me/project/b.txt"]
-    assert shown.whole()[-3:] == ["      - what is there now, + the task's", "      -mine", "      +its"]
+    assert shown.whole()[-3:] == ["      - your version, + the task's version", "      -mine", "      +its"]
 
 
 @pytest.mark.parametrize(("language", "said"), [("en", "is moved to new/b.txt"), ("zh", "将被移动到 new/b.txt")])

@@ -87,7 +87,7 @@ async def test_the_review_on_a_terminal(project: Path) -> None:
         def play() -> int:
             arguments, home = ["run", "--no-memory", "mend a.txt"], project.parent / ".artoo"
             with terminal("", arguments, home, model_at(server)) as screen:
-                screen.wait_for("? Apply what this task changed?")
+                screen.wait_for("? Apply the changes of this task?")
                 screen.wait_for("~ edited  a.txt")
                 screen.wait_for("[a]pply all")
                 screen.send("a\r")

@@ -201,7 +201,7 @@ def test_the_list_names_a_command(artoo: Run) -> None:
     assert "artoo sandbox -- 'echo new > made.txt'" in artoo("undo", "--list").stdout
     assert artoo("sandbox", "--", "echo newer > made.txt").returncode == 4
     refused = artoo("diff", "01a21bcd-422f")
-    assert refused.returncode == 2 and "nothing waits of a task '01a21bcd-422f'" in refused.stderr
+    assert refused.returncode == 2 and "no pending changes of a task '01a21bcd-422f'" in refused.stderr
 
 
 def test_the_first_line_of_a_script_asks_for_hosts(artoo: Run, project: Path) -> None:

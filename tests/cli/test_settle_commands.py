@@ -183,7 +183,7 @@ def test_where_only_a_conflict_is_left_nothing_is_offered_that_can_only_refuse(
     """Each command says that what is there stays and what can be done; put back, it is no conflict."""
     wait("rm a.txt; echo made > made.txt")
     (project / "a.txt").write_text("mine\n")
-    hint = "your version stays; copy what you want from the task's by hand: artoo diff 0198f000-1111"
+    hint = "your version stays; copy parts of the task's version by hand: artoo diff 0198f000-1111"
     assert "artoo apply 0198f000-1111 --rest" in artoo("apply", "0198", "a.txt").stdout
     assert hint in artoo("apply", "0198", "--rest").stdout
     shown = artoo("status").stdout
@@ -194,7 +194,7 @@ def test_where_only_a_conflict_is_left_nothing_is_offered_that_can_only_refuse(
     assert "pending your approval" not in waiting["reason"]
     assert waiting["reason"].endswith("; your version stays") and "artoo" not in waiting["reason"]
     looked = artoo("diff").stdout
-    assert "      - what is there now; the task deleted it\n      @@ -1 +0,0 @@\n      -mine\n" in looked
+    assert "      - your version; the task deleted the file\n      @@ -1 +0,0 @@\n      -mine\n" in looked
     assert hint in looked
     for typed in ((), ("--rest",), ("a.txt",)):
         refused = artoo("apply", "0198", *typed)
@@ -224,7 +224,7 @@ def test_tasks_are_named_by_the_beginning_of_their_id(artoo: Run, wait: Wait, pr
     assert "2 tasks begin with '0198': 0198f000-1111, 0198f000-2222" in common.stderr
     for settling in ("apply", "discard"):
         refused = artoo(settling)
-        assert (refused.returncode, "2 tasks wait; name one" in refused.stderr) == (2, True)
+        assert (refused.returncode, "2 tasks are pending; name one" in refused.stderr) == (2, True)
         told = " ".join(artoo(settling, "--help").stdout.split())
         assert "Without a terminal, TASK may be left out only if a single task is pending" in told
     wrong = artoo("apply", "0198f000-1111", "gone.txt")

@@ -167,7 +167,7 @@ def test_what_was_not_handed_in_is_not_applied(place: Path, capsys: pytest.Captu
     task = asyncio.run(submit(place, hands_in=False))
     assert main(["status"]) == 0
     told = capsys.readouterr().out
-    assert "edit a.txt" in told and "artoo serve goes on with it" in told
+    assert "edit a.txt" in told and "artoo serve continues it" in told
     assert f"artoo apply {task[:13]}" not in told and "artoo task review" not in told
     assert main(["apply", task, "--yes"]) == 1
     assert "it was not handed in" in capsys.readouterr().err

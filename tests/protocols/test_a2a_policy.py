@@ -32,7 +32,7 @@ async def test_probation(tmp_path: Path) -> None:
     async with hosted(tmp_path, peers) as place, started(place) as served, client_of(served) as client:
         answers = [answer async for answer in client.send_message(message("make six.txt", "m1"))]
         last = answers[-1].status_update.status
-        assert "Only a person on this side" in last.message.parts[0].text
+        assert "Only the operator" in last.message.parts[0].text
         task = await client.get_task(GetTaskRequest(id=answers[0].task.id))
         assert (state(task), len(task.artifacts)) == ("auth_required", 0)
         assert not (place.root / "workspace" / "six.txt").exists()

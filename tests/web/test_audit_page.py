@@ -21,9 +21,9 @@ async def test_what_the_auditor_has_on_record(tmp_path: Path) -> None:
         status, text = await page.get("/audit")
     assert status == 200, text
     assert text.count(SAID) == len(NATURES)
-    for name in ("Violations", "Anomalies", "Drift", "Losses"):
-        assert f"{name}: " in text and "(1)</h3>" in text, name
-    assert "4 calls, 0 of them failed" in text and "corrections: 1 for a wrong approach" in text
+    for name in ("Violations of invariants", "Anomalies", "Drift of figures", "Lost messages"):
+        assert name in text and "(1)</h3>" in text, name
+    assert "4 calls, 0 of them failed" in text and "corrections: 1 because of the approach" in text
     assert "improving: 0.50 → 0.00" in text
     anchors = text[text.index('id="anchors"') :]
     assert chain in anchors and "closed in order" in anchors and "Heads of chains that are anchored: 1" in text

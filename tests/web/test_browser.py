@@ -33,7 +33,7 @@ QUESTION = ConfirmationRequest(
 
 REVIEW = ConfirmationRequest(
     digest="d2",
-    title="Apply what this task changed?",
+    title="Apply the changes of this task?",
     review=Review(
         task_id=TASK,
         counts=(ClassCount(change_class=ChangeClass.EDIT, count=1),),
@@ -93,7 +93,7 @@ async def test_a_task_is_watched_from_its_request_to_its_result(tmp_path: Path) 
                 await tab.get_by_text("Now: planner.").wait_for()
                 writer.say(first_round())
                 await known(tab, writer.count)
-                await tab.get_by_text("May not be used again").wait_for()
+                await tab.get_by_text("Must not be used again").wait_for()
                 await tab.reload()
                 writer.say(second_round())
                 await known(tab, writer.count)
@@ -147,7 +147,7 @@ async def test_a_consent_is_given_in_the_page_while_the_terminal_asks(tmp_path: 
                 token.replace('id="question', 'id="late'),
             )
             await late.locator("form[id^=late] button[value=no]").click()
-            await late.get_by_text("It was answered elsewhere (page) before: yes").wait_for()
+            await late.get_by_text("It was answered before, in the page: yes").wait_for()
 
 
 async def test_a_consent_is_given_in_the_terminal_while_the_page_asks(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ async def test_a_consent_is_given_in_the_terminal_while_the_page_asks(tmp_path: 
             assert await asyncio.wait_for(asking, 60) is Consent.NO and terminal.heard == []
             await seeing.locator("form.question").wait_for(state="detached")
             await late.locator("form.question button[value=once]").click()
-            await late.get_by_text("It was answered elsewhere (terminal) before: no").wait_for()
+            await late.get_by_text("It was answered before, in the terminal: no").wait_for()
 
 
 async def test_with_the_keyboard_alone(tmp_path: Path) -> None:

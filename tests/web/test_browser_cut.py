@@ -68,7 +68,7 @@ async def test_the_first_page_and_the_team_are_living(tmp_path: Path) -> None:
                 await drawn.filter(has_text=state).wait_for()  # it may be drawn before the last of it is written
                 writer.say(list(first_round())[5:])
                 await drawn.locator("svg:visible .part-mark.failed").wait_for()
-                await drawn.get_by_text("9% of what it may spend").wait_for()
+                await drawn.get_by_text("9% of the budget").wait_for()
                 writer.say([*second_round(), *holds()])
             await drawn.wait_for(state="detached")
             await tab.locator("tr .state.accept").wait_for()

@@ -37,7 +37,7 @@ async def test_what_the_dreamer_did_and_why(tmp_path: Path) -> None:
     (gone,) = report.forgotten_examples
     async with page_of(tmp_path) as page:
         _, text = await page.get("/memory")
-    assert f"{report.examined} looked at, 1 forgotten" in text
+    assert f"{report.examined} examined, 1 forgotten" in text
     assert f"forgot <code>{gone.space}</code> <code>{gone.entity}</code>" in text
     assert gone.reason and gone.reason.split()[0] in text
 
@@ -56,7 +56,7 @@ async def test_a_pair_over_time_as_it_fades(tmp_path: Path) -> None:
     assert len(ups) == 1, points  # the second experience, ten days after the first
     assert points[0] > points[ups[0] - 1] and points[ups[0]] > points[-1] > 0
     assert text.count(SAID) >= 2 and "<strong>avoid</strong>" in text
-    assert 'id="curve"' in same and "Memory knows nothing of it." in unknown
+    assert 'id="curve"' in same and "Memory has no entry about it." in unknown
 
 
 async def test_proposals_are_accepted_and_refused(tmp_path: Path) -> None:

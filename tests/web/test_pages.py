@@ -70,7 +70,7 @@ async def test_a_task_shows_why_the_next_round_differs(tmp_path: Path) -> None:
             "wrong way: another approach",
             "Both failures come from matching lines of text",
             '<code class="struck">shell:grep</code>',
-            "not the world&#39;s: 2 of 2.",
+            "not by the environment: 2 of 2.",
             "The loss fell by 0.52",
             "src/app.py imports the most",
         ):

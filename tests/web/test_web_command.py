@@ -197,7 +197,7 @@ async def test_the_page_beside_the_team(place: Path) -> None:
             running(place, "serve", "--web", "--port", "0", **environ) as process,
             entered(await address_in(process.stderr)) as page,
         ):
-            await page.until("/team", f"The team works (process {process.pid}).")
+            await page.until("/team", f"The team is running (process {process.pid}).")
             await page.post("/team/tasks", ("text", "look around"), ("to", "ada"))
             text = await page.until("/team", column(BoardState.REVIEW))
             (board_task,) = set(re.findall(r"/team/tasks/([0-9a-f-]{36})", text))

@@ -53,7 +53,7 @@ def artoo(context: click.Context) -> None:
     tell_in_lines()
     if context.invoked_subcommand is None:
         if not sys.stdin.isatty():
-            raise click.UsageError('there is no terminal to talk on; give a request: artoo "…", or artoo run -')
+            raise click.UsageError('a conversation needs a terminal; give a request: artoo "…", or artoo run -')
         from artoo.cli.conversation.repl import converse
 
         context.exit(converse())

@@ -153,7 +153,7 @@ class Review(Contract):
 
     `counts` and `changes` are in order of danger; `changes` is complete. `conflicts` are paths that the person has
     changed meanwhile: they are not part of what an approval applies. `unfinished`: the task was abandoned, so no
-    standing permission may answer. `went_out`: what left the machine and does not come back by discarding.
+    standing permission may answer. `went_out`: data that was sent, which discarding does not undo.
     """
 
     task_id: str

@@ -123,7 +123,7 @@ class Intake:
         Raises ConfigurationError for an empty text, one that is too long, and a task that does not run.
         """
         if not text.strip():
-            raise ConfigurationError("the message is empty; say what the task should know")
+            raise ConfigurationError("the message is empty")
         if len(text) > LONGEST_REQUEST:
             raise ConfigurationError(f"a message has at most {LONGEST_REQUEST:,} characters; name a file instead")
         question = task.question

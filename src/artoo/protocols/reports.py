@@ -62,19 +62,19 @@ class TaskReport(Report):
     task_id: str
     status: TaskStatus
     request: str = ""
-    answer: str = Field(default="", description="the result in words; what waits is not in effect yet")
-    doing: str = Field(default="", description="what is under way")
+    answer: str = Field(default="", description="the result in words; pending changes are not in effect yet")
+    doing: str = Field(default="", description="the present operation")
     subtasks_done: int = 0
     subtasks_planned: int = 0
-    question: str = Field(default="", description="what it waits for an answer to")
+    question: str = Field(default="", description="the question that waits for an answer")
     assurance: str = Field(default="", description="how the result was checked: checked, judged or unverified")
     open: tuple[str, ...] = Field(default=(), description="criteria that nothing decided")
     unmet: tuple[str, ...] = Field(default=(), description="criteria that the result does not satisfy")
-    facts: tuple[str, ...] = Field(default=(), description="what code knows, whatever the answer says")
+    facts: tuple[str, ...] = Field(default=(), description="facts that code has checked, independent of the answer")
     changes: str = Field(default="none", description=_CHANGES)
     changed: tuple[str, ...] = Field(default=(), description="paths that it has changed or would change")
     counts: dict[str, int] = Field(default_factory=dict[str, int], description="how many changes of each class")
-    went_out: tuple[str, ...] = Field(default=(), description="what left the machine and does not come back")
+    went_out: tuple[str, ...] = Field(default=(), description="data that was sent from this machine")
     stopped_by: str = ""
     resumable: bool = False
     llm_calls: int = 0
@@ -104,7 +104,7 @@ class DifferenceReport(Report):
     changes: tuple[ChangedPath, ...]
     unlisted: int = Field(default=0, description="further changes, which the resource lists")
     shortened: bool = Field(default=False, description="some diffs are left out here; the resource has them")
-    conflicts: tuple[str, ...] = Field(default=(), description="paths that were changed meanwhile, and why")
+    conflicts: tuple[str, ...] = Field(default=(), description="paths in conflict, with the reason")
     went_out: tuple[str, ...] = ()
 
 
@@ -112,7 +112,7 @@ class SettledReport(Report):
     """The settlement of a task's changes by this call."""
 
     task_id: str
-    state: str = Field(description="applied, partly (the rest waits), pending (nothing was applied) or discarded")
+    state: str = Field(description="applied, partly (the rest is pending), pending (all of it) or discarded")
     applied: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     reason: str = ""

@@ -89,7 +89,7 @@ async def brought(config: Config, beginning: str, *, applying: bool) -> AsyncGen
         if not any(task_id.startswith(beginning) for task_id in others):
             yield None
             return
-        task = others[named(beginning, list(others), "nothing waits of a task", "artoo task list shows them")]
+        task = others[named(beginning, list(others), "no pending changes of a task", "artoo task list shows them")]
         since = task.updated_at.timestamp()
         async with office.approvals.by_hand(task, applying=applying):
             yield Pending(

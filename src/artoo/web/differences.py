@@ -113,7 +113,7 @@ async def discard(request: Request) -> Response:
     form = await form_of(request)
     pending = await asyncio.to_thread(find_pending, site_of(request).config, task_id)
     if not pending.cut_off and await pending.digest() != value(form, "digest"):
-        raise SandboxError("it is not any more what was shown: look at it again")
+        raise SandboxError("the changes differ from what was shown; look at them again")
     await pending.discard()
     return RedirectResponse(f"/tasks/{task_id}/difference", 303)
 

@@ -238,7 +238,7 @@ def plane(state: TaskState, words: Catalogue) -> Plane:
             TOP,
             rho - LEFT,
             delta - TOP,
-            words("right way, world resists: fix, or take another path"),
+            words("right approach, resisted by the environment: fix, or take another path"),
             "world",
             words("fix, or go around"),
         ),
@@ -247,11 +247,19 @@ def plane(state: TaskState, words: Catalogue) -> Plane:
             TOP,
             LEFT + ACROSS - rho,
             delta - TOP,
-            words("wrong way: change the approach or the tools"),
+            words("wrong approach: change the approach or the tools"),
             "approach",
             words("another approach"),
         ),
-        Region(LEFT, delta, ACROSS, TOP + UP - delta, words("near enough: accept"), "success", words("accept")),
+        Region(
+            LEFT,
+            delta,
+            ACROSS,
+            TOP + UP - delta,
+            words("near enough to the goal: accept"),
+            "success",
+            words("accept"),
+        ),
     )
     seen: dict[tuple[float, float], int] = {}
     points: list[Point] = []

@@ -49,21 +49,21 @@ def _sentences(
     loss = decided.loss
     total = decided.logical_failures + decided.environmental_failures
     about_d = words(
-        "{share:.0%} of what must hold (criteria: {criteria}) does not hold yet."
+        "{share:.0%} of the criteria ({criteria} in all) are not met yet."
         if loss.D
-        else "All that must hold does (criteria: {criteria}).",
+        else "All criteria ({criteria}) are met.",
         criteria=decided.criteria,
         share=loss.D,
     )
     about_p = words(
-        "Failures that are the approach's own fault, and not the world's: {logical} of {total}."
+        "Failures caused by the approach, and not by the environment: {logical} of {total}."
         if total
         else "No failure has a cause that counts.",
         logical=decided.logical_failures,
         total=total,
     )
     about_omega = words(
-        "{share:.0%} of what it may spend is spent; at {theta:.0%} it stops.", share=loss.Omega, theta=law.theta
+        "{share:.0%} of the budget is spent; the task stops at {theta:.0%}.", share=loss.Omega, theta=law.theta
     )
     return (
         ("D", loss.D, about_d),
@@ -77,6 +77,6 @@ def _slope(gradient: float, law: Hyperparameters, words: Catalogue, *, first: bo
     if first:
         return words("It is the first round, so there is no slope yet.")
     if abs(gradient) < law.epsilon:
-        return words("The loss hardly moved ({size:+.2f}): more of the same will not help.", size=gradient)
+        return words("The loss hardly changed ({size:+.2f}): more of the same will not help.", size=gradient)
     worse = "The loss rose by {size:.2f}: this makes it worse."
     return words(worse if gradient > 0 else "The loss fell by {size:.2f}: this helps.", size=abs(gradient))

@@ -236,7 +236,7 @@ async def say(request: Request) -> Response:
     form = await form_of(request)
     message = UserMessage(text=value(form, "text").strip(), hold=bool(value(form, "hold")), by="web")
     if not message.text and not message.hold:
-        raise ConfigurationError("the message is empty; say what the task should know")
+        raise ConfigurationError("the message is empty")
     if not await asyncio.to_thread(send_message, site_of(request).home, task_id, message):
         raise ConfigurationError("the task does not run any more; start another one")
     return RedirectResponse(f"/tasks/{task_id}", 303)

@@ -92,7 +92,7 @@ async def review(request: Request) -> Response:
             if not ruling.completed:
                 raise ConfigurationError("; ".join(ruling.why) or "it was not approved")
         elif not why:
-            raise ConfigurationError("say why: the reasons reach whoever does it again")
+            raise ConfigurationError("say why: the reason reaches the agent that does the task again")
         else:
             await office.approvals.reject(task_id, OPERATOR, why, submission=submission)
     return RedirectResponse(f"/team/tasks/{task_id}", 303)

@@ -98,6 +98,7 @@ def apart(
     others: list[ClassifiedChange] = []
     inside: dict[Group, list[ClassifiedChange]] = {}
     for change in changes:
+        # Only harmless changes share a line: a change that needs approval is always named.
         silent = change.change_class is ChangeClass.SILENT and Inside.of(change.path) is not None
         if silent or is_object(change):
             inside.setdefault(group_of(change), []).append(change)
@@ -115,6 +116,7 @@ def told(changes: Sequence[ClassifiedChange], language: str) -> str:
         if inner.startswith("objects/"):
             objects += change.kind is ChangeKind.CREATED and change.size_after is not None
             touched += change.change_class is ChangeClass.MODE
+        # A log of git repeats what its reference says.
         elif not inner.startswith("logs/") and (named := meaning(change, language)):
             new = change.kind is ChangeKind.CREATED and inner.startswith("refs/")
             parts.append(text("{name} (new)", name=named) if new else named)

@@ -22,6 +22,7 @@ def printable(text: str) -> str:
     A joiner or a selector behind a character that it shapes (Persian, emoji, variants of Chinese characters) stays;
     more of them say nothing to a reader, and may carry a message. A carriage return is left out.
     """
+    # Most texts are plain ASCII, and long outputs are shown often.
     if _PLAIN.fullmatch(text):
         return text
     shown, before = list[str](), ""

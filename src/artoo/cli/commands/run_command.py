@@ -19,8 +19,8 @@ from artoo.cli.conversation.confirm import dialogue
 from artoo.cli.conversation.own_commands import as_request
 from artoo.cli.conversation.piped_input import piped_input
 from artoo.cli.display import run_task as running
-from artoo.cli.display.colors import Paint
-from artoo.cli.display.display import Progress, is_plain
+from artoo.cli.display.colors import Paint, is_plain
+from artoo.cli.display.display import Progress
 from artoo.cli.display.interrupts import Interrupts
 from artoo.cli.display.sanitize import show, show_as_it_is
 from artoo.cli.display.side_channel import Aside
@@ -205,6 +205,7 @@ def _start_in_background(home: Path, context: click.Context, request: str, mater
     for option in context.command.params:
         name, value = option.name or "", context.params.get(option.name or "")
         typed = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        # Defaults are left out: the process reads the same configuration.
         if not isinstance(option, click.Option) or not typed or name in _OF_THE_TERMINAL:
             continue
         values = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
@@ -286,6 +287,7 @@ async def on_terminal(
             async with running.open_runtime(config, aside, confirm) as runtime:
                 result, view = await play(running.Terminal(runtime, interrupts, aside, asking, on_message))
                 print_result(result, view, config.home, output)
+                # The user sees the result now, and not only after the memory is consolidated.
                 sys.stdout.flush()
                 # No Dreamer runs during a single request, so memory consolidates here.
                 await runtime.dream_briefly()

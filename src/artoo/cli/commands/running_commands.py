@@ -65,7 +65,7 @@ def say(context: click.Context, task_id: str, text: tuple[str, ...]) -> None:
 
     home, said = load_config().home, " ".join(text).strip()
     if not said:
-        raise click.UsageError("the message is empty; say what the task should know")
+        raise click.UsageError("the message is empty")
     whole = find_log(home, task_id).task_id()
     if not send_message(home, whole, UserMessage(text=said, by="terminal")):
         show(f"task {task_id} does not run now; to go on with one that stopped: artoo resume {task_id}")

@@ -15,8 +15,7 @@ import click
 from artoo.cli.commands.exit_codes import INTERRUPTED, PENDING
 from artoo.cli.commands.options import HELP
 from artoo.cli.conversation.confirm import dialogue
-from artoo.cli.display.colors import Paint
-from artoo.cli.display.display import is_plain
+from artoo.cli.display.colors import Paint, is_plain
 from artoo.cli.display.interrupts import Interrupts
 from artoo.cli.display.sanitize import printable, show
 from artoo.cli.results.redact_output import say

@@ -165,7 +165,7 @@ async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bo
 
         def stop() -> None:
             team.stop()
-            _tell("stopping; what is being done is ended or given back")
+            _tell("stopping; running work is ended or given back")
 
         try:
             with first_signal(stop):
@@ -182,10 +182,10 @@ def _greet(team: Team, *, waits: bool) -> None:
         _tell(problem)
     names = ", ".join(sorted(team.heartbeats))
     if not names and waits:
-        _tell("no agent is free; whoever becomes so is taken over; Ctrl-C stops")
+        _tell("no agent is free; the next free one is taken over; Ctrl-C stops")
         return
     if not names:
-        raise ConfigurationError("there is no agent that may work; make one: artoo agent new NAME")
+        raise ConfigurationError("no agent may work; create one: artoo agent new NAME")
     _tell(f"{names} at work; Ctrl-C stops")
 
 

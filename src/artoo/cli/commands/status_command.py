@@ -86,7 +86,7 @@ def status(as_json: bool) -> None:
     teams = tuple(one for one in waiting if one.on_board)
     waits = ["pending changes:", *waiting_lines(own, config.home)] if own else [NOTHING_PENDING]
     if teams:
-        waits += ["work of the team that nobody has approved yet:", *waiting_lines(teams, config.home)]
+        waits += ["work of the team, not approved yet:", *waiting_lines(teams, config.home)]
     show_lines([*waits, *_stopped_lines(stopped, config.home)])
 
     # Pending changes are shown first: an unreachable team database must not hide them.

@@ -186,7 +186,7 @@ def move(
 
     moved = in_office(work)
     released = state == BoardState.IN_PROGRESS.value and moved.state is BoardState.BLOCKED
-    stands = "released, and goes on when an agent takes it up" if released else moved.state.value
+    stands = "released; an agent will continue it" if released else moved.state.value
     report(moved, [f"task {moved.id} is {stands}"], as_json=as_json)
 
 
@@ -326,7 +326,7 @@ async def _shown(office: Office, beginning: str) -> tuple[JsonObject, list[str]]
     lines += ["", *map(_undone_line, undone)] if undone else []
     lines += ["", why] if why else []
     if review is not None:
-        head = "What an approval would change:" if proposal else f"What it changes on {found.made_on}:"
+        head = "Changes of an approval:" if proposal else f"Changes on {found.made_on}:"
         lines += ["", head, *_change_lines(review)]
     return shown, lines
 

@@ -39,7 +39,7 @@ NAMED = 12
 _ASKED = 80
 """Characters of a request in an error."""
 
-_NO_LOG = "(what was asked is not on record)"
+_NO_LOG = "(request not recorded)"
 
 
 @click.command(context_settings=HELP)
@@ -69,6 +69,7 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
         asked = {one.task_id: what_was_asked(config.home, one.task_id) for one in known}
         _print_list(config.home, known, asked, as_json)
         return
+    # A repeated undo is no error: a script may call it again after an interruption.
     already = undone_already(config, known, task) if task is not None else None
     if already is not None:
         if not as_json:
@@ -91,13 +92,13 @@ def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> st
     here = Here()
     latest = latest_here(config, known, here.directory)
     if latest is None:
-        raise ConfigurationError("nothing that can be undone was done here; artoo undo --list shows what can be")
+        raise ConfigurationError("no task here can be undone; artoo undo --list shows those that can")
     if yes:
         return latest.task_id
     asked, name = what_was_asked(config.home, latest.task_id), name_at(config.home, latest.task_id)
     if not is_asked():
         what = ", ".join(part for part in (local_time(latest.last_at), shortened(one_line(asked), _ASKED)) if part)
-        raise ConfigurationError(f"say which task; the latest here ({what}): artoo undo {name}")
+        raise ConfigurationError(f"name the task; the latest here ({what}): artoo undo {name}")
     words = in_language(language_of(asked))
     lines = [f"{name}  {local_time(latest.last_at)}  {asked_line(asked) or _NO_LOG}"]
     # The user's own files come before those of git.

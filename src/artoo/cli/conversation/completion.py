@@ -38,6 +38,7 @@ class ConversationCompleter(Completer):
             yield from (_of(name, line[1:]) for name in names if name.startswith(line[1:]))
             return
         command = SLASH_COMMANDS.get(line[1:].partition(" ")[0]) if line.startswith("/") else None
+        # Only the first argument of these commands is a task.
         if command in _NAMING_TASKS and len(line.split()) + line.endswith(" ") == 2:
             yield from self._tasks(word)
             return

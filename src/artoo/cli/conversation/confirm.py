@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from artoo.cli.conversation.always import allow_always, lines_for
-from artoo.cli.display.display import Display, NoDisplay
+from artoo.cli.display.display import Display
 from artoo.cli.display.keyboard import Keyboard
 from artoo.cli.display.line_wrap import fold_prose
 from artoo.cli.display.sanitize import one_line, printable
@@ -47,7 +47,7 @@ class Dialogue:
     def __init__(self, keyboard: TextIO, terminal: TextIO) -> None:
         self._keyboard = Keyboard(keyboard)
         self._screen = Screen.of(terminal)
-        self._display: Display = NoDisplay()
+        self._display = Display()
         self._answer: Callable[[], str] = str
         self._different = ""
         self._turn = asyncio.Lock()
@@ -59,7 +59,7 @@ class Dialogue:
         try:
             yield
         finally:
-            self._display, self._answer = NoDisplay(), str
+            self._display, self._answer = Display(), str
 
     def refuse(self) -> None:
         """Answers an open question with no: the person wants to stop."""
@@ -105,6 +105,7 @@ class Dialogue:
         self._keyboard.forget()
         of_plan = "Run it? [y]es, [n]o, or say what must be different: "
         self._screen.say(text(of_plan if request.wants == "plan" else "Your answer: "))
+        # An empty line answers a question in words, but never approves a plan.
         said = await self._keyboard.read()
         line = said.strip()
         if not said or (request.wants == "plan" and not line):
@@ -135,6 +136,7 @@ class Dialogue:
         self._screen.show(lines)
         # Keys that were pressed before the question was shown are no answer to it.
         self._keyboard.forget()
+        # The parts of a long question are repeated where the user answers.
         beside = "".join(f"{line}\n" for line in question_lines(request, parts(request)))
         lines = lines_for(request.acts)
         ask = text("Allow it? [o]nce, for this [t]ask, [N]o: ")

@@ -27,6 +27,7 @@ def images_in(line: str) -> tuple[Path, ...]:
 
 def _paths_in(line: str) -> Iterator[Path]:
     for number, match in enumerate(_PATH.finditer(line)):
+        # A pasted listing may have thousands of paths, and each costs a look at the disk.
         if number == _MOST_LOOKED_AT:
             return
         single, double, bare = match.groups()

@@ -91,5 +91,6 @@ def shorten(path: Path) -> None:
     if path.stat().st_size <= LARGEST_HISTORY:
         return
     kept = path.read_bytes()[-KEPT_HISTORY:]
+    # The cut may lie inside an entry, whose rest would look like an entry of its own.
     start = kept.find(b"\n# ")
     write_whole(path, kept[start:] if start >= 0 else b"", sync=False)

@@ -214,7 +214,7 @@ class Conversation:
         elif command in _ABOUT_TALK:
             await self._about_talk(command, arguments)
         elif command is None:
-            show(self._text("There is no {name}; /help lists what there is.", name=f"/{name}"))
+            show(self._text("There is no command {name}; /help lists the commands.", name=f"/{name}"))
         else:
             await run_artoo([name, *(arguments or command.defaults)])
         return True

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TextIO
 
 
 class Tone(StrEnum):
@@ -27,3 +29,9 @@ class Paint:
     def __call__(self, text: str, tone: Tone) -> str:
         """Return `text` in a tone. Pass whole lines that are safe to print: the codes are added as they are."""
         return f"\x1b[{tone.value}m{text}\x1b[0m" if self.colours and text else text
+
+
+def is_plain(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Check whether colours and redrawing are unwanted or impossible."""
+    dumb = environ.get("TERM", "").lower() in ("", "dumb", "unknown")
+    return bool(environ.get("NO_COLOR")) or dumb or not stream.isatty()

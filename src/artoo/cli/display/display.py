@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from enum import StrEnum
-from typing import Protocol, TextIO
+from typing import TextIO
 
-from artoo.cli.display.plain import PlainDisplay
+from artoo.cli.display.colors import is_plain
 from artoo.cli.display.task_state import TaskView
 
 
@@ -21,51 +21,31 @@ class Progress(StrEnum):
     NONE = "none"
 
 
-class Display(Protocol):
-    """Shows a view while a task runs."""
-
-    def shown(self) -> AbstractContextManager[None]:
-        """Shows it while the block runs; afterwards the terminal is as it was."""
-        ...
-
-    def paused(self) -> AbstractAsyncContextManager[None]:
-        """Stop drawing while the block runs, because something else has the terminal."""
-        ...
-
-    def update(self) -> None:
-        """Show the changes of a task."""
-        ...
-
-
-class NoDisplay:
-    """Shows nothing."""
+class Display:
+    """The display of a running task. This one shows nothing."""
 
     @contextmanager
     def shown(self) -> Generator[None]:
-        """Run the block."""
+        """Show the task while the block runs; afterwards the terminal is as it was."""
         yield
 
     def paused(self) -> AbstractAsyncContextManager[None]:
-        """Return an empty context."""
+        """Stop drawing while the block runs, because something else has the terminal."""
         return nullcontext()
 
     def update(self) -> None:
-        """Ignore a change."""
-
-
-def is_plain(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Check whether colours and redrawing are unwanted or impossible."""
-    dumb = environ.get("TERM", "").lower() in ("", "dumb", "unknown")
-    return bool(environ.get("NO_COLOR")) or dumb or not stream.isatty()
+        """Show the changes of a task."""
 
 
 def display_for(
     wanted: Progress, stream: TextIO, view: TaskView, environ: Mapping[str, str] | None = None
 ) -> Display:
     """Choose the display for a stream. `auto` is live on a capable terminal and plain elsewhere."""
+    from artoo.cli.display.plain import PlainDisplay
+
     given = os.environ if environ is None else environ
     if wanted is Progress.NONE:
-        return NoDisplay()
+        return Display()
     possible = stream.isatty() and given.get("TERM", "").lower() != "dumb"
     if wanted is Progress.PLAIN or not possible or (wanted is Progress.AUTO and is_plain(stream, given)):
         return PlainDisplay(stream, view)

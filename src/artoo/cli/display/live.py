@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text as Line
 
+from artoo.cli.display.display import Display
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.side_channel import MEGABYTE
 from artoo.cli.display.symbols import ARROW, BAR, DOT, FAILED, MATCHED, SPINNER, WAITING, cost_line, round_line
@@ -33,7 +34,7 @@ ROWS_BESIDES_SUBTASKS = 6 + LINES_CHECKLIST + 2 * LINES_PRINTED
 """Lines for the request, the past rounds, the phase, the cost and the hint."""
 
 
-class LiveDisplay:
+class LiveDisplay(Display):
     """A display that is drawn eight times a second on standard error, and leaves nothing behind."""
 
     def __init__(self, console: Console, view: TaskView) -> None:
@@ -42,9 +43,6 @@ class LiveDisplay:
         self._frame = 0
         self._next: asyncio.TimerHandle | None = None
         self._live: Live | None = None
-
-    def update(self) -> None:
-        """Ignore a change: the next frame shows it."""
 
     @contextmanager
     def shown(self) -> Generator[None]:
@@ -156,7 +154,7 @@ class LiveDisplay:
         table.add_column(ratio=4, no_wrap=True, overflow="ellipsis")
         table.add_column(no_wrap=True, justify="right", min_width=7)
         room = max(3, self._console.height - ROWS_BESIDES_SUBTASKS - 2)
-        # Running subtasks get the room first; the rows then stand in the order of the plan.
+        # Running subtasks get a row first; the shown rows keep the order of the plan.
         ordered = sorted(present.subtasks.values(), key=lambda one: (not one.at_work, one.number))
         shown = sorted(ordered[:room], key=lambda one: one.number)
         for subtask in shown:

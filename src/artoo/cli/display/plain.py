@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
 from typing import TextIO
 
+from artoo.cli.display.display import Display
 from artoo.cli.display.line_wrap import fold_text
 from artoo.cli.display.sanitize import one_line
 from artoo.cli.display.symbols import FAILED, MATCHED, WAITING, round_line
@@ -21,7 +21,7 @@ _INTENT = 80
 """Of these, what names a subtask: a small model's is the whole request, and what became of it stands behind."""
 
 
-class PlainDisplay:
+class PlainDisplay(Display):
     """Prints each settled fact once: rounds, outcomes, corrections, decisions, trouble."""
 
     def __init__(self, stream: TextIO, view: TaskView) -> None:
@@ -30,15 +30,6 @@ class PlainDisplay:
         self._said: set[str] = set()
         self._last = ""
         self._full = False
-
-    @contextmanager
-    def shown(self) -> Generator[None]:
-        """Run the block: nothing needs to be restored."""
-        yield
-
-    def paused(self) -> AbstractAsyncContextManager[None]:
-        """Return an empty context: lines that are printed meanwhile do no harm."""
-        return nullcontext()
 
     def update(self) -> None:
         """Says what was not said before."""
@@ -91,7 +82,7 @@ class PlainDisplay:
         if view.question:
             yield view.question, view.question
         if view.stopping:
-            yield "stopping", text("stopping; what was reached is being put together")
+            yield "stopping", text("stopping; collecting the results so far")
 
     def _subtask_facts(self, where: str, subtasks: Iterable[Subtask]) -> Iterator[tuple[str, str]]:
         text = self._view.text

@@ -11,7 +11,7 @@ from typing import TextIO
 
 import click
 
-from artoo.cli.display.colors import Paint
+from artoo.cli.display.colors import Paint, is_plain
 from artoo.cli.display.line_wrap import MARK, PLAIN_MARK, fold_marked, fold_prose, rows_of
 from artoo.cli.display.sanitize import print_json, printable, show_as_it_is
 
@@ -29,9 +29,6 @@ class Screen:
     @classmethod
     def of(cls, stream: TextIO) -> Screen:
         """Return the screen of a stream, with colours where they are wanted and possible."""
-        # Imported late, because that module imports the displays.
-        from artoo.cli.display.display import is_plain
-
         return cls(stream, Paint(colours=not is_plain(stream, os.environ)))
 
     def say(self, text: str) -> None:

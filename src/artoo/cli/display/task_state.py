@@ -128,7 +128,7 @@ class TaskView:
         """Describe what the task is doing, where the subtasks do not show it."""
         text = self.text
         if self.stopping:
-            return text("stopping; what was reached is being put together")
+            return text("stopping; collecting the results so far")
         directive = self.state.directive
         if self.state.phase is Phase.REPLANNING and directive is not None:
             return text("planning again ({directive})", directive=directive_name(directive.directive.value, text))
@@ -145,7 +145,7 @@ class TaskView:
         if isinstance(asked, ConfirmationRequest):
             if not self.answered:
                 return ""
-            title = asked.title if asked.review is None else self.text("Apply what this task changed?")
+            title = asked.title if asked.review is None else self.text("Apply the changes of this task?")
         else:
             title = asked.question if isinstance(asked, QuestionAsked) else self.text("approve the plan")
         return self.text("waiting for your answer: {title}", title=one_line(title))

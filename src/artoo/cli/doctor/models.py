@@ -45,7 +45,7 @@ async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
     try:
         transport = HttpTransport(settings.base_url, settings.api_key or None)
     except ConfigurationError as error:
-        return Finding(name, State.FAIL, f"{where}: {error}", "mend the setting, or set another endpoint")
+        return Finding(name, State.FAIL, f"{where}: {error}", "correct the setting, or set another endpoint")
     try:
         reply = await transport.models(timeout=PATIENCE_SECONDS)
     except ModelUnreachable as error:

@@ -29,10 +29,10 @@ JsonObject = dict[str, object]
 
 CUT_OFF = "cut off before its end"
 NOT_KNOWN = "the board does not know its task (new books, or an old copy)"
-NOT_HANDED_IN = "not handed in: artoo serve goes on with it"
+NOT_HANDED_IN = "not handed in: artoo serve continues it"
 IN_REVIEW = "handed in, and in review"
 _AN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f-]*)?")
-_WHERE = "artoo status lists what waits"
+_WHERE = "artoo status lists the pending changes"
 
 
 def settling_commands(one: Pending, name: str) -> dict[str, str]:
@@ -86,10 +86,10 @@ def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False
         found = tuple(one for one in found if not one.on_board) or found
         ended = tuple(one for one in found if not one.cut_off) or found
         if only and len(ended) > 1:
-            raise ConfigurationError(f"{len(ended)} tasks wait; name one: {_WHERE}")
+            raise ConfigurationError(f"{len(ended)} tasks are pending; name one: {_WHERE}")
         return max(ended, key=lambda one: one.since)
     by_id = {one.task_id: one for one in found}
-    return by_id[named(task, list(by_id), "nothing waits of a task", _WHERE)]
+    return by_id[named(task, list(by_id), "no pending changes of a task", _WHERE)]
 
 
 def task_and_paths(
@@ -124,7 +124,7 @@ async def with_the_task(
     """
     typed = () if paths is None else (*([task] if task else []), *paths)
     if empty := [path for path in typed if not path.strip("/")]:
-        raise ConfigurationError(f"{empty[0]!r} names no part of what a task would change; artoo diff lists them")
+        raise ConfigurationError(f"{empty[0]!r} names no change of a task; artoo diff lists the changes")
     # Work of another machine is not pending here: its files are fetched for the length of the command.
     if task and config.store is not None and not any(one.task_id.startswith(task) for one in found):
         from artoo.team.by_hand import brought

@@ -108,7 +108,7 @@ class Ending:
         return "\n".join(lines)
 
     def _facts(self) -> str:
-        """List what code knows, whatever the answer says: a line each."""
+        """List facts that code has checked, independent of the answer: a line each."""
         settled = SettledLines(self.result.changes, self.text, self.name, self.here, self.paint)
         known = (one_line(self.words.fact(fact)) for fact in self.result.facts)
         lines = [self._assurance(), *known, *settled.lines()]

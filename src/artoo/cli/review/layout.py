@@ -95,8 +95,8 @@ class Layout:
 
     def head(self) -> list[str]:
         """Return the question, and the number of changes of each class."""
-        unfinished = "This task did not reach its end. Apply what it changed all the same?"
-        head = self.words(unfinished if self.review.unfinished else "Apply what this task changed?")
+        unfinished = "This task did not finish. Apply its changes anyway?"
+        head = self.words(unfinished if self.review.unfinished else "Apply the changes of this task?")
         counts = counted(self.review.counts, self.words)
         return [self.paint(f"? {head}", Tone.HEAD), *([f"  {counts}"] if counts else [])]
 
@@ -133,7 +133,7 @@ class Layout:
             found = [one for one in self.applicable if one.change_class is change_class]
             if found and change_class in BY_NAME:
                 lines.append(self._counted(change_class, found))
-        return [self.paint(self.words("Look at these one by one:"), Tone.DANGER), *lines] if lines else []
+        return [self.paint(self.words("Check these one by one:"), Tone.DANGER), *lines] if lines else []
 
     def _counted(self, change_class: ChangeClass, found: Sequence[ClassifiedChange]) -> str:
         sign, tone = SIGNS[change_class]
@@ -251,8 +251,8 @@ class Layout:
         for one in self.review.conflicts:
             reason = plain(word(one.reason, self.language))
             lines.append(f"    {self.here.short(one.path)}: {reason}")
-            gone = "- what is there now; the task deleted it"
-            versions = self.words(gone if one.deleted else "- what is there now, + the task's")
+            gone = "- your version; the task deleted the file"
+            versions = self.words(gone if one.deleted else "- your version, + the task's version")
             lines += [f"      {versions}"] if one.diff or one.deleted else []
             lines += [self._diff_line(line) for line in one.diff]
         return lines
@@ -286,7 +286,7 @@ def waiting_line(counts: Sequence[ClassCount], conflicts: int, words: Catalogue)
 def conflict_hint(name: str, words: Catalogue) -> str:
     """Say what can be done when only conflicts are left of a task."""
     return words(
-        "your version stays; copy what you want from the task's by hand: {look}; then discard it: {drop}",
+        "your version stays; copy parts of the task's version by hand: {look}; then discard it: {drop}",
         look=f"artoo diff {name}",
         drop=f"artoo discard {name}",
     )

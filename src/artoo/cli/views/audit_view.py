@@ -36,7 +36,7 @@ def _report(report: AuditReport) -> Iterator[str]:
         moved = ", ".join(f"{count} {trend}" for trend, count in report.correction_trends.items())
         yield f"corrected subtasks by how their gap moved: {moved}"
     if report.accountable:
-        yield f"who answers for what failed: {', '.join(f'{who} {n}' for who, n in report.accountable.items())}"
+        yield f"accountable for failures: {', '.join(f'{who} {n}' for who, n in report.accountable.items())}"
     for trend in report.gap_trends:
         moved = " → ".join(f"{distance:.2f}" for distance in trend.distances)
         yield f"gap of {trend.task_id}: {trend.trend} (D {moved})"
@@ -84,7 +84,7 @@ def verification_lines(found: Verification) -> list[str]:
         place = f"{problem.file}" + (f", line {problem.line}" if problem.line is not None else "")
         lines.append(f"{problem.what}: {place}: {problem.detail}")
     lines += [
-        "not proved: that this home is no older copy of itself, and that nobody with your rights wrote it anew",
+        "not proved: that this home is not an older copy of itself, and that nothing with your rights rewrote it",
         f"to prove that later, keep this elsewhere: artoo audit verify --head {found.head.count}:{found.head.hash}",
     ]
     if not found.sound:
@@ -98,6 +98,7 @@ def verification_lines(found: Verification) -> list[str]:
 
 def verification_object(found: Verification) -> JsonObject:
     """Return the same as JSON."""
+    # The times of a chain serve the check of task logs, and are no part of the report.
     moments = ("begun", "last")
     chains = [{name: said for name, said in asdict(chain).items() if name not in moments} for chain in found.chains]
     return {

@@ -35,6 +35,7 @@ def the_one(beginning: str, ids: Sequence[str], what: str) -> str:
     if not beginning:
         raise ConfigurationError(f"an empty text names no {what}; `artoo {what} list` shows those there are")
     found = [one for one in ids if one.startswith(beginning)]
+    # A whole id is meant even if it begins another one.
     if beginning in found:
         return beginning
     if len(found) != 1:

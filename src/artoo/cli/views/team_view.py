@@ -40,6 +40,7 @@ def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]], empty: str)
     widths = [max(map(cell_len, cells)) for cells in zip(heads, *listed, strict=True)]
     columns = shutil.get_terminal_size().columns
     rest = columns - sum(widths[:-1]) - _GAP * len(widths[:-1])
+    # On a narrow terminal the ids must stay whole, because commands take them.
     if rest < min(NARROWEST, widths[-1]):
         blocks = ((" ".join(filter(None, row[:-1])), f"  {_cut(row[-1], columns - _GAP)}") for row in listed)
         return [line for block in blocks for line in block if line.strip()]

@@ -90,5 +90,5 @@ def _key(task: Task) -> tuple[bool, int, str]:
 def _after(params: ListTasksRequest) -> tuple[bool, int, str]:
     cursor = decode_list_tasks_cursor(params.page_token)
     if cursor is None:
-        raise InvalidParamsError("pageToken is none that was given here")
+        raise InvalidParamsError("pageToken is unknown here")
     return cursor.sort_key()

@@ -219,7 +219,7 @@ class BoardAgent(RequestHandler):
         if policy is None:
             raise UnsupportedOperationError("the operator's policy does not know you")
         if policy.agents and self.agent not in policy.agents:
-            raise UnsupportedOperationError(f"you may ask {', '.join(policy.agents)}, and nobody else here")
+            raise UnsupportedOperationError(f"you may ask {', '.join(policy.agents)}, and no other agent here")
         return name
 
     @contextmanager

@@ -129,7 +129,7 @@ async def _team_at_work(office: Office, say: Say) -> AsyncGenerator[None]:
             for problem in team.problems:
                 say(problem)
             if not team.heartbeats:
-                raise ConfigurationError("there is no agent that may work; make one: artoo agent new NAME")
+                raise ConfigurationError("no agent may work; create one: artoo agent new NAME")
             say(f"{', '.join(sorted(team.heartbeats))} at work")
             yield
         finally:

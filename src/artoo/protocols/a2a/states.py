@@ -26,16 +26,16 @@ RESULT = "result"
 Update = StatusUpdate | TaskArtifactUpdateEvent
 
 _TOLD: dict[BoardState, tuple[TaskState, str]] = {
-    BoardState.PENDING: (TaskState.TASK_STATE_SUBMITTED, "It waits until somebody takes it up."),
+    BoardState.PENDING: (TaskState.TASK_STATE_SUBMITTED, "It waits for an agent."),
     BoardState.IN_PROGRESS: (TaskState.TASK_STATE_WORKING, "It is being worked on."),
-    BoardState.BLOCKED: (TaskState.TASK_STATE_WORKING, "The work was interrupted and goes on later."),
+    BoardState.BLOCKED: (TaskState.TASK_STATE_WORKING, "The work was interrupted and will continue later."),
     BoardState.REVIEW: (TaskState.TASK_STATE_WORKING, "It is done and waits for its review."),
     BoardState.REJECTED: (TaskState.TASK_STATE_WORKING, "Its review sent it back; it is done again."),
-    BoardState.COMPLETED: (TaskState.TASK_STATE_COMPLETED, "It is done, and has passed what it had to pass."),
+    BoardState.COMPLETED: (TaskState.TASK_STATE_COMPLETED, "It is done and approved."),
     BoardState.FAILED: (TaskState.TASK_STATE_FAILED, "It came to no result."),
     BoardState.CANCELLED: (TaskState.TASK_STATE_CANCELED, "It was cancelled."),
 }
-_WAITS = "Only a person on this side can let it go on; ask again later."
+_WAITS = "Only the operator can continue it; ask again later."
 
 
 def statuses(seen: ForeignTask) -> tuple[TaskStatus, ...]:

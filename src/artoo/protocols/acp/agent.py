@@ -276,7 +276,7 @@ class EditorAgent:
 
     def _teller(self, session_id: str) -> Teller:
         if self._client is None:
-            raise RequestError(INTERNAL, "nobody is connected")
+            raise RequestError(INTERNAL, "no client is connected")
         return Teller(self._client, session_id, self.looking.clean)
 
     @property

@@ -125,7 +125,7 @@ class Commands:
             async with asyncio.timeout(UNANSWERED_SECONDS):
                 await put(question, pending.task_id, teller)
         except TimeoutError:
-            question.unanswered("nobody answered")
+            question.unanswered("there was no answer")
         said = None if question.said.exception() is not None else question.said.result()
         if said is Consent.DISCARD:
             return await self._settled(pending, await pending.discard(by=self._by), teller)
@@ -153,7 +153,7 @@ class Commands:
     def _undo(self, given: str) -> str:
         if not given:
             listed = _listed([f"`/undo {one.task_id}`" for one in can_be_undone(self.intake.config)])
-            return listed or "There is nothing to be undone."
+            return listed or "Nothing can be undone."
         report = self.looking.undo(given, self._by)
         left = [f"left alone: {one.path}: {one.reason}" for one in report.refused]
         return f"Task {report.task_id}: {len(report.restored)} paths restored.\n{_listed(left)}".rstrip()

@@ -142,7 +142,7 @@ def said_in(request: ConfirmationRequest, result: ElicitResult) -> Consent | Wor
 def form(request: ConfirmationRequest) -> dict[str, Any]:
     """Build a form: one choice, and a text where words are wanted."""
     options = options_of(request)
-    words = {"type": "string", "title": "Answer" if request.wants == "words" else "What must be different"}
+    words = {"type": "string", "title": "Answer" if request.wants == "words" else "Changes to the plan"}
     if not options:
         return {"type": "object", "properties": {"words": words}, "required": ["words"]}
     choice = {

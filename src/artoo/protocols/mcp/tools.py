@@ -46,7 +46,7 @@ WAIT_SECONDS = 45.0
 TaskId = Annotated[str, Field(description="the task's id, or the beginning of it", max_length=100)]
 Wait = Annotated[
     float,
-    Field(ge=0, le=3_600, description="seconds to wait for the end; then the task goes on, and `result` has it"),
+    Field(ge=0, le=3_600, description="seconds to wait for the end; then the task continues: ask `result`"),
 ]
 Paths = Annotated[
     list[str] | None,
@@ -81,7 +81,7 @@ class Tools:
     async def run(
         self,
         call: Call,
-        request: Annotated[str, Field(description="what is wanted, in plain words", min_length=1)],
+        request: Annotated[str, Field(description="the request, in plain words", min_length=1)],
         project: Annotated[str | None, Field(description="absolute directory in which to work")] = None,
         checks: Annotated[
             list[str] | None, Field(max_length=20, description="commands that must succeed in the end")
@@ -150,7 +150,7 @@ class Tools:
 
     @said_plainly
     async def send(
-        self, task_id: TaskId, text: Annotated[str, Field(description="what the task should know", min_length=1)]
+        self, task_id: TaskId, text: Annotated[str, Field(description="the message for the task", min_length=1)]
     ) -> TaskReport:
         """Write to a task that runs here: it reads the message before its next turn. If it waits for an answer in
         words, this is the answer."""
@@ -171,9 +171,9 @@ class Tools:
         self,
         call: Call,
         task_id: TaskId,
-        digest: Annotated[str, Field(description="the digest that `diff` told: only what was shown is applied")],
+        digest: Annotated[str, Field(description="the digest from `diff`: only the shown changes are applied")],
         paths: Paths = None,
-        rest: Annotated[bool, Field(description="leave out what is in conflict, and apply the rest")] = False,
+        rest: Annotated[bool, Field(description="leave out conflicts, and apply the rest")] = False,
     ) -> SettledReport | InputRequiredResult:
         """Apply what a task changed, or some paths of it. Where the person has changed the same paths meanwhile,
         nothing is applied. `undo` restores the files."""
@@ -190,7 +190,7 @@ class Tools:
                 said = answered(question, call) if is_modern(call) else await ask_now(question, call, clean)
                 said = None if isinstance(said, Words) else said
             except ValueError as error:
-                why = f"what is to be asked about is too long for a form: {error}"
+                why = f"the question is too long for a form: {error}"
                 raise ToolError(
                     f"{why}. Name some `paths` at a time, or leave it to the person's terminal"
                 ) from error

@@ -194,7 +194,7 @@ class Pending:
         Workspaces(self._home).require_readable(self.task_id)
         if self.cut_off and self.on_board and not self.forsaken:
             raise SandboxError(
-                f"task {self.task_id} is the team's, and it was not handed in: artoo serve goes on with it,"
+                f"task {self.task_id} is the team's, and it was not handed in: artoo serve continues it,"
                 f" artoo task show {self.task_id} shows its state"
             )
         if self.resumable:
