@@ -84,9 +84,7 @@ class Album:
 
     @classmethod
     def kept(cls, home: Path, task_id: str, images: Sequence[AttachedImage]) -> Album:
-        """Read the images of an earlier process. Blocking. Raises ConfigurationError when one is gone or altered.
-        Blocking.
-        """
+        """Read the images of an earlier process. Blocking. Raises ConfigurationError if one is gone or altered."""
         found: dict[str, bytes] = {}
         for image in images:
             path = images_directory(home, task_id) / image.sha256

@@ -27,8 +27,7 @@ SHELTER = "mcp"
 
 
 def own_servers(config: Config, others: Iterable[McpServer] = ()) -> tuple[McpServer, ...]:
-    """Return the user's servers: of the configuration, of `mcp.json` in the home, then `others` with names of their
-    own.
+    """Return the user's servers: of the configuration, of `mcp.json` in the home, then `others` with other names.
 
     Raises ConfigurationError.
     """

@@ -126,9 +126,7 @@ def listed(name: str, given: object, *kinds: type) -> tuple[Any, ...]:
 
 
 def require(name: str, given: object, kind: type, example: str = "") -> None:
-    """Check the kind of a value. Raises ConfigurationError, because a text given for a switch would switch it
-    on.
-    """
+    """Check the kind of a value, because a text would switch a switch on. Raises ConfigurationError."""
     if not isinstance(given, kind):
         such = f", as in {example}" if example else ""
         raise ConfigurationError(f"{name}={given!r} must be a {kind.__name__}{such}")
@@ -179,9 +177,7 @@ class RunOptions:
     material: bytes = b""
 
     def __post_init__(self) -> None:
-        """Check the options. Raises ConfigurationError for an unknown mode, an empty check, and values of another
-        kind.
-        """
+        """Check the options. Raises ConfigurationError for an unknown mode, an empty check, a wrong kind."""
         for name, kinds in (("allow", (str,)), ("checks", (str,)), ("images", (Path, bytes))):
             object.__setattr__(self, name, listed(name, getattr(self, name), *kinds))
         for name in ("workspace", "project"):

@@ -259,9 +259,7 @@ class Workshop:
         return self._mcp
 
     def roots(self, options: RunOptions) -> Roots:
-        """Return the directories in which a task works. Raises ConfigurationError for a project or a workspace that
-        cannot be had.
-        """
+        """Return the directories in which a task works. Raises ConfigurationError for one that cannot be used."""
         from artoo.ports.sandbox import Roots
 
         project = _real(options.project or Path.cwd())

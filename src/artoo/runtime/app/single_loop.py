@@ -14,8 +14,7 @@ class OneLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> bool:
-        """Open it, and return True if it was left open in a loop that is closed now, so that its resources are
-        still open.
+        """Open it. Return True if an earlier loop was closed while resources of it were still open.
 
         Raises ConfigurationError where it is open: a second opening would audit and log everything twice, and its
         end would close the first. So it is in a closed loop whose tasks never ended: no one can wait for them.

@@ -96,9 +96,7 @@ class Agreed:
         self._keep(known)
 
     def kept(self) -> tuple[tuple[str, bool, str], ...]:
-        """Return every answer: the hash of its skill, whether it approves, and the place of the skill; the latest
-        last.
-        """
+        """Return every answer, the latest last: the hash and the place of its skill, and whether it approves."""
         return tuple((digest, said.answer == "yes", said.folder) for digest, said in self._read().skills.items())
 
     def forget(self, wanted: Callable[[str, Said], bool]) -> int:
@@ -177,9 +175,7 @@ def equipment(
 
 
 async def _agreed(skills: tuple[Skill, ...], answers: Agreed, roots: Roots, gate: Gate) -> tuple[Skill, ...]:
-    """Return the skills that the user has agreed to, now or before. A person is asked once about the same
-    content.
-    """
+    """Return the skills that the user agrees to, now or before. A person is asked once about the same content."""
     # A standing permission holds for its task alone, and is not stored as an answer.
     known = {one.digest: await in_thread(answers.of, one) for one in skills}
     fresh = tuple(one for one in skills if known[one.digest] is None)

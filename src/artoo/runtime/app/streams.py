@@ -28,9 +28,7 @@ class Streams:
     async def messages(
         self, begun: Begun, play: Callable[[Begun], Coroutine[None, None, FinalResult]]
     ) -> AsyncGenerator[Envelope, None]:
-        """Yield the task's earlier messages, then all messages while `play` runs it. The last is its
-        FinalResult.
-        """
+        """Yield the task's earlier messages, then all while `play` runs it. The last is its FinalResult."""
         from artoo.contracts.solution import FinalResult
 
         task_id = begun.task.task_id

@@ -104,9 +104,7 @@ class Pending:
         return await to_its_end(lambda: self._apply(paths, digest, rest, by))
 
     async def discard(self, *, by: str = PERSON) -> Settled:
-        """Delete it: every file stays as it is. Data that left the machine does not come back. Raises
-        SandboxError.
-        """
+        """Delete it: every file stays as it is. Data that was sent does not come back. Raises SandboxError."""
         return await to_its_end(lambda: self._discard(by))
 
     async def named(self, paths: Collection[str]) -> tuple[str, ...]:

@@ -9,10 +9,9 @@ from artoo.workspace.settlement.history import settled_records
 
 
 def what_was_asked(home: Path, task_id: str) -> str:
-    """Return the request: of the task's log, of the board, or of a line in the history; empty if it is nowhere.
-    Blocking.
+    """Return the request from the task's log, the board, or the history; empty if it is nowhere. Blocking.
 
-        A task of the board has no log under its own id, because each attempt has one. A command by itself has none.
+    A task of the board has no log under its own id, because each attempt has one. A command by itself has none.
     """
     return request_of(home, task_id) or asked_on_the_board(home, task_id) or _settled(home, task_id)
 

@@ -43,8 +43,7 @@ class Changes(Settled):
         return made
 
     async def diff(self) -> Review:
-        """Return all that it would change against the files as they are now, with diffs of small texts, and the
-        conflicts.
+        """Return all changes against the files as they are now, with diffs of small texts, and the conflicts.
 
         Raises ConfigurationError when nothing of the task waits, SandboxError when another process holds it.
         """

@@ -87,9 +87,7 @@ class SettledBooks:
 
     @classmethod
     def of(cls, home: Path) -> SettledBooks:
-        """Read the history as it is now. Blocking. Entries that cannot be read are left out, because nothing is
-        settled here.
-        """
+        """Read the history as it is now, without the entries that cannot be read. Blocking."""
         acts: dict[str, list[SettledRecord]] = defaultdict(list)
         waiting: dict[str, PendingRecord | None] = {}
         try:

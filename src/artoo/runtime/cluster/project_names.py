@@ -29,9 +29,7 @@ class Projects:
 
     @classmethod
     def declared(cls, paths: Sequence[Path]) -> Projects:
-        """Return the projects that the configuration names. Blocks. Raises ConfigurationError for one that is no
-        directory.
-        """
+        """Return the configured projects. Blocking. Raises ConfigurationError for one that is no directory."""
         places: dict[str, Path] = {}
         for path in paths:
             place = path.expanduser()

@@ -35,8 +35,7 @@ RUNNING_SECONDS = 60.0
 
 
 def find_log_elsewhere(home: Path, address: StoreAddress, task_id: str) -> TaskLogReader:
-    """Return the log of a task of any machine, by its id or the beginning of it, as far as it has reached the
-    store.
+    """Return the log of a task of any machine, by its id or the beginning of it, as far as the store has it.
 
     Raises ConfigurationError: the store holds none, or several, or cannot be asked.
     """

@@ -68,9 +68,7 @@ def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> Endp
 
 
 def takes_images(config: Config, environ: Mapping[str, str]) -> bool:
-    """Check whether a model of some tier is configured to take images. Raises ConfigurationError as `endpoint`
-    does.
-    """
+    """Check whether a model of some tier is configured to take images. Raises as `endpoint`."""
     return any(found.images for tier in TIERS if (found := endpoint(config, tier, environ)))
 
 
@@ -85,9 +83,7 @@ def _section(config: Config, tier: TierName) -> ModelEndpoint:
 
 
 def _filed(config: Config, tier: TierName, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the file's settings of a tier, under the names of `model_settings`; the key comes from its
-    variable.
-    """
+    """Return the file's settings of a tier, named as in `model_settings`; the key comes from its variable."""
     written = _section(config, tier)
     given = {f"{tier}_base_url": written.base_url, f"{tier}_model": written.model}
     if written.api_key_env is not None:

@@ -162,9 +162,7 @@ class Control(Section):
 
 
 class ModelPrice(Section):
-    """Money for a million tokens of one model. `cached`: prompt tokens that the server had cached;
-    None: as any other.
-    """
+    """Money for a million tokens of one model. `cached`: prompt tokens from the server's cache; None: as others."""
 
     prompt: Number = Field(ge=0)
     cached: Number | None = Field(default=None, ge=0)
@@ -241,8 +239,7 @@ class Log(Section):
 
 
 class Config(Section):
-    """The whole configuration. `Config()` is the default one; `config_file.load_config` reads file
-    and environment.
+    """The whole configuration. `Config()` is the default one; `load_config` reads file and environment.
 
     `workspace` is where generated output goes; `apply` says what of a task takes effect unasked, `allow` are
     standing permissions, one policy line each; `mcp_servers` maps names to servers. `store` is the PostgreSQL that

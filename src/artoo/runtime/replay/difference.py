@@ -37,9 +37,7 @@ def leaves(group: BaseExceptionGroup[Difference]) -> list[Difference]:
 
 
 def difference_at(stream: Sequence[Envelope], index: int, instead: tuple[list[Envelope], list[str]]) -> Difference:
-    """Describe that the message at `index` was not said; `instead` is what its speaker said, and what it waits
-    for.
-    """
+    """Describe the missing message at `index`; `instead`: what its speaker said, and what it waits for."""
     expected = stream[index]
     round_ = _round_at(stream[: index + 1])
     speaker = ROLE_IDS.get(expected.sender, expected.sender.value)

@@ -78,9 +78,7 @@ class Recording:
         return _next(self.sights.get((speaker, source)))
 
     def looks_first(self, speaker: Speaker, source: Source, contract: str) -> bool | None:
-        """Check whether this speaker looks there before its next question of this contract; None if it does
-        neither.
-        """
+        """Check whether this speaker looks there before its next question of this contract; None: does neither."""
         sights, models = self.sights.get((speaker, source)), self.models.get((speaker, contract))
         if not sights:
             return False if models else None
@@ -168,9 +166,7 @@ def _answers(
 
 
 def _identifiers(stream: Sequence[Envelope]) -> tuple[deque[str], deque[str], deque[str]]:
-    """Return the ids that the dispatcher gave, in its order, and those of R7's megrams, ordinary and opposing
-    ones.
-    """
+    """Return the dispatcher's ids, in its order, and the ids of R7's megrams, ordinary and opposing ones."""
     plans = {e.payload.round: e.payload for e in stream if isinstance(e.payload, Plan)}
     subtasks: deque[str] = deque()
     for envelope in stream:

@@ -194,9 +194,7 @@ async def taken_up(
 
 
 def _memory(recording: Recording, memory: TaskMemory | None) -> TaskMemory | None:
-    """Return the memory of a task that had one, also if memory was turned off since: then it learns nothing
-    more.
-    """
+    """Return the memory of a task that had one. If memory was turned off since, it learns nothing more."""
     if not recording.opened.memory:
         return None
     absent = NoMemory("memory has been turned off since the task began")

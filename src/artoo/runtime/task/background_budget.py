@@ -89,9 +89,7 @@ class UpkeepModel:
 
 
 def _keep(home: Path, account: Account) -> None:
-    """Write the account. Raises BudgetExhausted if it cannot be written, because there would be no bound without
-    it.
-    """
+    """Write the account. Raises BudgetExhausted if it cannot be written, as nothing else bounds the costs."""
     try:
         account_file(home).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(account_file(home), account.model_dump_json().encode())

@@ -255,9 +255,7 @@ def _refuse_if_done(stream: Sequence[Envelope]) -> None:
 
 
 def _goes_on(home: Path, task_id: str) -> None:
-    """Forget that changes are pending, because the task goes on in its workspace. Blocking. Blocking. Raises
-    SandboxError.
-    """
+    """Forget that changes are pending, because the task goes on in its workspace. Blocking. Raises SandboxError."""
     Workspaces(home).require_readable(task_id)
     directory = Workspaces(home).find(task_id)
     if directory is not None:

@@ -35,8 +35,7 @@ from artoo.tasklog.lock import TaskLock
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A task that is ready to run. `lock` is taken when it plays, at the latest, and released by the code that
-    played it.
+    """A task that is ready to run. `lock` is taken by the time it plays; the code that plays it releases it.
 
     `workspace` is closed by the same. `earlier` is what it said in another process. `ended`
     is told the result.

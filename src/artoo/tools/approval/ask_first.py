@@ -32,9 +32,7 @@ def always(reason: str = "it changes things") -> Why:
 
 
 def never(arguments: Arguments) -> str | None:
-    """Say of every call that it needs no approval because it only reads. A target from data is asked about
-    nevertheless.
-    """
+    """Say that no call needs approval because it only reads. A target from data is asked about nevertheless."""
     return None
 
 

@@ -21,8 +21,6 @@ def word(text: str, language: str) -> str:
 
 
 def why(change: ClassifiedChange, language: str, shown: Callable[[str], str] = str) -> str:
-    """Explain why a change needs consent; empty for a silent one. `shown` words the path that a file is moved
-    to.
-    """
+    """Explain why a change needs consent; empty for a silent one. `shown` words the new path of a moved file."""
     reason = word(change.reason, language)
     return reason if change.moved_to is None else f"{reason} {shown(change.moved_to)}"

@@ -91,9 +91,7 @@ class Network:
     _passed: dict[str, Passed] = field(default_factory=dict[str, Passed])
 
     def went_out(self) -> tuple[str, ...]:
-        """Return what left this machine and does not come back if the task's changes are discarded: a line for each
-        host.
-        """
+        """Describe the data that left this machine and does not come back, a line for each host."""
         return tuple(
             f"{host}: {size_text(each.out)} sent, {size_text(each.into)} received"
             for host, each in self._passed.items()

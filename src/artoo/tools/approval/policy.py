@@ -106,9 +106,7 @@ _TOP = ("home", "root", "Users", "var", "srv", "opt", "mnt", "media")
 
 
 def covered_whole(policy: Policy) -> str | None:
-    """Return the place that a pattern over files covers almost whole: the project, a home, or all homes; else
-    None.
-    """
+    """Return the place that a pattern covers almost whole: the project, a home, or all homes; else None."""
     # The pattern is tried on names of every kind below each such place, because its letters alone do not tell.
     home, project = Path("/home/somebody"), Path("/home/somebody/files/project")
     own = Path(os.path.realpath(Path.home()))
@@ -212,9 +210,7 @@ def _problem_with_host(argument: str) -> str | None:
 
 
 def _is_too_wide(permit: Permit) -> bool:
-    """Check whether the hosts below belong to everyone: a suffix under which anyone has names
-    (publicsuffix.org).
-    """
+    """Check whether anyone may have names below this suffix (publicsuffix.org)."""
     if not permit.subdomains:
         return False
     from publicsuffixlist import PublicSuffixList

@@ -55,9 +55,7 @@ class AskOnStream:
                         continue
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """Publish a question and return the answer with its digest. The caller asks about one operation at a
-        time.
-        """
+        """Publish a question and return the answer with its digest. The caller asks one question at a time."""
         waiting = asyncio.get_running_loop().create_future()
         self._open[request.digest] = request, waiting
         self._asked.add(request.digest)

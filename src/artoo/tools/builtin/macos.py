@@ -93,9 +93,7 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Mdfind(CountsAsItself):
-    """Asks Spotlight by `mdfind` (`program`) which files hold something. Files that are closed to tools are left
-    out.
-    """
+    """Asks Spotlight by `mdfind` (`program`) which files hold something, except files that are closed to tools."""
 
     program: str
     roots: Roots

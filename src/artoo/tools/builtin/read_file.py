@@ -128,9 +128,7 @@ class ReadFile(CountsAsItself):
 
 
 def path_target(arguments: Arguments, roots: Roots, files: Files) -> str:
-    """Return the target of a tool whose main argument is a path: as records show it, or as given if it is no
-    path.
-    """
+    """Return the target of a tool whose main argument is a path: as records show it; any other text as given."""
     text = argument(arguments, "path")
     try:
         return shown(existing(text, roots, files), roots)

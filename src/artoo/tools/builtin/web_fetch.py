@@ -45,9 +45,7 @@ class WebFetch(Announcing, CountsAsItself):
         return argument(arguments, "url")
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Fetch the page. Raises ToolError for a text that is no web address, SandboxError if no command can be
-        confined.
-        """
+        """Fetch the page. Raises ToolError for a text that is no web address, SandboxError without confinement."""
         url = argument(arguments, "url")
         outcome = await self.runner.run(
             Command(

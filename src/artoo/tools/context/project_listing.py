@@ -94,9 +94,7 @@ def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
 
 
 def place_in(token: str, text: str) -> int | None:
-    """Return the position of `token` in `text` as a token of its own: no letter, digit or sign of a name is
-    next to it.
-    """
+    """Return the position of `token` in `text` where no letter, digit or sign of a name is next to it."""
     # Scripts without spaces may continue directly after an ASCII name.
     if len(token) < 2 or token not in text:
         return None
@@ -105,9 +103,7 @@ def place_in(token: str, text: str) -> int | None:
 
 
 def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACTERS) -> Surroundings:
-    """Describe the surroundings of a request: the tree in at most `characters`, the text of named files in as
-    many.
-    """
+    """Describe the surroundings of a request. The tree and the text of named files have `characters` each."""
     named = named_in(snapshot, request)
     third = characters // 3
     facts = _joined(_broken(snapshot, named), third)
@@ -137,10 +133,9 @@ def _broken(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
 
 
 def _whole_heads(heads: Mapping[str, Head], characters: int) -> str:
-    """Return as many whole heads as fit, then the names of the other files, because "more" would read as more of
-    the last.
+    """Return as many whole heads as fit, then the names of the other files.
 
-        Long lines are cut only if the heads do not fit as they are, or there is more of the file anyway.
+    Long lines are cut only if the heads do not fit as they are, or there is more of the file anyway.
     """
     told = list[str]()
     for most in (characters, _LINE_CHARACTERS):
@@ -219,9 +214,7 @@ def _tree_line(entry: Entry, filled: Collection[str], snapshot: Snapshot) -> str
 
 
 def _inside(directory: str, filled: Collection[str], snapshot: Snapshot) -> str:
-    """Describe a directory of which nothing else is listed; a directory that the walk did not reach is not
-    described.
-    """
+    """Describe a directory of which nothing else is listed; empty if the walk did not reach it."""
     if directory in snapshot.empty:
         return " (empty)"
     if directory in snapshot.unreadable:

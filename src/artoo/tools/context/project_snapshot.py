@@ -167,9 +167,7 @@ class ProjectLook:
         return replace(snapshot, heads=heads)
 
     def _all_of_a_small_project(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """Return the files of a project that is shown whole, because all of it is no longer than one file may
-        be.
-        """
+        """Return the files of a project that is shown whole; none if it is longer than a single file may be."""
         visible = [each for each in snapshot.entries if each.kind is Kind.FILE and not each.path.startswith(".")]
         size = sum(each.size or 0 for each in visible)
         fits = size <= min(_WHOLE_BYTES, self.room) and len(visible) <= _MOST_WHOLE
@@ -207,9 +205,7 @@ class ProjectLook:
                 yield str(workspace / name), workspace / name
 
     def _missing(self, files: Files, snapshot: Snapshot, request: str) -> tuple[str, ...]:
-        """Return the paths with an ending that are in no place where a tool would look, nor anywhere in the
-        project.
-        """
+        """Return the paths with an ending that are neither in the project nor where a tool would look."""
         names = {entry.name for entry in snapshot.entries}
         asked = (
             text for text in _paths_in(request) if _ENDING.search(text) and text.rpartition("/")[2] not in names
@@ -248,10 +244,9 @@ class ProjectLook:
 
 
 def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: Files) -> str:
-    """List the changes that were probably intended: `created: a, b`, `changed: c`, `moved: d -> e`, a line for each
-    kind.
+    """List the changes that were probably intended, a line for each kind: `created: a, b`, `moved: d -> e`.
 
-        Then come the git refs that moved, and a git operation that is under way.
+    Then come the git refs that moved, and a git operation that is under way.
     """
     meant = frozenset(meant_changes(changes))
     moved = moved_files((change for change in changes if change.path in meant), before, now)

@@ -100,9 +100,7 @@ class CallChanges:
         )
 
     def _is_as_before(self, change: Change) -> bool:
-        """Check whether a file was written again with the content that the last call left in it, as `git stash`
-        does.
-        """
+        """Check whether a file was written again with the content of the last call, as by `git stash`."""
         same = change.content_sha256 is not None and self._contents.get(change.path) == change.content_sha256
         return same and change.kind is ChangeKind.OVERWRITTEN
 

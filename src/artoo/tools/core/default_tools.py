@@ -41,18 +41,14 @@ from artoo.workspace.files.visible import VisibleFiles
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The properties of this machine that decide which tools there are: the platform, and where programs are
-    found.
-    """
+    """The properties of this machine that decide which tools there are: its platform and its programs."""
 
     platform: str = sys.platform
     which: Callable[[str], str | None] = find_program
 
     @classmethod
     def of(cls, roots: Roots) -> Machine:
-        """Return this machine for a task that works there: each program is searched for once, not by every
-        subtask.
-        """
+        """Return this machine for a task that works there. Each program is searched for once in a task."""
         return cls(which=cache(partial(find_program, apart=worked_in(roots))))
 
 
@@ -147,9 +143,7 @@ def own_tools(functions: Iterable[Function], gate: Gate) -> tuple[Tool, ...]:
 
 
 def gated(tools: Iterable[UserTool], gate: Gate) -> tuple[Tool, ...]:
-    """Put the user's tools behind the gate: those that ask do so before each call, others only for names from
-    data.
-    """
+    """Put the user's tools behind the gate: some ask before each call, others only for names from data."""
     # It is not known what a crash interrupted in them, unless they promise to change nothing.
     return tuple(
         Asking(one, gate, always() if one.effects.asks else never, reads_only=one.effects.repeatable)

@@ -67,9 +67,7 @@ class Tool(Protocol):
         ...
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Make the call. Raises ToolError with a message for the executor; any other error is the tool's own
-        fault.
-        """
+        """Make the call. Raises ToolError with a message for the executor; any other error is the tool's fault."""
         ...
 
 

@@ -32,9 +32,7 @@ _WITH_PARTS = ("shell", "mcp")
 
 
 def check_identities(names: Iterable[str]) -> None:
-    """Check names. Raises ConfigurationError for a name that no call can have, so that prohibiting it would do
-    nothing.
-    """
+    """Check names. Raises ConfigurationError for a name that no call can have."""
     for name in names:
         tool, colon, part = name.partition(":")
         if not (tool in _WITH_PARTS and part if colon else tool in (*BUILTIN_NAMES, *_OLD_NAMES)):

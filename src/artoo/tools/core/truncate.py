@@ -30,9 +30,7 @@ def room_for_output(window: int) -> int:
 
 
 def head_tail(text: str, kept: int = OUTPUT_KEPT, read_on: str = "") -> str:
-    """Return `text`, or its beginning and end around a mark, in at most `kept` characters (at least 2 *
-    MARK_ROOM).
-    """
+    """Return `text`, or its beginning and end around a mark, in at most `kept` (>= 2 * MARK_ROOM) characters."""
     # Cuts are made between words if possible, because half a number would be a false figure.
     if len(text) <= kept:
         return text
@@ -64,9 +62,7 @@ def clip(captured: Captured, kept: int = OUTPUT_KEPT, read_on: str = "") -> tupl
 
 
 def _told(sample: bytes) -> tuple[str, int]:
-    """Decode a part of a stream, with the number of bytes in place of lines that are no text; and return their
-    sum.
-    """
+    """Decode a part of a stream; return it with byte counts in place of lines that are no text, and their sum."""
     told, hidden = list[str](), 0
     for binary, lines in groupby(sample.split(b"\n"), looks_binary):
         piece = b"\n".join(lines)
@@ -76,9 +72,7 @@ def _told(sample: bytes) -> tuple[str, int]:
 
 
 def looks_binary(sample: bytes) -> bool:
-    """Check whether bytes are not text: a NUL, or more than a tenth that is not UTF-8 (a cut character is
-    forgiven).
-    """
+    """Check whether bytes have a NUL, or more than a tenth that is not UTF-8 (a cut character does not count)."""
     if not sample:
         return False
     if b"\0" in sample:

@@ -97,9 +97,7 @@ class TurnNews:
             self._add(_SAVED.format(paths=listed(paths, _MOST_NAMED)))
 
     async def _guides(self, subtask: str) -> tuple[str, ...]:
-        """Return the guides of places in which the subtask has begun to change something; the outermost it
-        knows.
-        """
+        """Return the guides of places that the subtask has begun to change; it knows the outermost one."""
         places = frozenset[Path]() if self.changes is None else self.changes.places_of(subtask)
         if places == self._places.get(subtask, frozenset()):
             return ()

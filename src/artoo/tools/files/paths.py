@@ -23,8 +23,7 @@ def is_within(path: Path, folder: Path) -> bool:
 
 
 def absolute(text: str, roots: Roots, base: Path | None = None) -> Path:
-    """Return the absolute path that `text` names: `~` is the home, relative ones start at `base` (default:
-    project).
+    """Return the absolute path of `text`: `~` is the home, relative ones start at `base` (default: project).
 
     `..` is resolved by name. Raises ToolError when it cannot be a path.
     """

@@ -82,9 +82,7 @@ class Text:
         return text.replace("\n", "\r\n") if self.crlf and "\r\n" not in text else text
 
     def bytes_of(self, text: str) -> bytes:
-        """Encode `text` as this file holds it, after its byte order mark. Raises UnicodeEncodeError: it cannot hold
-        it.
-        """
+        """Encode `text` as this file holds it, after its byte order mark. Raises UnicodeEncodeError."""
         return self.mark + text.removeprefix("\ufeff" if self.mark else "").encode(self.encoding, "surrogateescape")
 
     def _encoding(self) -> str:
@@ -175,9 +173,7 @@ def _is_odd(one: str) -> bool:
 
 
 def _mostly_utf8(data: bytes) -> bool:
-    """Check whether there are more characters than broken bytes: for one bad byte the rest is not another
-    encoding.
-    """
+    """Check whether there are more characters than broken bytes, because one bad byte proves no other encoding."""
     rest, characters = _UTF8_SEQUENCE.subn(b"", data)
     return characters > len(_NOT_ASCII.findall(rest))
 

@@ -38,9 +38,7 @@ class ReadResource:
 
     @property
     def wall_seconds(self) -> float:
-        """Return the longest time for a call that must first start the server; the connection ends a call
-        earlier.
-        """
+        """Return the longest time for a call that starts the server first; the connection ends others earlier."""
         return max(one.call_seconds for one in self.connections.values()) + _GRACE_SECONDS
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:

@@ -61,9 +61,7 @@ class McpTool:
 
     @property
     def wall_seconds(self) -> float:
-        """Return the longest time for a call that must first start the server; the connection ends a call
-        earlier.
-        """
+        """Return the longest time for a call that starts the server first; the connection ends others earlier."""
         return self.connection.call_seconds + _GRACE_SECONDS
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:

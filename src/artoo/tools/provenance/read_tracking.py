@@ -52,9 +52,7 @@ class LookedAt:
         return not self._seen
 
     def showing(self, real: Path, found: FileStat) -> Callable[[bool], None]:
-        """Return what notes that the file at a resolved path was shown, given whether all wanted of it was
-        shown.
-        """
+        """Return a function that notes that the file at a resolved path was shown, and whether wholly."""
         # A save between this call and the read is then noticed once too often and not once too few.
         state = _state_of(found)
 

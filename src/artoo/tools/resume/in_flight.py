@@ -97,8 +97,7 @@ async def goes_out(effects: CallEffects) -> None:
 
 
 async def kept_so_far() -> None:
-    """Wait until the log has all that was said: before staged changes are applied, and after an answer.
-    Raises NotLogged."""
+    """Wait for the log, before staged changes are applied and after an answer. Raises NotLogged."""
     call = current_call()
     if call is not None:
         await call.durable()

@@ -130,9 +130,7 @@ _LONGEST = 120
 
 
 def is_record(change: Change) -> bool:
-    """Check whether it is one of git's own records in a `.git`: `ref_moves` reports it, and it is not shown as a
-    file.
-    """
+    """Check whether it is one of git's own records in a `.git`, which `ref_moves` reports."""
     if change.kind is ChangeKind.DELETED:
         return is_bookkeeping(path_bytes(change.path))
     return change.has(Trait.GIT_BOOKKEEPING)
