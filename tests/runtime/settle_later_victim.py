@@ -13,6 +13,8 @@ import os
 import sys
 from pathlib import Path
 
+from at_rest import settler_at_rest
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace" / "commit"))
 from victim import burn
 
@@ -21,17 +23,9 @@ from artoo.contracts.settling import Ending
 from artoo.runtime.changes.find_pending import find_pending
 from artoo.runtime.changes.startup_recovery import recover_earlier
 from artoo.runtime.config.model import Config
-from artoo.tools.settlement.settler import Settler
 
 TASK = "019f2b3c-aaaa"
 PART = ("a.txt", "new.txt")
-
-
-class AtRest:
-    """A task's workspace that is on disk already, without a sandbox."""
-
-    async def close(self) -> None:
-        """Lets go."""
 
 
 class Chooser:
@@ -52,15 +46,9 @@ def part_in(home: Path) -> list[str]:
     return [str(home / "project" / name) for name in PART]
 
 
-def settler(home: Path, *, again: bool = False) -> Settler:
-    """That of the task."""
-    view = AtRest()
-    return Settler(view, home / ".artoo", "do it", again=again)  # pyright: ignore[reportArgumentType]
-
-
 async def act(home: Path, mode: str) -> None:
     if mode == "chosen":
-        await settler(home).settle(Ending(task_id=TASK, directive="accept"), Chooser(home))
+        await settler_at_rest(home).settle(Ending(task_id=TASK, directive="accept"), Chooser(home))
         return
     config = Config().at_home(home / ".artoo")
     recover_earlier(config)

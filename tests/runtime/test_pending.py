@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from at_rest import config, edit, settler_at_rest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 from laid_out import World, snapshot, workspace_of
@@ -20,37 +21,17 @@ from artoo.runtime.changes.find_pending import find_pending, pendings
 from artoo.runtime.changes.settlement_history import Afterwards, SettledBooks
 from artoo.runtime.changes.startup_recovery import drop_expired
 from artoo.runtime.changes.undo import put_back
-from artoo.runtime.config.model import Config
 from artoo.tools.approval.policy import Policies
-from artoo.tools.settlement.settler import Settler
 from artoo.workspace.commit import undo
 from artoo.workspace.settlement.pending import DAY
 
 TASK = "019f2b3c-aaaa"
 
 
-class AtRest:
-    """A task's workspace that is on disk already, without a sandbox."""
-
-    closed = False
-
-    async def close(self) -> None:
-        """Lets go."""
-        self.closed = True
-
-
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """A home with two files in its project."""
-    home = tmp_path.resolve() / "home"
-    (home / "project").mkdir(parents=True)
-    (home / "project" / "a.txt").write_text("one\n")
-    (home / "project" / "b.txt").write_text("two\n")
-    return World(home)
-
-
-def config(world: World) -> Config:
-    return Config().at_home(world.artoo_home)
+    return World.at(tmp_path, a_txt="one\n", b_txt="two\n")
 
 
 class User:
@@ -67,10 +48,6 @@ class User:
         return await self._answers.answer(request)
 
 
-def edit(home: Path) -> None:
-    (home / "project" / "a.txt").write_text("edited\n")
-
-
 def new(home: Path) -> None:
     (home / "project" / "new.txt").write_text("new\n")
 
@@ -84,7 +61,7 @@ async def settled(
     world: World, user: User | None, *, mode: str = "new", directive: str = "accept", task: str = TASK
 ) -> Settled:
     """The end of a task whose view is there."""
-    settler = Settler(AtRest(), world.artoo_home, "do it", ApplyMode(mode))  # pyright: ignore[reportArgumentType]
+    settler = settler_at_rest(world.home, mode=ApplyMode(mode))
     ending = Ending.model_validate({"task_id": task, "directive": directive, "may_ask": user is not None})
     return await settler.settle(ending, user)
 
@@ -229,7 +206,7 @@ async def test_a_task_goes_on_after_its_difference_was_applied(world: World) -> 
     """A process that died between the apply and its log: the next one tells what became of it."""
     workspace_of(world, new, TASK)
     first = await settled(world, User(world))
-    settler = Settler(AtRest(), world.artoo_home, again=True)  # pyright: ignore[reportArgumentType]
+    settler = settler_at_rest(world.home, again=True)
     told = await settler.settle(Ending(task_id=TASK, directive="accept"), None)
     assert (told.state, told.digest) == ("applied", first.digest)
 

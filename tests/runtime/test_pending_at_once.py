@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from at_rest import config, settler_at_rest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 from laid_out import World, workspace_of
@@ -16,8 +17,6 @@ from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Ending, Settled
 from artoo.runtime.changes.find_pending import find_pending
 from artoo.runtime.changes.pending_changes import Pending
-from artoo.runtime.config.model import Config
-from artoo.tools.settlement.settler import Settler
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.settlement.history import settled_records
 
@@ -25,21 +24,10 @@ TASK = "task-1"
 FILES = 40
 
 
-class AtRest:
-    """A task's workspace that is on disk already, without a sandbox."""
-
-    async def close(self) -> None:
-        """Lets go."""
-
-
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """A home with a project of some files."""
-    home = tmp_path.resolve() / "home"
-    (home / "project").mkdir(parents=True)
-    for number in range(FILES):
-        (home / "project" / f"{number}.txt").write_text("one\n")
-    return World(home)
+    return World.at(tmp_path, **{f"{number}_txt": "one\n" for number in range(FILES)})
 
 
 def edit(home: Path) -> None:
@@ -50,10 +38,8 @@ def edit(home: Path) -> None:
 async def waiting(world: World) -> tuple[Pending, Pending]:
     """The changes of a task, in two hands."""
     workspace_of(world, edit, TASK)
-    settler = Settler(AtRest(), world.artoo_home, "edit them")  # pyright: ignore[reportArgumentType]
-    assert (await settler.settle(Ending(task_id=TASK, directive="accept"), None)).waits
-    config = Config().at_home(world.artoo_home)
-    return find_pending(config, TASK), find_pending(config, TASK)
+    assert (await settler_at_rest(world.home).settle(Ending(task_id=TASK, directive="accept"), None)).waits
+    return find_pending(config(world), TASK), find_pending(config(world), TASK)
 
 
 def edited(world: World) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from at_rest import config, edit, settler_at_rest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "redteam"))
@@ -22,8 +23,6 @@ from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import Ending, Settled
 from artoo.disk import file_system
 from artoo.runtime.changes.find_pending import find_pending, pendings
-from artoo.runtime.config.model import Config
-from artoo.tools.settlement.settler import Settler
 from artoo.workspace.directory import WorkspaceDirectory, Workspaces
 from artoo.workspace.settlement import pending, service
 from artoo.workspace.settlement.pending import PendingRecord
@@ -34,11 +33,9 @@ TASK = "task-1"
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """A home with a file in its project."""
-    home = tmp_path.resolve() / "home"
-    (home / "project").mkdir(parents=True)
-    (home / "artoo_workspace").mkdir()
-    (home / "project" / "a.txt").write_text("one\n")
-    return World(home)
+    world = World.at(tmp_path, a_txt="one\n")
+    (world.home / "artoo_workspace").mkdir()
+    return world
 
 
 @pytest.fixture
@@ -52,25 +49,9 @@ def in_memory(world: World) -> Iterator[World]:
     subprocess.run(("umount", "-l", str(world.artoo_home)), check=True)
 
 
-class AtRest:
-    """A task's workspace that is on disk already, without a sandbox."""
-
-    async def close(self) -> None:
-        """Lets go."""
-
-
-async def ended(world: World, workspace: AtRest) -> Settled:
+async def ended(world: World) -> Settled:
     """The task ends, and nobody is there."""
-    settler = Settler(workspace, world.artoo_home, "the request")  # pyright: ignore[reportArgumentType]
-    return await settler.settle(Ending(task_id=TASK, directive="accept"), None)
-
-
-def edit(home: Path) -> None:
-    (home / "project" / "a.txt").write_text("edited\n")
-
-
-def config(world: World) -> Config:
-    return Config().at_home(world.artoo_home)
+    return await settler_at_rest(world.home).settle(Ending(task_id=TASK, directive="accept"), None)
 
 
 async def test_a_disk_that_fills_up_at_the_last_moment(in_memory: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +94,7 @@ async def test_a_later_yes_takes_effect_only_as_it_is_written_down(in_memory: Wo
     """`artoo apply` writes no task log; its journal says first who applied what. Without room for that nothing is
     applied, what waits goes on waiting, and with room again it is applied and on record."""
     workspace_of(in_memory, edit, TASK)
-    await ended(in_memory, AtRest())
+    await ended(in_memory)
     filler = fill(in_memory.artoo_home)
     with pytest.raises(SandboxError, match="No space left"):
         await find_pending(config(in_memory), TASK).apply()
@@ -126,7 +107,7 @@ async def test_a_later_yes_takes_effect_only_as_it_is_written_down(in_memory: Wo
 async def test_a_discard_needs_no_room(in_memory: World) -> None:
     """It may be what waits that fills the disk."""
     workspace_of(in_memory, edit, TASK)
-    await ended(in_memory, AtRest())
+    await ended(in_memory)
     fill(in_memory.artoo_home)
     assert (await find_pending(config(in_memory), TASK).discard()).state == "discarded"
     assert pendings(config(in_memory)) == () and Workspaces(in_memory.artoo_home).find(TASK) is None
@@ -135,7 +116,7 @@ async def test_a_discard_needs_no_room(in_memory: World) -> None:
 async def test_a_home_in_memory_is_named(in_memory: World) -> None:
     """There is no disk to move it to: the result says what a reboot would do."""
     workspace_of(in_memory, edit, TASK)
-    settled = await ended(in_memory, AtRest())
+    settled = await ended(in_memory)
     assert settled.state == "pending" and "lost at a reboot" in settled.reason
 
 
@@ -155,11 +136,11 @@ async def test_what_cannot_be_made_durable_is_not_recorded(world: World, monkeyp
     monkeypatch.setattr(pending, "sync_file_system", sync)
     monkeypatch.setattr(pending, "write_durably", replace)
     workspace_of(world, edit, TASK)
-    assert (await ended(world, AtRest())).state == "pending"
+    assert (await ended(world)).state == "pending"
     assert order == ["files", "pending.json"]
     (Workspaces(world.artoo_home).directory(TASK).base / "pending.json").unlink()
     monkeypatch.setattr(file_system.ctypes, "CDLL", Refusing)
-    settled = await ended(world, AtRest())
+    settled = await ended(world)
     assert settled.state == "pending" and os.strerror(errno.EIO) in settled.reason
     assert not (Workspaces(world.artoo_home).directory(TASK).base / "pending.json").exists()
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from shutil import rmtree
 
 import pytest
-from settle_later_victim import PART, TASK, part_in, settler
+from at_rest import config, settler_at_rest
+from settle_later_victim import PART, TASK, part_in
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workspace"))
 from laid_out import Entry, World, snapshot, workspace_of
@@ -18,7 +19,6 @@ from artoo.contracts.settling import Ending
 from artoo.runtime.changes.find_pending import find_pending, pendings
 from artoo.runtime.changes.pending_changes import Pending
 from artoo.runtime.changes.startup_recovery import recover_earlier
-from artoo.runtime.config.model import Config
 from artoo.workspace.commit import undo
 from artoo.workspace.directory import Workspaces
 from artoo.workspace.settlement.history import SettledRecord, settled_records
@@ -57,7 +57,7 @@ class Victim:
             (world.project / name).write_text("old\n")
         workspace_of(world, change, TASK)
         if mode != "chosen":
-            await settler(world.home).settle(Ending(task_id=TASK, directive="accept"), None)
+            await settler_at_rest(world.home).settle(Ending(task_id=TASK, directive="accept"), None)
 
     def act(self, mode: str, fuse: int) -> bool:
         """Whether it came to its end."""
@@ -65,10 +65,6 @@ class Victim:
         self._process.stdin.write(f"{mode} {fuse}\n")
         self._process.stdin.flush()
         return self._process.stdout.readline().strip() == "0"
-
-    @property
-    def config(self) -> Config:
-        return Config().at_home(self.world.artoo_home)
 
     def tree(self) -> dict[str, Entry]:
         return snapshot(self.world.project)
@@ -100,7 +96,7 @@ def victim(tmp_path: Path) -> Iterator[Victim]:
 
 async def waits_truly(victim: Victim, applied: bool) -> Pending:
     """What is listed is what a look at the files finds: no more, no less."""
-    (waiting,) = pendings(victim.config)
+    (waiting,) = pendings(config(victim.world))
     shown = await waiting.diff()
     names = {Path(one.path).name for one in shown.changes}
     assert names == {"b.txt", "gone.txt"} | (set() if applied else set(PART))
@@ -109,7 +105,7 @@ async def waits_truly(victim: Victim, applied: bool) -> Pending:
 
 async def settle_rest(victim: Victim, how: str) -> None:
     """Another process deals with what is left."""
-    waiting = find_pending(victim.config, TASK)
+    waiting = find_pending(config(victim.world), TASK)
     done = await (waiting.discard() if how == "discard" else waiting.apply())
     assert done.state == ("discarded" if how == "discard" else "applied")
     assert Workspaces(victim.world.artoo_home).find(TASK) is None
@@ -126,7 +122,7 @@ async def killed_in_a_part(victim: Victim, fuse: int, how: str) -> bool:
     await victim.reset("part")
     before = victim.tree()
     survived = victim.act("part", fuse)
-    recover_earlier(victim.config)
+    recover_earlier(config(victim.world))
     applied = victim.part_is_there()
     await waits_truly(victim, applied)
     await settle_rest(victim, how)
@@ -148,11 +144,13 @@ async def killed_at_the_end(victim: Victim, fuse: int, how: str) -> bool:
     await victim.reset("chosen")
     before = victim.tree()
     survived = victim.act("chosen", fuse)
-    recover_earlier(victim.config)
+    recover_earlier(config(victim.world))
     applied = victim.part_is_there()
     if how != "leave":
         await settle_rest(victim, how)
-    told = await settler(victim.world.home, again=True).settle(Ending(task_id=TASK, directive="accept"), None)
+    told = await settler_at_rest(victim.world.home, again=True).settle(
+        Ending(task_id=TASK, directive="accept"), None
+    )
     part = set(part_in(victim.world.home)) if applied else set[str]()
     if how == "leave":
         assert (told.state, set(told.applied)) == ("partly" if applied else "pending", part), fuse
