@@ -10,11 +10,13 @@ from cli_standin import StandIn
 
 from artoo.cli.conversation.prompt import Prompt
 from artoo.cli.conversation.repl import Conversation
+from artoo.cli.conversation.talk import Talk
 from artoo.cli.display import run_task as running
 from artoo.cli.display.interrupts import Interrupts
 from artoo.cli.display.side_channel import Aside
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.app.artoo import Artoo
+from artoo.runtime.config.model import Config
 from artoo.runtime.task.conversations import open_session
 from artoo.words.catalogue import in_language
 
@@ -41,7 +43,8 @@ async def test_an_error_is_shown_without_the_key_that_it_quotes(
     monkeypatch.setattr(running, "follow_task", failing)
     terminal = running.Terminal(cast("Artoo", StandIn("accepted")), cast("Interrupts", None), Aside())
     prompt = cast("Prompt", Typed("do this", "and that"))
-    talk = Conversation(terminal, prompt, in_language("en"), tmp_path, open_session(tmp_path))
-    await talk.hold()
+    text = in_language("en")
+    settings = Talk(Config(), text)
+    await Conversation(terminal, prompt, text, tmp_path, open_session(tmp_path), settings).hold()
     said = capsys.readouterr().err
     assert said.count("artoo: the server refuses api_key=[redacted]\n") == 2 and "abcd" not in said
