@@ -26,6 +26,12 @@ from artoo.llm.transport import Json, TransportReply
 from artoo.llm.wires.how import Form
 from artoo.ports.clock import Clock
 
+# The optional features of requests, in the order in which they are left out, and their names in requests.
+#
+# `adaptive`: thoughts whose length the model decides; else a number of tokens is given. `thoughts`: those of
+# earlier turns are sent back. `long_answer`: limits above `wires.how.SHORT_ANSWER`. Without `max_tokens` the
+# limit is called `max_completion_tokens`, without `limit` there is none. Without `tools` the text dialect is
+# used.
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "seed": ("seed",),
@@ -45,12 +51,6 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "tools": ("tools",),
     "stream": ("stream",),
 }
-"""The optional features of requests, in the order in which they are left out, and their names in requests.
-
-`adaptive`: thoughts whose length the model decides; else a number of tokens is given. `thoughts`: those of earlier
-turns are sent back. `long_answer`: limits above `wires.how.SHORT_ANSWER`. Without `max_tokens` the limit is called
-`max_completion_tokens`, without `limit` there is none. Without `tools` the text dialect is used.
-"""
 
 # Features that a server may accept in one request and refuse in another.
 _DEPENDS_ON_VALUE = frozenset({"json_schema", "forced_tool", "json_object", "long_answer", "tools"})

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import Usage
 
+# Tokens that a price is for, as vendors write their lists.
 PER = 1_000_000
-"""Tokens that a price is for, as vendors write their lists."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from artoo.ports.tools import ToolSpec
 
 T = TypeVar("T", bound=BaseModel)
 
+# Of one image, by estimate, until the server has counted: what published formulas give for one of a megapixel.
 PICTURE_TOKENS = 1_600
-"""Of one image, by estimate, until the server has counted: what published formulas give for one of a megapixel."""
 
 _REPAIR_KEEPS = 2_000
 _FRAME = 16

@@ -16,8 +16,8 @@ _FENCE_END = "\n```\n"
 # Each further variant samples a little more freely: a small model that is made hot at once loses the thread.
 _WARMER, _HOTTEST = 0.3, 0.9
 
+# Weights below this are a small model: about eight billion parameters in four bits.
 SMALL_BYTES = 5_000_000_000
-"""Weights below this are a small model: about eight billion parameters in four bits."""
 
 
 WIRES: Mapping[str, Wire] = {"chat": chat.WIRE, "responses": responses.WIRE, "messages": messages.WIRE}

@@ -32,8 +32,8 @@ from artoo.llm.wires.how import Wire
 from artoo.ports.clock import Clock
 from artoo.ports.model import Tier
 
+# Makes the prompt in a dialect: with function calling, or as text.
 Made = Callable[[Dialect], Prompt]
-"""Makes the prompt in a dialect: with function calling, or as text."""
 
 _IDENTIFY_SECONDS = 5.0
 _MOST_IDENTIFICATIONS = 2

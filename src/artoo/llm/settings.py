@@ -11,8 +11,8 @@ from artoo.ports.model import Tier
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 ANTHROPIC_BASE_URL = "https://api.anthropic.com/v1"
+# As a base URL: the model that runs inside this process.
 EMBEDDED = "embedded"
-"""As a base URL: the model that runs inside this process."""
 
 _NAMES = ("API_KEY", "BASE_URL", "MODEL")
 

@@ -14,8 +14,8 @@ Event = dict[str, Json]
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DONE = b"[DONE]"
+# Stands for the marker with which a server ends a stream.
 DONE: Event = {"object": "done"}
-"""Stands for the marker with which a server ends a stream."""
 
 
 class EventReader:

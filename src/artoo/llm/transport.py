@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
+# Hears each event of a streamed answer as it comes. Quick. What it raises ends the request, for its caller.
 OnEvent = Callable[[dict[str, Json]], None]
-"""Hears each event of a streamed answer as it comes. Quick. What it raises ends the request, for its caller."""
 
 
 class TransportReply(NamedTuple):

@@ -16,9 +16,9 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.prompts.segments import Segment
 
 TEXTS = Path(__file__).parent / "texts"
+# `simple`: for small models; `text`: for the text dialect of a conversation, whose prompt describes the tools;
+# `unjudged`: for a merge that judges no criterion.
 Form = Literal["", "simple", "text", "unjudged"]
-"""`simple`: for small models; `text`: for the text dialect of a conversation, whose prompt describes the tools;
-`unjudged`: for a merge that judges no criterion."""
 MANIFEST = Path(__file__).parent / "manifest.json"
 
 

@@ -31,10 +31,10 @@ from artoo.sandbox.reading.programs import find_program, own_environment, own_py
 
 Result = TypeVar("Result")
 Progress = Callable[[int], None]
+# Progress: bytes done, bytes in total, and the phase in words. Called in the event loop, a few times a second.
 Report = Callable[[int, int, str], None]
-"""Progress: bytes done, bytes in total, and the phase in words. Called in the event loop, a few times a second."""
+# Downloads a model's hub file below a directory, reports the bytes that are there, and returns the file.
 HubDownload = Callable[[KnownModel, Path, Progress], Awaitable[Path]]
-"""Downloads a model's hub file below a directory, reports the bytes that are there, and returns the file."""
 
 MIB = 1024 * 1024
 _POLL_SECONDS, _STALL_SECONDS = 0.2, 180.0

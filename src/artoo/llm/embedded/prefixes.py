@@ -18,10 +18,10 @@ from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.streamed import objects
 from artoo.llm.transport import Json, Transport
 
+# Characters of a system message that are worth a file.
 SHORTEST = 200
-"""Characters of a system message that are worth a file."""
+# Saved states of one model, 28 KiB a token for the default one; the oldest go first.
 MOST_FILES = 12
-"""Saved states of one model, 28 KiB a token for the default one; the oldest go first."""
 _SECONDS = 60.0
 _READING_SECONDS = 600.0
 

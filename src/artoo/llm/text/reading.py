@@ -15,8 +15,8 @@ from artoo.llm.text.thoughts import split_thoughts
 
 T = TypeVar("T", bound=BaseModel)
 
+# Characters of an answer that are read.
 LONGEST_ANSWER = 400_000
-"""Characters of an answer that are read."""
 
 _OWN_FENCE_END = re.compile(r"^\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 _MAY_BE_FENCE = re.compile(r"```|~~~")

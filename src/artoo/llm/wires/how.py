@@ -15,8 +15,8 @@ from artoo.llm.transport import Json, TransportReply
 
 Reasoning = Literal["off", "low", "medium", "high"]
 
+# Tokens of an answer that every server allows, as far as we know.
 SHORT_ANSWER = 4_096
-"""Tokens of an answer that every server allows, as far as we know."""
 
 
 class Form(StrEnum):
@@ -86,8 +86,8 @@ class Wire(NamedTuple):
 
 
 TEXT: Json = {"type": "text"}
+# In the reasoning of a turn: the places of its text and of its calls among its thoughts.
 CALL: Json = {"type": "call"}
-"""In the reasoning of a turn: the places of its text and of its calls among its thoughts."""
 
 Part = TypeVar("Part")
 

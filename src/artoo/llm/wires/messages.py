@@ -21,8 +21,8 @@ from artoo.llm.streamed import Event, objects
 from artoo.llm.transport import Json
 from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, in_place, kept_thoughts
 
+# The field of a turn's reasoning that holds the blocks, and marks for the places of its text and calls.
 BLOCKS = "thinking_blocks"
-"""The field of a turn's reasoning that holds the blocks, and marks for the places of its text and calls."""
 
 _CACHED = {"type": "ephemeral"}
 # Why an answer ended, in the words of a chat completion.

@@ -22,8 +22,8 @@ from artoo.llm.streamed import Event, objects
 from artoo.llm.transport import Json
 from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, in_place, kept_thoughts
 
+# The field of a turn's reasoning that holds the items, and marks for the places of its text and calls.
 ITEMS = "reasoning_items"
-"""The field of a turn's reasoning that holds the items, and marks for the places of its text and calls."""
 
 # Why an answer is incomplete, in the words of a chat completion.
 _STOPPED = {"max_output_tokens": "length", "content_filter": "content_filter"}

@@ -16,8 +16,8 @@ from artoo.contracts.conversation import Message, Returned, Said, Took
 from artoo.contracts.shortened import without_middle
 from artoo.loops.fast.conversation import tokens_of
 
+# Of the window, what a conversation may fill before it is compacted.
 SHARE = 0.7
-"""Of the window, what a conversation may fill before it is compacted."""
 # Of the window, what it may fill afterwards: a conversation that was just compacted has room for some turns.
 _TARGET = 0.5
 # The newest turns stay as they are, if that is possible.
@@ -25,10 +25,10 @@ _WHOLE_TURNS = 5
 # Characters that are left of an output of the newest turn, when nothing else helps.
 _LAST_OUTPUT = 2_000
 
+# A call's result in one line; empty where it cannot be read again.
 LineOf = Callable[[Returned], str]
-"""A call's result in one line; empty where it cannot be read again."""
+# A summary of older turns.
 Summarise = Callable[[str], Awaitable[str]]
-"""A summary of older turns."""
 
 
 class Summary(Contract):

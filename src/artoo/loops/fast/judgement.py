@@ -31,8 +31,8 @@ _QUOTE = (
     "Of verdict {} the quote was missing or is not in the evidence. Give all verdicts again, with exact quotes."
 )
 
+# What is asked about a result that says it cannot be done.
 CANNOT = Criterion(text="What was tried shows that this cannot be done here")
-"""What is asked about a result that says it cannot be done."""
 
 
 class ValidationReport(Contract):

@@ -11,10 +11,10 @@ from artoo.contracts.steering import Heard, SampleDue
 from artoo.loops.fast.calls import outcome_of
 from artoo.ports.clock import Clock
 
+# The same call with the same result so often in one attempt is a loop.
 MOST_EQUAL = 3
-"""The same call with the same result so often in one attempt is a loop."""
+# Turns of one attempt in which nothing changed and nothing new was printed.
 MOST_IDLE = 10
-"""Turns of one attempt in which nothing changed and nothing new was printed."""
 
 
 @dataclass(slots=True)

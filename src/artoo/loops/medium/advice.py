@@ -37,12 +37,11 @@ from artoo.ports.recall import Recall
 from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
+# Weight of bad experiences, (attention − decision) / 2, from which on a general tool is forbidden to the kind
+# of request that made them: two never reach it (.95 each at most), three fresh ones (.85) do for five days.
 BINDING_WEIGHT = 2.0
-"""Weight of bad experiences, (attention − decision) / 2, from which on a general tool is forbidden to the kind of
-request that made them: two never reach it (.95 each at most), three fresh ones (.85) do for five days.
-"""
+# Files, places and addresses of one text that are looked up.
 MOST_MENTIONS = 8
-"""Files, places and addresses of one text that are looked up."""
 _LINE = 160
 _QUOTED = re.compile(r"(?<![A-Za-z0-9])[\"'`“‘「《]([^\"'`“”‘’「」《》\n]{1,200})[\"'`”’」》]")
 _WORD = re.compile(r"https?://[^\s\"'<>]+|[A-Za-z0-9_~.*/@:+-]+")

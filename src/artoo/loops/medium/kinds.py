@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from artoo.contracts.memory import KnownRequest
 from artoo.contracts.tags import label, words_of
 
+# Similarity from which a request is of the most similar one's kind without a model's word. In the lab's
+# wordings, requests of one kind that differ in a name reach .57 and more, and requests of different kinds .52
+# at most.
 ALIKE = 0.5
-"""Similarity from which a request is of the most similar one's kind without a model's word. In the lab's wordings,
-requests of one kind that differ in a name reach .57 and more, and requests of different kinds .52 at most.
-"""
 SHOWN = 5
 # Below it a request is no help to R2 in choosing a label.
 _LEAST = 0.15

@@ -36,13 +36,13 @@ from artoo.control.potentials import KNOWLEDGE, MET, QUANTISATION, SUSPICION, St
 from artoo.loops.lesson import Lesson
 from artoo.loops.medium.trajectory import WRONG_WAYS
 
+# Micro pairs that one decision teaches about; a task with hundreds of calls would teach nothing but noise.
 MOST_PAIRS = 32
-"""Micro pairs that one decision teaches about; a task with hundreds of calls would teach nothing but noise."""
 _TEXT = 200
 _TOOLS_TOLD = 6
 
+# A tool identity and its target.
 Use = tuple[str, str]
-"""A tool identity and its target."""
 
 
 class Lessons:

@@ -19,8 +19,8 @@ from artoo.ports.bus import Port
 from artoo.prompts.segments import Segment
 from artoo.words.language import language_of
 
+# Earlier turns that R1 sees (v0.8, R1 input contract).
 SESSION_TURNS = 5
-"""Earlier turns that R1 sees (v0.8, R1 input contract)."""
 
 _TURN_CHARACTERS = 400
 

@@ -210,8 +210,8 @@ def amended(
 
 
 _WORD = re.compile(r"\w+")
+# Jaccard similarity of the words of two plans with the same tools from which they count as the same plan.
 NEARLY_SAME = 0.9
-"""Jaccard similarity of the words of two plans with the same tools from which they count as the same plan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,8 @@ class Gap:
         return "logical" if self.logical > self.environmental else "environmental"
 
 
+# A twice refused plan: D = 1, P = 1.
 WRONG_APPROACH = Gap(1.0, 1, 0, 1, Evidence(matched_subtasks=0))
-"""A twice refused plan: D = 1, P = 1."""
 
 
 def verdicts_of(
@@ -116,8 +116,8 @@ def gap_of(verdict: CriterionVerdict) -> CriterionGap:
     )
 
 
+# Directives after which the approach itself is held to be wrong.
 WRONG_WAYS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
-"""Directives after which the approach itself is held to be wrong."""
 
 
 @dataclass(frozen=True, slots=True)

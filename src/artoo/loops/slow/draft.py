@@ -8,8 +8,8 @@ from artoo.loops.slow.passing import Draft
 from artoo.ports.dream import Cluster
 from artoo.prompts.segments import Segment
 
+# Characters of each megram's content that are shown.
 EVIDENCE_LENGTH = 240
-"""Characters of each megram's content that are shown."""
 
 
 def model_draft(asker: Asker) -> Draft:

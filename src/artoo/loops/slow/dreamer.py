@@ -18,8 +18,8 @@ from artoo.ports.dream import DreamingElsewhere, DreamStore
 from artoo.ports.ids import Ids
 
 STEPS: tuple[Callable[[Pass], Awaitable[None]], ...] = (forget, bankrupt, consolidate, doubt, transfer, propose)
+# The steps of a brief pass, which ask no model and no user.
 WITHOUT_MODEL = (forget, bankrupt, doubt, transfer)
-"""The steps of a brief pass, which ask no model and no user."""
 # The mark that holds the end of the last pass.
 _PASSED = "passed"
 _TICK = 1.0

@@ -22,8 +22,8 @@ from artoo.ports.dream import Fading
 INTENTS = 200
 DELETED_TOGETHER = 128
 ROUNDS = 24
+# Tasks of one intent, within what is remembered, from which on a suspicious round is no accident.
 SYSTEMATIC = 3
-"""Tasks of one intent, within what is remembered, from which on a suspicious round is no accident."""
 LEAST_SCORE = 0.5
 _TOLD = "results looked nearer although the approach was wrong; criteria that code can check would tell"
 

@@ -17,8 +17,8 @@ from artoo.ports.ids import Ids
 
 T = TypeVar("T")
 
+# Words a rule from a cluster with a language model; None if the model has nothing useful to say.
 Draft = Callable[[Cluster], Awaitable[SOPDraft | None]]
-"""Words a rule from a cluster with a language model; None if the model has nothing useful to say."""
 
 EXAMPLES = 20
 
@@ -46,8 +46,8 @@ class DreamLimits:
     seconds: float = math.inf
 
 
+# A pass at the end of a one-shot command: the result was shown, and the process is about to end.
 BRIEF = DreamLimits(duty=1.0, slice=256, seconds=0.2)
-"""A pass at the end of a one-shot command: the result was shown, and the process is about to end."""
 
 
 class TasksRunning(Exception):

@@ -33,8 +33,8 @@ from artoo.ports.dream import Cluster, Standing
 FALSE, PROMOTED = "false promotions", "promotions"
 RULES_PER_SLICE = 64
 SOURCES = 24
+# Kinds of request that are asked about a tool as such.
 KINDS = 200
-"""Kinds of request that are asked about a tool as such."""
 RETRY_AFTER = timedelta(days=1)
 STOOD_FOR = timedelta(days=14)
 _PROPOSE = "cursor:propose"
