@@ -102,7 +102,9 @@ def physical_cores(topology: Path = Path("/sys/devices/system/cpu")) -> int:
 class LlamaEngine:
     """A model inside this process.
 
-    llama.cpp's server listens on a UNIX socket in a directory that only this user can enter.
+    llama.cpp's server listens on a UNIX socket in a directory that only this user can enter. The directory is
+    deleted as soon as the model is loaded: this process reaches the socket through the descriptor that it kept, and
+    no other process can. Where there are no such descriptors (macOS), the directory stays until the end.
     """
 
     def __init__(self, path: Path, settings: EngineSettings) -> None:
@@ -137,7 +139,10 @@ class LlamaEngine:
                 f"know, or larger than the memory ({error}); check it with `artoo model list`, fetch it again "
                 "with `artoo model pull`, or pick another with `artoo model use PATH`"
             ) from error
-        self.socket = str(listening)
+        self._listener = _kept(listening)
+        if self._listener >= 0:
+            self._private.cleanup()  # commands of a task run as the same user, and must not find the socket
+        self.socket = f"/proc/self/fd/{self._listener}" if self._listener >= 0 else str(listening)
         atexit.register(self.close)  # before llama.cpp's own statics go
 
     def constrained(self, body: Mapping[str, object]) -> dict[str, object]:
@@ -158,8 +163,18 @@ class LlamaEngine:
         from a thread.
         """
         atexit.unregister(self.close)
-        self._server = None
+        listener, self._listener, self._server = self._listener, -1, None
+        if listener >= 0:
+            os.close(listener)
         self._private.cleanup()
+
+
+def _kept(socket: Path) -> int:
+    """Return a descriptor that reaches a socket whose name is about to go; -1 where there is none to be had."""
+    if hasattr(os, "O_PATH") and Path("/proc/self/fd").is_dir():
+        with suppress(OSError):
+            return os.open(socket, os.O_PATH | os.O_CLOEXEC)
+    return -1
 
 
 def _read_ahead(path: Path) -> None:
