@@ -11,10 +11,8 @@ from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.solution import Directive
 from artoo.contracts.steering import Sampled
-from artoo.control.effort import BUDGETS
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.llm.budget import Budget, Demand
-from artoo.loops.medium.allowance import Allowance
 from artoo.loops.medium.in_flight import Course, Flight
 
 H = Hyperparameters()
@@ -97,15 +95,6 @@ def test_where_no_call_failed_nothing_is_said_of_the_approach() -> None:
     """P is 0 / 0 then: neither is the method kept, nor is another one asked for."""
     text = flown(3, 3)[-1].text
     assert "method" not in text and "approach" not in text and "Find out why" in text
-
-
-def test_each_effort_has_its_budgets_and_the_user_has_the_last_word() -> None:
-    """What is fixed stays; an effort that the user chose is not the plan's to change."""
-    assert (BUDGETS["quick"].calls, BUDGETS["normal"].seconds, BUDGETS["long"].tokens) == (40, 1_800.0, 40_000_000)
-    planned = Allowance(calls=7).of("long")
-    assert (planned.effort, planned.seconds, planned.calls, planned.tokens) == ("long", 14_400.0, 7, 40_000_000)
-    assert Allowance(effort="normal").of("long").effort == "normal"
-    assert (Allowance().first.effort, Allowance(seconds=5, tokens=9).fixed) == ("quick", ("seconds", "tokens"))
 
 
 async def test_limits_that_are_raised_admit_the_request_that_waits() -> None:
