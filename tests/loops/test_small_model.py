@@ -10,7 +10,7 @@ from artoo.contracts.criteria import Assurance
 from artoo.contracts.execution import CorrectionSignal, ExecutionResult, SubTaskOutcome
 from artoo.contracts.plan import Plan
 from artoo.contracts.tags import tool_pair
-from artoo.llm.request import ServerTraits
+from artoo.llm.wires.how import ServerTraits
 from artoo.testing.replies import Scripted
 
 SUM = "What is the sum of mar.txt?"

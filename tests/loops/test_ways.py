@@ -27,7 +27,7 @@ from artoo.contracts.execution import CorrectionSignal, SubTaskOutcome
 from artoo.contracts.findings import Unconfirmed
 from artoo.contracts.plan import Plan
 from artoo.contracts.solution import FinalResult, OutcomeSummary
-from artoo.llm.request import ServerTraits
+from artoo.llm.wires.how import ServerTraits
 
 PAGE = "<!doctype html><title>Tea</title>"
 

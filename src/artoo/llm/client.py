@@ -24,14 +24,13 @@ from artoo.llm.catalogue import Listed, listed
 from artoo.llm.completion import Completion
 from artoo.llm.dialect import Dialect, DialectMemory
 from artoo.llm.prompt import Prompt, native_prompt, prompt_of, repaired
-from artoo.llm.request import ServerTraits
 from artoo.llm.retry import RetryPolicy
 from artoo.llm.sender import Made, Sender
 from artoo.llm.text.live_text import LiveText
 from artoo.llm.text.reading import Unreadable, read_answer
 from artoo.llm.text.turns import read_turn, writes_steps
 from artoo.llm.transport import Transport
-from artoo.llm.wires.how import Form, Reasoning
+from artoo.llm.wires.how import Form, Reasoning, ServerTraits
 from artoo.llm.wires.text import text_prompt
 from artoo.ports.clock import Clock
 from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, Tier

@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from artoo.contracts.conversation import Said
 from artoo.llm.dialect import Dialect
 from artoo.llm.prompt import Prompt, stated_schema
 from artoo.llm.wires import chat, messages, responses
-from artoo.llm.wires.how import Form, How, Reasoning, Wire
+from artoo.llm.wires.how import Form, How, ServerTraits, Wire
 
 # Where a small model's program ends; what it writes afterwards is only waited for.
 _FENCE_END = "\n```\n"
-# Each further variant samples a little more freely: a small model that is made hot at once loses the thread.
-_WARMER, _HOTTEST = 0.3, 0.9
-
-# Weights below this are a small model: about eight billion parameters in four bits.
-SMALL_BYTES = 5_000_000_000
-
-
 WIRES: Mapping[str, Wire] = {"chat": chat.WIRE, "responses": responses.WIRE, "messages": messages.WIRE}
-
-
-@dataclass(frozen=True, slots=True)
-class ServerTraits:
-    """The traits of a server that are no matter of its dialect.
-
-    `is_openai`: it takes a cache key. `model_bytes`: the size of its weights, `window`: its context in tokens,
-    where the server tells. `reasoning`: how much the model is to think, as configured.
-    """
-
-    is_llama: bool = False
-    model_bytes: int | None = None
-    window: int | None = None
-    is_openai: bool = False
-    reasoning: Reasoning | None = None
-
-    @property
-    def is_small(self) -> bool:
-        """Return whether the model is known to be small."""
-        return self.model_bytes is not None and self.model_bytes < SMALL_BYTES
 
 
 def request_for(
     prompt: Prompt, model: str, max_tokens: int, wire: str, dialect: Dialect, traits: ServerTraits, *, stream: bool
 ) -> tuple[Prompt, How]:
-    """Return the prompt as it is sent, and how. Variant 0 is greedy; variant n samples with seed n.
+    """Return the prompt as it is sent, and how.
 
     Where the server does not enforce the schema, the prompt states it: to a small model in the system message, to
     others at the end of the first message, because their system message is the same for all roles of a task.
@@ -60,14 +33,11 @@ def request_for(
         model=model,
         form=form,
         without=dialect.without,
-        temperature=min(_HOTTEST, _WARMER * prompt.variant),
-        seed=prompt.variant,
+        variant=prompt.variant,
         max_tokens=max_tokens,
         stop=(_FENCE_END,) if form is Form.FREE and traits.is_small and not prompt.tools else (),
         stream=stream,
-        reasoning=traits.reasoning,
-        llama=traits.is_llama,
-        caches=traits.is_openai,
+        traits=traits,
     )
     return prompt, how
 

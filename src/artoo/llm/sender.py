@@ -24,11 +24,11 @@ from artoo.llm.dialect import (
     suspects,
 )
 from artoo.llm.prompt import PICTURE_TOKENS, Prompt, estimated_tokens, halved, most_tokens, texts_of
-from artoo.llm.request import WIRES, ServerTraits, request_for
+from artoo.llm.request import WIRES, request_for
 from artoo.llm.retry import Retrier, RetryPolicy, is_transient
 from artoo.llm.streamed import objects
 from artoo.llm.transport import Json, OnEvent, Transport, TransportReply
-from artoo.llm.wires.how import Wire
+from artoo.llm.wires.how import ServerTraits, Wire
 from artoo.ports.clock import Clock
 from artoo.ports.model import Tier
 

@@ -37,17 +37,17 @@ def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
             body["stream_options"] = {"include_usage": True}
     if how.has("temperature"):
         body["temperature"] = how.temperature
-    if how.seed and how.has("seed"):
-        body["seed"] = how.seed
+    if how.variant and how.has("seed"):
+        body["seed"] = how.variant
     if how.has("max_tokens"):
         body["max_tokens"] = how.limit
     elif how.has("limit"):
         body["max_completion_tokens"] = how.limit
-    if how.reasoning is not None and how.has("reasoning"):
-        body["reasoning_effort"] = "none" if how.reasoning == "off" else how.reasoning
-    if how.llama and how.has("cache"):
+    if how.traits.reasoning is not None and how.has("reasoning"):
+        body["reasoning_effort"] = "none" if how.traits.reasoning == "off" else how.traits.reasoning
+    if how.traits.is_llama and how.has("cache"):
         body["cache_prompt"] = True
-    elif how.caches and prompt.key and how.has("cache"):
+    elif how.traits.is_openai and prompt.key and how.has("cache"):
         body["prompt_cache_key"] = prompt.key
     if how.stop and how.has("stop"):
         body["stop"] = list(how.stop)

@@ -17,6 +17,9 @@ Reasoning = Literal["off", "low", "medium", "high"]
 
 # Tokens of an answer that every server allows, as far as we know.
 SHORT_ANSWER = 4_096
+_WARMER, _HOTTEST = 0.3, 0.9
+# Weights below this are a small model: about eight billion parameters in four bits.
+SMALL_BYTES = 5_000_000_000
 
 
 class Form(StrEnum):
@@ -30,23 +33,40 @@ class Form(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ServerTraits:
+    """The traits of a server that are no matter of its dialect.
+
+    `is_openai`: it takes a cache key. `model_bytes`: the size of its weights, `window`: its context in tokens,
+    where the server tells. `reasoning`: how much the model is to think, as configured.
+    """
+
+    is_llama: bool = False
+    model_bytes: int | None = None
+    window: int | None = None
+    is_openai: bool = False
+    reasoning: Reasoning | None = None
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether the model is known to be small."""
+        return self.model_bytes is not None and self.model_bytes < SMALL_BYTES
+
+
+@dataclass(frozen=True, slots=True)
 class How:
     """The way in which one request is written. `without` names the optional features that the server refuses, see
-    `artoo.llm.dialect`; `used` collects the ones that the request has. `reasoning` None: as the server likes.
-    `llama`: the server is llama.cpp's. `caches`: it takes a cache key.
+    `artoo.llm.dialect`; `used` collects the ones that the request has. Variant 0 is greedy; variant n samples with
+    seed n, and a little more freely each time: a small model that is made hot at once loses the thread.
     """
 
     model: str
     form: Form = Form.FREE
     without: frozenset[str] = frozenset()
-    temperature: float = 0.0
-    seed: int = 0
+    variant: int = 0
     max_tokens: int = 1_024
     stop: tuple[str, ...] = ()
     stream: bool = False
-    reasoning: Reasoning | None = None
-    llama: bool = False
-    caches: bool = False
+    traits: ServerTraits = field(default_factory=ServerTraits)
     used: set[str] = field(default_factory=set[str], compare=False)
 
     def has(self, feature: str) -> bool:
@@ -55,6 +75,11 @@ class How:
             return False
         self.used.add(feature)
         return True
+
+    @property
+    def temperature(self) -> float:
+        """Return the temperature of the variant."""
+        return min(_HOTTEST, _WARMER * self.variant)
 
     @property
     def limit(self) -> int:

@@ -58,13 +58,13 @@ def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
 
 
 def _thinking(how: How, max_tokens: int) -> dict[str, object]:
-    if how.reasoning is None or not how.has("reasoning"):
+    if how.traits.reasoning is None or not how.has("reasoning"):
         return {}
-    if how.reasoning == "off":
+    if how.traits.reasoning == "off":
         return {"thinking": {"type": "disabled"}}
     if how.has("adaptive"):
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": how.reasoning}}
-    tokens = _THINKING[how.reasoning]
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": how.traits.reasoning}}
+    tokens = _THINKING[how.traits.reasoning]
     return {"thinking": {"type": "enabled", "budget_tokens": tokens}, "max_tokens": max_tokens + tokens}
 
 

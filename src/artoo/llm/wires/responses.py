@@ -45,8 +45,8 @@ def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
         body["temperature"] = how.temperature
     if how.has("limit"):
         body["max_output_tokens"] = how.limit
-    if how.reasoning is not None and how.has("reasoning"):
-        body["reasoning"] = {"effort": "none" if how.reasoning == "off" else how.reasoning}
+    if how.traits.reasoning is not None and how.has("reasoning"):
+        body["reasoning"] = {"effort": "none" if how.traits.reasoning == "off" else how.traits.reasoning}
     if prompt.key and how.has("cache"):
         body["prompt_cache_key"] = prompt.key
     return body | _form(prompt, how)

@@ -14,7 +14,7 @@ from artoo.contracts.findings import Found
 from artoo.contracts.shortened import shortened, without_middle
 from artoo.contracts.solution import Directive, PlanDirective
 
-_WHAT_TO_DO = {
+WHAT_TO_DO = {
     Directive.BREAK_SYMMETRY: "Plan a different approach.",
     Directive.CHANGE_APPROACH: "Use another method.",
     Directive.CHANGE_PATH: "Keep the method and change what it works on.",
@@ -87,7 +87,7 @@ def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> 
     if not _has_evidence(directive):
         return _NO_EVIDENCE
     still = directive.prev_directive is not Directive.INIT and directive.directive in _PLATEAUS
-    return (_STILL if still else "") + _WHAT_TO_DO[directive.directive]
+    return (_STILL if still else "") + WHAT_TO_DO[directive.directive]
 
 
 def _has_evidence(directive: PlanDirective) -> bool:

@@ -18,14 +18,10 @@ from artoo.contracts.steering import Sampled
 from artoo.control.decision import way_on
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.control.loss import LossTerms, deciding_gradient, distance, implausibility, loss
+from artoo.loops.medium.directive_text import WHAT_TO_DO
 from artoo.loops.medium.trajectory import gap_of
 
-_WHAT_TO_DO = {
-    Directive.BREAK_SYMMETRY: "Try a different approach.",
-    Directive.CHANGE_APPROACH: "Use another method.",
-    Directive.CHANGE_PATH: "Keep the method and change what it works on.",
-    Directive.REFINE: "Keep the method and fix what is not met.",
-}
+_WHAT_TO_DO = {**WHAT_TO_DO, Directive.BREAK_SYMMETRY: "Try a different approach."}
 # Where no call has failed: nothing is known about the approach.
 _NO_EVIDENCE = "Find out why before you go on."
 _MOST_NAMED, _EVIDENCE = 4, 1_600
