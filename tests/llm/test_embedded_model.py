@@ -16,7 +16,7 @@ import pytest_asyncio
 
 from artoo.llm.completion import Completion
 from artoo.llm.embedded.engine import Engine, EngineSettings, LlamaEngine
-from artoo.llm.embedded.store import ModelStore
+from artoo.llm.embedded.store import QWEN_CODER, ModelStore
 from artoo.llm.embedded.transport import EmbeddedTransport
 from artoo.llm.transport import TransportReply
 from artoo.llm.wires import chat
@@ -24,7 +24,7 @@ from artoo.llm.wires import chat
 
 def model_path() -> Path | None:
     given = os.environ.get("ARTOO_TEST_MODEL")
-    path = Path(given) if given else ModelStore(Path.home() / ".artoo").active_path()
+    path = Path(given) if given else ModelStore(Path.home() / ".artoo").path_of(QWEN_CODER)
     return path if path.is_file() else None
 
 

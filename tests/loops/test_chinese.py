@@ -26,7 +26,7 @@ from scenario import (
 from artoo import Artoo
 from artoo.contracts.plan import Plan
 from artoo.contracts.request import TaskSpec, Turn
-from artoo.llm.embedded.store import ModelStore
+from artoo.llm.embedded.store import QWEN_CODER, ModelStore
 from artoo.testing.replies import Scripted
 
 
@@ -118,7 +118,7 @@ async def test_a_correction_in_chinese_is_recognised(world: World) -> None:
 
 
 _GIVEN = os.environ.get("ARTOO_TEST_MODEL")
-MODEL = Path(_GIVEN) if _GIVEN else ModelStore(Path.home() / ".artoo").active_path()
+MODEL = Path(_GIVEN) if _GIVEN else ModelStore(Path.home() / ".artoo").path_of(QWEN_CODER)
 
 
 @pytest.mark.embedded

@@ -28,8 +28,8 @@ class Tier(StrEnum):
 class Known:
     """The facts known of a tier's model before it is asked. `window`: tokens of prompt and answer together.
 
-    `small`: its weights are small (`artoo.llm.request.SMALL_BYTES`), which changes how it is best asked. `images`:
-    the operator says that it takes images. `native`: it is asked with function calling; False: with the text
+    `small`: its weights are small (`artoo.llm.wires.how.SMALL_BYTES`), which changes how it is best asked.
+    `images`: the operator says that it takes images. `native`: it is asked with function calling; False: with the text
     dialect.
     """
 
@@ -66,7 +66,7 @@ class Question(NamedTuple, Generic[T]):
 class Answer(Spent, Generic[T]):
     """A valid value, the text it came from, and what it cost.
 
-    `small`: the model is known to be a small one (see `artoo.llm.request.SMALL_BYTES`), whose figures deserve
+    `small`: the model is known to be a small one (see `artoo.llm.wires.how.SMALL_BYTES`), whose figures deserve
     a second look.
     """
 

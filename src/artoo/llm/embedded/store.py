@@ -120,11 +120,6 @@ class ModelStore:
             return Path(path)
         return self.find(str(name))
 
-    def active_path(self) -> Path:
-        """Return the path of the active model, fetched or not. Raises ConfigurationError."""
-        active = self.active()
-        return active if isinstance(active, Path) else self.path_of(active)
-
     def use(self, name_or_path: str) -> KnownModel | Path:
         """Make a known model (by name) or a GGUF file (by path) the active one.
 
