@@ -29,8 +29,8 @@ class Known:
     """The facts known of a tier's model before it is asked. `window`: tokens of prompt and answer together.
 
     `small`: its weights are small (`artoo.llm.wires.how.SMALL_BYTES`), which changes how it is best asked.
-    `images`: the operator says that it takes images. `native`: it is asked with function calling; False: with the text
-    dialect.
+    `images`: the operator says that it takes images. `native`: it is asked with function calling; False: with
+    the text dialect.
     """
 
     small: bool = False

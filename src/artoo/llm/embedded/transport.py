@@ -82,7 +82,7 @@ class EmbeddedTransport:
             await self._prefixes.prepare(body)
         asked = {"cache_prompt": True, **engine.constrained(body), **_STREAMED}
         # A listener in any case: a request that is heard has no limit of its whole time, only of its pauses.
-        hears = on_event or (lambda event: None)
+        hears: OnEvent = on_event or (lambda event: None)
         call = asyncio.ensure_future(http.post(asked, timeout=timeout, path=path, on_event=hears))
         self._active.add(call)
         self._settled = False
