@@ -15,7 +15,7 @@ from statistics import mean, median
 from bench.runner import Row, rows_of
 
 NOTES = "## Notes"
-_SHOWN = 40
+_SHOWN = 12
 
 
 def page(title: str, runs: Mapping[str, Sequence[Row]]) -> str:
@@ -60,7 +60,7 @@ def write(file: Path, text: str) -> None:
     """Write a page, and retain the notes of the one that is there."""
     earlier = file.read_text(encoding="utf-8") if file.exists() else ""
     _, found, notes = earlier.partition(NOTES)
-    file.write_text(text + found + notes, encoding="utf-8")
+    file.write_text(text + (f"\n{NOTES}{notes}" if found else ""), encoding="utf-8")
 
 
 def main() -> None:

@@ -76,6 +76,8 @@ def solution_of(task: Task) -> Solution | None:
         acts += [
             Act("shell", "", f"rm -f -- {path!r}", path, gone=True) for path in sorted(was.keys() - now.keys())
         ]
+        folders = _folders(before) - _folders(after)
+        acts += [Act("shell", "", f"rmdir -- {path!r}", path, gone=True) for path in sorted(folders, reverse=True)]
         plain = sorted(path for path in was if not path.startswith("."))
         return Solution(tuple(acts), plain[0] if plain else "")
 
@@ -86,6 +88,13 @@ def _files(directory: Path) -> dict[str, bytes]:
         for path in directory.rglob("*")
         if path.is_file() and not path.is_symlink() and "__pycache__" not in path.parts
     }
+
+
+def _folders(directory: Path) -> set[str]:
+    found = (
+        path.relative_to(directory) for path in directory.rglob("*") if path.is_dir() and not path.is_symlink()
+    )
+    return {path.as_posix() for path in found if "__pycache__" not in path.parts}
 
 
 def _written(directory: Path, path: str) -> Act:
