@@ -1,4 +1,4 @@
-"""Which pending changes of a conversation its next task works on."""
+"""The pending changes of a conversation on which its next task works."""
 
 from __future__ import annotations
 
