@@ -27,7 +27,8 @@ def answer(asked: Asked) -> Scripted:
     if "use: " in asked.user:
         return _using(asked)
     if asked.contract == "Plan":
-        intent = asked.user.rpartition("run: ")[2].partition("\n")[0].strip('"<> ')
+        request = asked.user.rpartition("Request:\n")[2]  # earlier requests of a conversation stand elsewhere
+        intent = request.partition("run: ")[2].partition("\n")[0].strip('"<> ')
         check = {"check": "output_matches", "regex": r"\A(?![\s\S]*unfinished)[\s\S]*"}
         criteria = [{"text": "there is an answer", "mode": "verifiable", "check": check}]
         return {"subtasks": [{"intent": f"run: {intent}", "tool": "shell", "success_criteria": criteria}]}
