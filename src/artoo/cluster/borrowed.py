@@ -1,4 +1,4 @@
-"""Copy agents' files by way of the store, so that `artoo serve worker` can work for agents of other machines.
+"""Copy agents' files through the store, so that `artoo serve worker` can work for agents of other machines.
 
 folder of the agent ─ artoo serve, artoo agent accept ─► store ─ verified by the accepted hash ─► borrowed/NAME
 """
@@ -22,16 +22,16 @@ from artoo.disk.whole import write_durably
 logger = logging.getLogger(__name__)
 
 BORROWED = "borrowed"
-"""Below the home. May be removed at any time."""
+"""Folder below the home for copied agent folders. It may be removed at any time."""
 LONGEST = 200_000
-"""Characters of a file that is kept."""
+"""Maximum number of characters of a file of which a copy is stored."""
 
 
 class AgentFiles(Stored):
     """The copies of agents' files in a shared store. Every method raises ActivityStoreError."""
 
     async def keep(self, agent: str, files: Mapping[str, str]) -> None:
-        """Make the copies what the folder on this machine holds; what is the same already is not written."""
+        """Update the store's copies to the files in the folder on this machine. Unchanged files are not written."""
         hashes = {file: hashlib.sha256(text.encode()).hexdigest() for file, text in files.items()}
         if changed := hashes.items() - (await self._hashes(agent)).items():
             await self._keep(agent, {file: (sha256, files[file]) for file, sha256 in changed})
@@ -49,7 +49,7 @@ class AgentFiles(Stored):
 
     @reads
     def of(self, reading: Reading, agent: str) -> dict[str, str]:
-        """Return the copies, by the names of the files."""
+        """Return the stored files of an agent: file name to content."""
         rows = reading.all("SELECT file, content FROM agent_files WHERE agent = ?", (agent,))
         return {row["file"]: row["content"] for row in rows}
 
@@ -75,9 +75,9 @@ class AgentFiles(Stored):
         await self.keep(folder.name, {name: text for name, text in found.items() if len(text) <= LONGEST})
 
     async def borrow(self, home: Path, records: Sequence[AgentRecord]) -> Found:
-        """Return the folders of accepted agents as the store has them.
+        """Write the stored copies of accepted agents to folders below the home, and return these folders.
 
-        Raises ActivityStoreError, and ConfigurationError when they cannot be written.
+        Raises ActivityStoreError, and ConfigurationError if the folders cannot be written.
         """
         agents: list[AgentFolder] = []
         problems: list[str] = []

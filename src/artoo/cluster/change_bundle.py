@@ -1,13 +1,12 @@
-"""Pack a change set for another machine, without anything that means something only on its own machine.
+"""Pack a change set so that it can be reviewed and applied on another machine.
 
     one line of JSON: the manifest ─┬─ the contents of its files, one after another, in the manifest's order
 
-Paths are relative to the project or to the output folder, wherever those are. Owners, inodes and attributes stay
-behind; kinds, contents and modes go along, and the digest of what is replaced. The other machine lays it over its
-files: a workspace as if the task had worked there. What the task found is compared with what is there. If they are
-the same, the base of the workspace is what is there, and what arrives gets that machine's owners and modes, except
-for the mode bits that the task changed. If not, the base is what the task found, and settlement finds the conflict
-as with any workspace.
+Paths are relative to the project or to the output folder. A bundle contains node types, contents, modes and the
+digests of replaced files, but no owners, inodes or attributes. The other machine unpacks it into a workspace as if
+the task had worked there. It compares each path's state before the task with its own files. If they are equal, the
+base of the workspace is the local file, and the new file gets the local owner and mode, except for mode bits that
+the task changed. Otherwise the base is the state before the task, so that settlement reports a conflict as usual.
 """
 
 from __future__ import annotations
@@ -39,20 +38,22 @@ MOST_BYTES = 64 << 20
 """Bytes of the contents of one bundle: it passes through the store's database."""
 MOST_PATHS = 20_000
 MOST_MANIFEST = 32 << 20
-"""Bytes of the manifest's line."""
+"""Maximum length in bytes of the manifest's line."""
 _CHUNK = 1 << 20
 _LATEST = (1 << 63) - 1
-"""Nanoseconds since the epoch, as far as systems can store them."""
+"""The latest modification time, in nanoseconds since the epoch, that file systems can store."""
 
 Where = Literal["project", "workspace"]
 
 
 class StaysHere(SandboxError):
-    """The change set means nothing on another machine, or is too large for the store; the message says why."""
+    """The change set cannot be used on another machine, or is too large for the store. The message gives the
+    reason."""
 
 
 class Known(BaseModel):
-    """A thing at one path. `mode`: permission bits; `size` in bytes; `target` of a link, printable."""
+    """The state of one path. `mode`: permission bits. `size`: in bytes. `target`: the target of a link,
+    printable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -65,7 +66,7 @@ class Known(BaseModel):
 
 
 class Item(BaseModel):
-    """One printable path, relative to `where`: what the task found there, and what it left. None: nothing."""
+    """One changed path (printable, relative to `where`): its state before and after the task. None means absent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -97,8 +98,9 @@ _CARRIED = (Node.FILE, Node.DIRECTORY, Node.LINK)
 def pack(settlement: Settlement, reviewed: ChangeSet, into: BinaryIO) -> Manifest:
     """Write the bundle of the change set that was just reviewed. Blocking.
 
-    Git's own files travel as files, and the other machine's git reads them when it settles. Raises StaysHere when
-    the change set cannot travel, SandboxError when it cannot be read, OSError (full disk).
+    Git's own files are packed as plain files, and git on the other machine reads them when the change set is
+    settled. Raises StaysHere if the change set cannot be sent to another machine, SandboxError if it cannot be
+    read, OSError (full disk).
     """
     if reviewed.all_conflicts:
         first = reviewed.all_conflicts[0]
@@ -156,7 +158,7 @@ def _placed(path: bytes, roots: Roots, shown: str) -> tuple[Where, str]:
 
 
 def _require_plain(before: NodeState | None, after: NodeState, shown: str) -> None:
-    """Raise StaysHere for owners and attributes that the task gave a path."""
+    """Raise StaysHere if the task gave the path another owner or other attributes."""
     owners = {os.geteuid()} if before is None else {os.geteuid(), before.uid}
     if after.uid not in owners:
         raise StaysHere(f"{shown} gets another owner")
@@ -189,7 +191,7 @@ def _copy(effect: Effect, size: int, into: BinaryIO) -> None:
 # --- reading ------------------------------------------------------------------------------------------------------
 
 _DEEPEST = 128
-"""Directories below each other: no one writes more, and making them one by one is quadratic."""
+"""Maximum depth of directories. No real project needs more, and creating nested directories is quadratic."""
 
 
 def unpack(
@@ -200,11 +202,11 @@ def unpack(
     *,
     to_look: bool = True,
 ) -> None:
-    """Make the workspace what the bundle says; what was there is deleted. The caller holds its lock. Blocking.
+    """Replace the contents of the workspace by the bundle. The caller must hold its lock. Blocking.
 
-    `covered` are the real directories that get an upper directory; project and output folder are in them.
-    `to_look`: no task goes on in it; it is marked so. Raises SandboxError for a bundle that cannot be read, or that
-    leads out of its places, and OSError (full disk); there is no workspace then.
+    `covered`: the real directories that get an upper directory; they contain project and output folder. `to_look`:
+    if true, the workspace is marked as unpacked for review only. Raises SandboxError if the bundle is unreadable or
+    has paths outside these directories, and OSError (full disk). After an error the workspace is empty.
     """
     manifest = _manifest_of(source)
     _empty(directory)
@@ -231,14 +233,14 @@ def _manifest_of(source: BinaryIO) -> Manifest:
 
 
 def _empty(directory: WorkspaceDirectory) -> None:
-    """Delete everything of a workspace but its lock, which is held; its record goes first."""
+    """Delete everything in a workspace except its lock, which the caller holds. The record is deleted first."""
     (directory.base / "workspace.json").unlink(missing_ok=True)
     directory.base.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.remove_rest()
 
 
 class _Laying:
-    """The upper directories of one workspace while they are filled. No other process works in them."""
+    """Fills the upper directories of one workspace. No other process may use them meanwhile."""
 
     def __init__(self, directory: WorkspaceDirectory, roots: Roots, covered: tuple[Path, ...]) -> None:
         self._bases: list[Base] = []
@@ -251,7 +253,7 @@ class _Laying:
             (upper.parent / "work").mkdir(mode=0o700, exist_ok=True)
 
     def lay(self, item: Item, source: BinaryIO) -> None:
-        """Write one path, in the order of the manifest. `source` is at its content. Raises SandboxError."""
+        """Write the manifest's next path. `source` is positioned at its content. Raises SandboxError."""
         root, relative = self._find(item)
         path, inner = root / relative, self._tops[root] / relative
         real, digest = _here(path)
@@ -277,12 +279,15 @@ class _Laying:
             self._undressed.append((inner, None, item.now.mode, item.now.mtime_ns))
 
     def base_lines(self) -> list[bytes]:
-        """Return what the task found, as the lines of `base.jsonl`."""
+        """Return the state of all paths before the task, as the lines of `base.jsonl`."""
         absent = json.dumps({"looked_ns": 0, "absent": self._absent}).encode()
         return [*(base.model_dump_json().encode() for base in self._bases), absent]
 
     def end(self, source: BinaryIO) -> None:
-        """Set owners, modes and times, deepest first: a directory may be read-only then. Raises SandboxError."""
+        """Set owners, modes and times, deepest paths first, because directories may become read-only.
+
+        Raises SandboxError if the bundle has more bytes than its manifest describes.
+        """
         if source.read(1):
             raise SandboxError("the bundle holds more than it says; it was not made by this artoo")
         for inner, like, mode, mtime_ns in reversed(self._undressed):
@@ -295,7 +300,7 @@ class _Laying:
                     os.utime(inner, ns=(mtime_ns, mtime_ns))
 
     def _find(self, item: Item) -> tuple[Path, str]:
-        """Return the covered directory that holds an item, and its path below that. Raises SandboxError."""
+        """Return the covered directory that contains an item, and the path relative to it. Raises SandboxError."""
         raw = path_bytes(item.path)
         if any(part in (b"", b".", b"..") or b"\0" in part for part in raw.split(b"/")):
             raise SandboxError(f"the bundle names {item.path!r}, which leads out of its place")
@@ -308,7 +313,7 @@ class _Laying:
         raise SandboxError(f"the bundle changes {printable(path)}, which no workspace covers here")
 
     def _is_gone_already(self, root: Path, relative: str) -> bool:
-        """Check whether a directory above is deleted, replaced or not there: then there is nothing to delete."""
+        """Check whether a parent directory is deleted, replaced or absent, so that no whiteout is needed."""
         for above in _above(relative):
             inner = self._tops[root] / above
             if os.path.lexists(inner) and not _is_directory(inner):
@@ -318,7 +323,7 @@ class _Laying:
         return False
 
     def _make_parents(self, root: Path, relative: str) -> None:
-        """Make the directories above a path, which get the metadata that they have here. Raises SandboxError."""
+        """Create a path's parent directories with the metadata of the local ones. Raises SandboxError."""
         for above in _above(relative):
             inner = self._tops[root] / above
             if not os.path.lexists(inner):
@@ -327,7 +332,7 @@ class _Laying:
                 if like is not None and like.is_directory:
                     self._undressed.append((inner, root / above, None, None))
                 else:
-                    # The task found a directory: what is here instead is a conflict.
+                    # There was a directory when the task ran. Anything else here is a conflict.
                     known = Known(node=Node.DIRECTORY, mode=0o755)
                     self._bases.append(_base(root / above, known, like, same=False))
             elif not _is_directory(inner):
@@ -345,14 +350,14 @@ def _is_directory(path: Path) -> bool:
 
 
 def _here(path: Path) -> tuple[NodeState | None, str | None]:
-    """Return what this machine has at a path, through no link, and the sha256 of a file that can be read."""
+    """Return the local state of a path, without following links, and the sha256 if it is a readable file."""
     with Walker() as walker:
         state = walker.read(str(path))
         return state, None if state is None else walker.digest(str(path), state)
 
 
 def _is(real: NodeState | None, digest: str | None, known: Known | None) -> bool:
-    """Check whether this machine has the path as the bundle knows it."""
+    """Check whether the local path has the state `known`."""
     if real is None or known is None or real.node is not known.node:
         return False
     if real.node is Node.LINK:
@@ -385,7 +390,7 @@ def _put(inner: Path, now: Known, source: BinaryIO) -> None:
 
 
 def _look_like(inner: Path, real: Path) -> None:
-    """Give a path the owner, mode, attributes and time of the user's. What may not be given away stays ours."""
+    """Copy owner, mode, attributes and time from the user's file. Without permission the owner is not changed."""
     seen = real.lstat()
     with suppress(PermissionError):
         os.chown(inner, seen.st_uid, seen.st_gid, follow_symlinks=False)

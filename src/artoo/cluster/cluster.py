@@ -1,4 +1,5 @@
-"""Open the shared database and its helpers on one machine. Nothing here is imported without a store."""
+"""Open the shared database and its helpers on one machine. This module is imported only if a store is
+configured."""
 
 from __future__ import annotations
 
@@ -24,12 +25,13 @@ from artoo.store.connecting import MOST_CONNECTIONS
 from artoo.store.postgres import PostgresEngine
 
 PATIENCE_SECONDS = 20.0
-"""How long a command waits for a store that is away. `artoo serve` waits until it is back."""
+"""How long a command waits for a store that cannot be reached. `artoo serve` waits without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The parts of a shared database. `machine`: the name of this one; `exchange` fetches others' change sets."""
+    """The services of a shared database. `machine`: the name of this machine. `exchange` fetches others' change
+    sets."""
 
     machine: str
     database: Database
@@ -41,7 +43,7 @@ class Cluster:
 
 
 async def open_shared(config: Config, address: StoreAddress, lasting: Tell | None = None) -> Database:
-    """Open the database in the store, as this machine. Raises as `open_store`."""
+    """Open the database in the store for this machine. Raises the errors of `open_store`."""
     holder = this_process(await asyncio.to_thread(machine_name, config.home.resolve()))
     return await open_store(address, holder=holder, lasting=lasting)
 
@@ -55,9 +57,9 @@ async def open_store(
     clock: Clock | None = None,
     most: int = MOST_CONNECTIONS,
 ) -> Database:
-    """Open the database in the store. `clock` None: the store's own, as several machines need it.
+    """Open the database in the store. `clock`: if None, the clock of the store is used, as several machines need.
 
-    Raises ConfigurationError (not set up, another schema) and StoreAway.
+    Raises ConfigurationError (store not set up, or another schema) and StoreAway.
     """
     engine = PostgresEngine(address, failed, waiting=min(patience, PATIENCE_SECONDS), refusing=0.0, most=most)
     listen = partial(Listener, address, holder)
@@ -79,7 +81,7 @@ def cluster_of(
     submissions: Submissions,
     projects: Projects,
 ) -> Cluster:
-    """Put together what this machine needs."""
+    """Build the cluster's services for this machine."""
     differences, workspace = Differences(database), config.workspace_path
     return Cluster(
         machine=machine,

@@ -1,6 +1,6 @@
 """Send this home's submitted change sets to the store, and fetch those of other machines.
 
-A change set of another machine covers the files here while it is reviewed.
+While another machine's change set is reviewed, it is unpacked into a workspace over this machine's files.
 
     workspace of the board task ── packed ──► store ── unpacked ──► a workspace here, as if the task had worked here
     on the machine that made it                     reviewed, applied and undone as any other; deleted afterwards
@@ -38,12 +38,13 @@ from artoo.workspace.settlement.service import opened as opened_workspace
 logger = logging.getLogger(__name__)
 
 LONGEST_REVIEW = 2_000_000
-"""Characters of a whole review that go along; a longer one is seen only where the project is."""
+"""Maximum number of characters of a review sent with a change set. A longer review is shown only on its own
+machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The exchange of a home that shares its database. `_machine`: this one; `_workspace`: its output folder."""
+    """The exchange of change sets of one home. `_machine`: this machine's name. `_workspace`: its output folder."""
 
     _board: Board
     differences: Differences
@@ -54,15 +55,16 @@ class Exchange:
     _address: StoreAddress
 
     def is_elsewhere(self, task: BoardTask) -> bool:
-        """Check whether another machine made the latest submission."""
+        """Check whether the latest submission was made on another machine."""
         return task.made_on not in ("", self._machine)
 
     async def kept(self, task: BoardTask) -> Kept | None:
-        """Return the store's record of the latest submission."""
+        """Return the store's record of the task's latest submission."""
         return await self.differences.of(task.id, task.submission)
 
     async def work(self, task: BoardTask) -> SubmittedWork | None:
-        """Return the submitted work of any machine. None: nothing, or nothing that can be read."""
+        """Return the task's latest submitted work, from any machine. None if there is none, or it cannot be
+        read."""
         if not self.is_elsewhere(task):
             return await asyncio.to_thread(self._submissions.of(task.id, task.submission).work)
         kept = await self.kept(task)
@@ -71,7 +73,8 @@ class Exchange:
         return None
 
     async def review(self, task: BoardTask) -> Review | None:
-        """Return the review of a submission as it looked on the machine that made it."""
+        """Return the review of a submission as it was on the machine that made it. None if missing or
+        unreadable."""
         kept = await self.kept(task)
         with suppress(ValidationError):
             return None if kept is None else Review.model_validate_json(kept.review)
@@ -80,15 +83,15 @@ class Exchange:
     # --- to the store -------------------------------------------------------------------------------------------
 
     async def send(self, task: BoardTask) -> None:
-        """Send this machine's submission to the store, or the reason why it stays here.
+        """Send this machine's submission to the store, or the reason why it cannot leave this machine.
 
-        A submission is sent once. Raises ActivityStoreError (it is sent later then), SandboxError when the
+        A submission is sent once. Raises ActivityStoreError (a later call sends it then), and SandboxError if the
         workspace cannot be read now.
         """
         if task.state is not BoardState.REVIEW or task.made_on != self._machine:
             return
         kept = await self.kept(task)
-        # The upkeep calls this every minute for all pending submissions.
+        # The upkeep calls this function every minute for all pending submissions.
         if kept is not None and (kept.whole or kept.stays):
             return
         work = await asyncio.to_thread(self._submissions.of(task.id, task.submission).work)
@@ -106,7 +109,7 @@ class Exchange:
     async def _announce(
         self, task: BoardTask, work: SubmittedWork | None, stays: str, review: str, parcel: BinaryIO | None
     ) -> None:
-        # The driver is there only with the extra.
+        # The database driver is installed only with an optional extra.
         from artoo.store.parcels import sha256_of
 
         size, sha256 = (0, "") if parcel is None else await asyncio.to_thread(sha256_of, parcel)
@@ -121,7 +124,8 @@ class Exchange:
         await self.differences.whole(task.id, task.submission, sha256)
 
     def _packed(self, task_id: str, parcel: BinaryIO) -> str:
-        """Pack the workspace, and lay out its changes. Raises StaysHere, SandboxError."""
+        """Pack the workspace's changes into `parcel` and return their review as JSON. Raises StaysHere,
+        SandboxError."""
         directory = self._submissions.workspace(task_id)
         gone = "its files are not there any more: they were applied, discarded or have expired"
         if not directory.exists:
@@ -146,9 +150,9 @@ class Exchange:
 
     @asynccontextmanager
     async def at_hand(self, task: BoardTask) -> AsyncGenerator[None]:
-        """Keep the workspace of another machine's submission here for as long as this lasts.
+        """Unpack another machine's submission into a workspace here while the context is open.
 
-        Raises SandboxError when it does not, or this machine does not have the project; ActivityStoreError.
+        Raises ActivityStoreError, and SandboxError if it does not fit or this machine does not have the project.
         """
         if not self.is_elsewhere(task):
             yield
@@ -180,9 +184,10 @@ class Exchange:
             await asyncio.to_thread(self._forget_earlier, task)
 
     async def take_over(self, task: BoardTask) -> None:
-        """Make the task's workspace what another machine handed in, so that an agent goes on with it here.
+        """Replace the task's workspace by another machine's submission, so that an agent can continue it here.
 
-        It is deleted when that cannot be had: then the work begins again. Raises ActivityStoreError.
+        If the submission is not available, the workspace is deleted and the work starts from the beginning. Raises
+        ActivityStoreError.
         """
         if not self.is_elsewhere(task):
             return
@@ -217,14 +222,14 @@ class Exchange:
             with opened(self._address, "read", ActivityStoreError) as connection:
                 receive(connection, task.id, task.submission, kept.sha256, parcel)
             if directory.exists:
-                # An interrupted apply is ended first.
+                # Opening the workspace first finishes an interrupted apply.
                 with opened_workspace(directory, self._submissions.home):
                     pass
             with directory.locked(PATIENCE_SECONDS):
                 unpack(parcel, directory, roots, covered, to_look=to_look)
 
     def _forget_earlier(self, task: BoardTask) -> None:
-        """Delete this machine's earlier submission, which is no part of the pending one."""
+        """Delete this machine's earlier submission, because it is not part of the pending submission."""
         directory = self._submissions.workspace(task.id)
         if directory.exists:
             with writing(directory.base), directory.locked(PATIENCE_SECONDS):
@@ -241,7 +246,7 @@ class Exchange:
         return Roots(Path(os.path.realpath(Path.home())), workspace, project)
 
     def _put_away(self, task_id: str, submission: int) -> None:
-        """Delete a workspace that was only looked at; an interrupted approval still needs it."""
+        """Delete a workspace unpacked only for review, unless an interrupted approval still needs it."""
         directory = self._submissions.workspace(task_id)
         if not directory.is_brought or self._submissions.of(task_id, submission).noted() is not None:
             return
@@ -252,7 +257,7 @@ class Exchange:
     # --- upkeep -------------------------------------------------------------------------------------------------
 
     async def keep_up(self) -> None:
-        """Send pending submissions, forget those that are gone, and delete those that were applied elsewhere.
+        """Send pending submissions, forget those whose files are gone, and delete those applied on other machines.
 
         Raises ActivityStoreError.
         """
@@ -277,7 +282,7 @@ class Exchange:
         return self._submissions.workspace(task_id).exists
 
     async def _drop_stale(self, task: BoardTask) -> None:
-        """Delete a submission that another machine's has replaced, or that took effect elsewhere."""
+        """Delete a local submission that was replaced by another machine's, or whose task is already completed."""
         settled = task.state in (BoardState.COMPLETED, BoardState.ARCHIVED)
         if settled or (task.state is BoardState.REVIEW and self.is_elsewhere(task)):
             await asyncio.to_thread(self._drop, task)
@@ -291,7 +296,7 @@ class Exchange:
 
 
 def _covered(roots: Roots) -> tuple[Path, ...]:
-    """Return project and workspace, without the one that lies in the other."""
+    """Return project and workspace. If one of them contains the other, only the outer folder is returned."""
     places = sorted({roots.project, roots.workspace}, key=lambda place: len(place.parts))
     return tuple(
         place for place in places if not any(place != other and place.is_relative_to(other) for other in places)

@@ -1,7 +1,7 @@
-"""List the machines that share the database, and keep the seats of agents.
+"""List the machines that share the database, and assign agents to machines by leases, called seats.
 
-An agent's heart beats on one machine at a time. A seat is a lease: its holder renews it; when a machine is gone,
-its seats run out and another takes them.
+The heartbeat of an agent runs on one machine at a time, which holds the agent's seat. The holder renews the lease.
+If a machine is gone, its leases expire and another machine takes them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from artoo.agents.storage.monotonic_clock import moment, seconds_us
 from artoo.agents.storage.transaction import Reading, Writing
 
 SEAT_SECONDS = 60.0
-"""How long a seat is held without being renewed; renew three times as often."""
+"""Seconds until a seat expires unless it is renewed. Holders should renew three times as often."""
 
 
 class Seats(Stored):
-    """The seats of agents, for one process. Every method raises ActivityStoreError."""
+    """The seats of agents, as seen by one process. Every method raises ActivityStoreError."""
 
     @writes
     def take(self, writing: Writing, agent: str) -> bool:
-        """Take the agent's seat, or renew it; False: another process holds it."""
+        """Take or renew the agent's seat. Returns False if another process holds it."""
         until = writing.steady_us + seconds_us(SEAT_SECONDS)
         row = writing.one("SELECT holder, epoch, lease_us FROM seats WHERE agent = ?", (agent,), hold="wait")
         if row is None:
@@ -42,14 +42,14 @@ class Seats(Stored):
 
     @writes
     def leave(self, writing: Writing, agent: str | None = None) -> None:
-        """Give back the seat of this agent (None: of all), if this process holds it; others look at once."""
+        """Release this process's seat of `agent` (all its seats if None), and notify the other machines."""
         mine = "DELETE FROM seats WHERE holder = ? AND (CAST(? AS text) IS NULL OR agent = ?)"
         if writing.run(mine, (writing.holder, agent, agent)):
             writing.arrived(ANYBODY)
 
     @reads
     def all(self, reading: Reading) -> dict[str, str]:
-        """Return who holds which seat now: the holder, by agent."""
+        """Return the holder of each seat that has not expired, by agent name."""
         rows = reading.all(
             "SELECT agent, holder FROM seats WHERE lease_us > ? ORDER BY agent", (reading.steady_us,)
         )
@@ -57,12 +57,12 @@ class Seats(Stored):
 
 
 _WORKER = " (worker)"
-"""Stands behind the version, where `artoo status` shows it."""
+"""Suffix of the version for workers. `artoo status` shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A home on a machine. `program`: its version of artoo; `projects`: those whose tasks it works on."""
+    """A home on a machine. `program`: its version of artoo. `projects`: the projects whose tasks it can work on."""
 
     id: str
     program: str
@@ -72,7 +72,7 @@ class Machine:
 
     @property
     def worker(self) -> bool:
-        """Return whether it works for the agents of all machines (`artoo serve worker`)."""
+        """Return whether the machine works for the agents of all machines (`artoo serve worker`)."""
         return self.program.endswith(_WORKER)
 
 
@@ -92,7 +92,7 @@ class Machines(Stored):
 
     @reads
     def list(self, reading: Reading) -> tuple[Machine, ...]:
-        """Return those that were seen, the latest first."""
+        """Return the machines ever seen, most recently seen first, at most 1,000."""
         rows = reading.all("SELECT * FROM machines ORDER BY last_seen_us DESC, id LIMIT 1000")
         return tuple(
             Machine(

@@ -1,9 +1,9 @@
-"""Copy what a home keeps into a store, and back: every row of its tables, in one transaction, compared by hash.
+"""Copy all rows of a home's tables into a store, or back, in one transaction, and compare the hashes.
 
-Not copied: arrivals (counters of one database), clock jumps (the store has one clock), seats and machines, and the
-foreign agents that can be written to (the configuration names them at every start). Times by which things wait are
-of the home's steady clock there, and of the store's here. Files of submissions stay where they are: the tasks are
-marked with the machine that has them.
+Not copied are arrivals (counters of one database), clock jumps (the store has one clock), seats and machines, and
+the foreign agents that can be written to (the configuration names them at every start). Queue times and leases use
+the home's steady clock in a home and the store's clock in a store. Files of submissions are not moved, so the tasks
+are marked with the machine that has these files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TEAM = {
     "foreign_pushes": "board_task, id", "foreign_letters": "mail", "dreams": "position", "patrols": "agent, item",
     "events": "sequence", "marks": "name",
 }  # fmt: skip
-"""The tables, each after those that it refers to, and the order in which both sides read them."""
+"""The team's tables and their sort order for reading. A table comes after the tables that it references."""
 MEMORY = {
     "memory_megrams": "id", "memory_sums": "space, entity, k, epoch, kind", "memory_recalled": "id",
     "memory_worked": "intent, space, entity", "memory_marks": "name", "memory_reports": "id",
@@ -47,9 +47,9 @@ MEMORY = {
 }  # fmt: skip
 
 _BATCH = 5_000
-"""Rows that are in memory at a time."""
+"""Maximum number of rows held in memory at a time."""
 _STEADY = {"queued_us", "lease_us", "until_us", "since_us"}
-"""Columns in the home's steady time."""
+"""Columns whose times are of the home's steady clock."""
 _TRUTHS = (
     "SELECT column_name FROM information_schema.columns"
     " WHERE table_schema = current_schema AND table_name = ? AND data_type = 'boolean'"
@@ -65,7 +65,7 @@ Change = Callable[[dict[str, Value]], dict[str, Value]]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """One table: how many rows, and the hash of all of them in their order."""
+    """The number of rows of one table, and the hash of all its rows in their order."""
 
     table: str
     rows: int
@@ -74,9 +74,9 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of what a home keeps. Its methods block and raise ArtooError.
+    """One group of the home's tables. Its methods block and raise ArtooError.
 
-    `machine`: this home's name in the store.
+    `machine`: the name of this home in the store.
     """
 
     name: str
@@ -86,20 +86,20 @@ class Part:
     machine: str = ""
 
     def in_home(self) -> tuple[Counted, ...]:
-        """Count the home's rows; empty when it has nothing of this part."""
+        """Count and hash the home's rows. Returns an empty tuple if the home does not have these tables."""
         if not self.exists():
             return ()
         with closing(self.open()) as home:
             return home.read(lambda query: self._counted(query, self._to_store(query)))
 
     def in_store(self, address: StoreAddress) -> tuple[Counted, ...]:
-        """Count the store's rows; empty when it has nothing of this part."""
+        """Count and hash the store's rows. Returns an empty tuple if the store has no rows in these tables."""
         with closing(_engine(address)) as store:
             found = store.read(lambda query: self._counted(_whole(query)))
         return found if any(one.rows for one in found) else ()
 
     def move_in(self, address: StoreAddress) -> tuple[Counted, ...]:
-        """Copy the home's rows into the store, which must have none: all or nothing."""
+        """Copy the home's rows into the store in one transaction. The store's tables must be empty."""
         if not self.exists():
             return ()
         with closing(self.open()) as home, closing(_engine(address)) as store:
@@ -110,18 +110,18 @@ class Part:
                 self._count_on(target)
                 return moved
 
-            # Nothing is written in the home meanwhile.
+            # The write transaction on the home keeps other writers out during the copy.
             return home.write(lambda source: store.write(lambda target: copied(source, target)))
 
     def move_out(self, address: StoreAddress) -> tuple[Counted, ...]:
-        """Copy the store's rows into the home, which must have none: all or nothing."""
+        """Copy the store's rows into the home in one transaction. The home's tables must be empty."""
         if not self.in_store(address):
             return ()
         with closing(self.open()) as home, closing(_engine(address)) as store:
 
             def copied(source: Query, target: Query) -> tuple[Counted, ...]:
                 moved = self._copied(_whole(source), target, "this home")
-                # The files of its submissions are at home again.
+                # In a home, an empty `made_on` means that the submission's files are here.
                 if self.tables is TEAM:
                     target.run("UPDATE tasks SET made_on = '' WHERE made_on = ?", (self.machine,))
                     highest = target.all(_HIGHEST)[0]["n"]
@@ -155,7 +155,8 @@ class Part:
         return tuple(_count(query, table, order, change) for table, order in self.tables.items())
 
     def _to_store(self, home: Query) -> Change | None:
-        """Return the change of a row on its way: of the clock, and of the machine of a submission's files."""
+        """Return the conversion of a home's rows for the store: steady times, and the machine that has the
+        files."""
         if self.tables is not TEAM:
             return None
         ahead = int(home.all("SELECT ahead_us FROM steady")[0]["ahead_us"])
@@ -171,7 +172,7 @@ class Part:
         return change
 
     def _count_on(self, store: Query) -> None:
-        """Let new rows come after those that were copied."""
+        """Advance the store's sequences past the copied rows."""
         if self.tables is not TEAM:
             return
         given = f"1 + ({_HIGHEST}) / {NUMBERS}"
@@ -185,19 +186,19 @@ class Part:
 
 
 def parts(config: Config) -> tuple[Part, ...]:
-    """Return the parts of this home, in the order in which they move. Blocks. Raises ConfigurationError."""
+    """Return the groups of tables of this home, in the order of copying. Blocks. Raises ConfigurationError."""
     home = config.home.resolve()
     path = database_path(config.runtime.memory.episodic.activity_db, home)
     return (team(path, machine_name(home)), memory(config.memory_path))
 
 
 def team(path: Path, machine: str) -> Part:
-    """Return the part that is the team's database."""
+    """Return the tables of the team's database."""
     return Part("books", TEAM, lambda: engine_of(path), path.exists, machine)
 
 
 def memory(directory: Path) -> Part:
-    """Return the part that is shared memory."""
+    """Return the tables of shared memory."""
     return Part("memory", MEMORY, lambda: engine_at(directory), lambda: has_memory(directory))
 
 
@@ -206,7 +207,7 @@ def _engine(address: StoreAddress) -> Engine:
 
 
 def _whole(query: Query) -> Query:
-    """Refuse a role that is shown only some of the rows, instead of copying those."""
+    """Make the query fail if the role may see only some of the rows, so that no partial copy is made."""
     query.run("SET LOCAL row_security = off")
     return query
 
@@ -221,13 +222,13 @@ def _count(query: Query, table: str, order: str, change: Change | None) -> Count
 
 
 def _batches(query: Query, table: str, order: str, change: Change | None) -> Generator[list[dict[str, Value]]]:
-    """Yield the rows, in the order of SQLite, which compares texts by their bytes."""
+    """Yield the rows in batches, in SQLite's order, which compares texts by their bytes."""
     columns = _columns()[table]
     texts = {name for name, kind in columns.items() if kind == "TEXT" and query.dialect == "postgresql"}
     by = ", ".join(f'{name} COLLATE "C"' if name in texts else name for name in order.split(", "))
     where = "WHERE name NOT IN ('store', 'number')" if table == "marks" else ""
     sql = f"SELECT {', '.join(columns)} FROM {table} {where} ORDER BY {by} LIMIT ? OFFSET ?"
-    # Quadratic: each batch walks over all before it.
+    # Quadratic, because OFFSET skips over all earlier rows in each batch.
     for offset in count(0, _BATCH):
         rows = [_plain(row) for row in query.all(sql, (_BATCH, offset))]
         if rows:
@@ -238,7 +239,7 @@ def _batches(query: Query, table: str, order: str, change: Change | None) -> Gen
 
 @cache
 def _columns() -> dict[str, dict[str, str]]:
-    """Return columns and their types as a new home has them: other columns of a store are its own."""
+    """Return each table's columns and types as in a new home. A store's additional columns are not copied."""
     with closing(sqlite3.connect(":memory:")) as new:
         for step in (*schema().steps, *MEMORY_SCHEMA.steps):
             new.executescript(step)
@@ -247,7 +248,7 @@ def _columns() -> dict[str, dict[str, str]]:
 
 
 def _truths(query: Query, table: str) -> set[str]:
-    """Return the columns that take truth values only."""
+    """Return the boolean columns of the table. Empty for SQLite."""
     if query.dialect == "sqlite":
         return set()
     return {str(row["column_name"]) for row in query.all(_TRUTHS, (table,))}
@@ -258,7 +259,7 @@ def _with_truths(row: dict[str, Value], truths: set[str]) -> Record:
 
 
 def _plain(row: Row) -> dict[str, Value]:
-    """Return a row as both sides have it: truth values as 0 and 1, whole numbers of any size as text."""
+    """Convert a row for comparison: booleans to 0 and 1, decimals to text."""
     found: dict[str, Any] = {name: row[name] for name in row.keys()}  # noqa: SIM118 - SQLite's rows give values
     for name, cell in found.items():
         if isinstance(cell, bool):

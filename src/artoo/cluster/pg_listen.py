@@ -1,7 +1,7 @@
-"""Hear of other machines' writes: LISTEN on a connection of its own, in a thread.
+"""Listen for other machines' writes: LISTEN on a separate connection, in a thread.
 
-It is a wake-up and nothing else. Waiters look for themselves now and then, so that a lost notification, a lost
-connection or a pooler that passes none on costs time only.
+Notifications are only wake-ups. Waiters also poll from time to time. So a lost notification, a lost connection or a
+connection pooler that drops notifications only causes a delay.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from artoo.store.connecting import connect
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.5
-"""How soon `stop` is noticed."""
+"""Interval at which the thread checks whether it was stopped."""
 _AGAIN_SECONDS = 2.0
 
 
 class Listener:
-    """A thread that calls `wake` for writes of others than `holder`. `start` and `stop` it."""
+    """A thread that calls `wake` when a process other than `holder` writes. Use `start` and `stop`."""
 
     def __init__(self, address: StoreAddress, holder: str, wake: Callable[[], None]) -> None:
         self._address = address
@@ -35,11 +35,11 @@ class Listener:
         self._thread = threading.Thread(target=self._run, name="artoo-listener", daemon=True)
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Return when the thread has ended."""
+        """Stop the thread and return after it has ended."""
         self._stopping.set()
         self._thread.join()
 
@@ -54,7 +54,7 @@ class Listener:
     def _listen(self) -> None:
         with connect(self._address) as connection:
             connection.execute(f"LISTEN {CHANNEL}".encode())
-            # Arrivals from before it listened are found by this look.
+            # Finds data that arrived before LISTEN took effect.
             self._wake()
             while not self._stopping.is_set():
                 for notice in connection.notifies(timeout=_LOOK_SECONDS):

@@ -1,8 +1,9 @@
-"""Decide for which agents a machine works: an agent's seat is a lease on its work.
+"""Decide for which agents a machine works. An agent's seat is a lease on the agent's work.
 
-A machine with the folder of an agent takes its seat and keeps it. A worker takes seats that are free: at once where
-work waits that it can do, one at each look so that other workers get some too; and its share of those for which
-nothing waits, so that their letters are read. It lets go of a seat whose work only another machine can do.
+A machine that has an agent's folder takes the agent's seat and keeps it. A worker takes free seats. If the agent
+has work that the worker can do, it takes the seat at once, but only one new seat in each pass, so that other
+workers get some too. Of the agents without work it takes its share, so that their letters are read. A worker
+releases a seat if only another machine can do the agent's work.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _WAITING = (
 
 @dataclass(slots=True)
 class Seating:
-    """The seats of one process. `allocation` looks at the work that can be done here."""
+    """The seats of one process. `allocation` finds the work that can be done on this machine."""
 
     cluster: Cluster
     allocation: Allocation
@@ -41,7 +42,8 @@ class Seating:
     _taken: bool = False
 
     async def look(self, agents: int) -> None:
-        """Say that this machine is at work, and see which others are. `agents`: how many there are to work for."""
+        """Record that this machine is active, and load the other machines. `agents`: the number of agents in
+        total."""
         cluster, projects = self.cluster, self.cluster.projects.names or ()
         await cluster.machines.seen(cluster.machine, own_version(), projects, worker=self.worker)
         now = moment(await cluster.database.read(lambda reading: reading.steady_us))
@@ -54,7 +56,8 @@ class Seating:
         self._taken = False
 
     async def why_not(self, agent: str, *, borrowed: bool, busy: Callable[[], bool]) -> str | None:
-        """Take the agent's seat or renew it; why not, if it may not beat here. A seat that is given up is left."""
+        """Take or renew the agent's seat. Returns None, or why the agent may not run here; the seat is released
+        then."""
         holder = self._holders.get(agent, "")
         mine = holder == self.cluster.database.holder
         if borrowed and not busy() and (why := await self._why_leave(agent, mine=mine)) is not None:
@@ -72,10 +75,10 @@ class Seating:
         return None
 
     async def _why_leave(self, agent: str, *, mine: bool) -> str | None:
-        """Return why a worker does not take, or keep, the seat of this agent; None: it does."""
+        """Return why a worker should not take or keep this agent's seat. None if it should."""
         workers = [one for one in self._others if one.worker]
         if await self.allocation.peek(agent) is not None:
-            # One new seat at each look, so that other workers get some too.
+            # At most one new seat in each pass, so that other workers get some too.
             if not mine and self._taken and workers:
                 return f"agent {agent} is left to the other workers for a moment"
             self._taken = self._taken or not mine
@@ -89,5 +92,5 @@ class Seating:
 
 
 def _waiting(reading: Reading, agent: str) -> set[str]:
-    """Return the projects of tasks that wait for the agent."""
+    """Return the projects of pending tasks that the agent may take."""
     return set(reading.names(_WAITING, (agent,)))

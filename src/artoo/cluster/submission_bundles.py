@@ -1,7 +1,8 @@
 """Keep the change sets of submissions in the store (SPEC section 13).
 
-The machine that made a submission announces its difference, sends the pieces (`store.parcels`), and says that it is
-whole. One machine at a time may apply it. The store forgets it with the move that settles it, or with a newer one.
+The machine that made a submission announces its change set, sends the pieces (`store.parcels`), and records when
+all are sent. One machine at a time may apply it. The store deletes it when the task leaves review, or when a newer
+submission replaces it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from artoo.contracts.errors import ClaimLost
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One difference. `machine` made it; `applying` is the one that may apply it, empty: the first that asks.
+    """One stored change set. `machine` made it. `applying`: the machine that has the right to apply it; if empty,
+    any machine may claim this right.
 
-    `stays` says why it does not travel; `sha256` is that of the parcel, of `size` bytes. `dossier` and `review` are
-    JSON: the evidence, and how it looked where it was made.
+    `stays`: why it cannot leave its machine, or empty. `sha256` and `size` (bytes) describe the packed bundle.
+    `dossier` and `review` are JSON: the evidence, and the review made on `machine`.
     """
 
     task: str
@@ -37,7 +39,7 @@ class Kept:
 
     @property
     def is_here(self) -> bool:
-        """Return whether any machine can fetch it from the store."""
+        """Return whether the whole change set can be fetched from the store."""
         return self.whole and not self.stays
 
 
@@ -46,13 +48,13 @@ class Differences(Stored):
 
     @reads
     def of(self, reading: Reading, task: str, submission: int) -> Kept | None:
-        """Return what the store knows of a submission's difference."""
+        """Return the store's record of a submission's change set."""
         row = reading.one("SELECT * FROM differences WHERE task = ? AND submission = ?", (task, submission))
         return None if row is None else made(Kept, row)
 
     @reads
     def of_machine(self, reading: Reading, machine: str) -> tuple[Kept, ...]:
-        """Return those that a machine has made, or may apply; without dossier and review."""
+        """Return the change sets that a machine made or is applying, without dossier and review."""
         rows = reading.all(
             "SELECT task, submission, machine, whole, stays, size, sha256, '' AS dossier, '' AS review, applying"
             " FROM differences WHERE machine = ? OR applying = ? ORDER BY made_us LIMIT 10000",
@@ -73,9 +75,9 @@ class Differences(Stored):
         dossier: str,
         review: str,
     ) -> bool:
-        """Say that the difference of a submission of this machine's is coming, or why it stays.
+        """Announce that this machine will send the change set of its submission, or why it will not.
 
-        False: it is no longer the submission that waits, or another machine made it. Nothing is changed then.
+        Returns False and changes nothing if the submission is no longer pending, or another machine made it.
         """
         epoch = _waits(writing, task, submission)
         if epoch is None:
@@ -98,7 +100,8 @@ class Differences(Stored):
 
     @writes
     def whole(self, writing: Writing, task: str, submission: int, sha256: str) -> bool:
-        """Record that all pieces are there, and a review may begin. False: it is not wanted any more."""
+        """Record that all pieces are stored, so that a review can begin. Returns False if it is no longer
+        pending."""
         if _waits(writing, task, submission) is None:
             return False
         writing.arrived(ANYBODY)
@@ -107,16 +110,16 @@ class Differences(Stored):
 
     @writes
     def forget(self, writing: Writing, task: str, submission: int) -> None:
-        """Delete what the machine that made it has no longer: no other may apply it."""
+        """Delete a change set whose files are gone on the machine that made it, so that no machine can apply it."""
         writing.run("DELETE FROM differences WHERE task = ? AND submission = ?", (task, submission))
 
     @writes
     def take(self, writing: Writing, task: str, submission: int) -> None:
-        """Claim the right to apply it for this machine; no other may then. May be repeated.
+        """Claim the right to apply the change set for this machine. Idempotent.
 
-        Raises ClaimLost when another one is at it, or something else waits by now.
+        Raises ClaimLost if another machine has this right, or the submission is no longer pending.
         """
-        # The task's row is held, so that no move settles it in between.
+        # The task's row is locked, so that no concurrent transition can settle the task.
         row = writing.one("SELECT state, submission FROM tasks WHERE id = ?", (task,), hold="wait")
         if row is None or (row["state"], row["submission"]) != (BoardState.REVIEW.value, submission):
             raise ClaimLost(f"Task {task}: submission {submission} is not waiting any more; look again.")
@@ -136,7 +139,7 @@ class Differences(Stored):
 
     @writes
     def let_go(self, writing: Writing, task: str, submission: int) -> None:
-        """Give the right to apply it back."""
+        """Release this machine's right to apply the change set."""
         writing.run(
             "UPDATE differences SET applying = '' WHERE task = ? AND submission = ? AND applying = ?",
             (task, submission, machine_of(writing.holder)),
@@ -144,7 +147,7 @@ class Differences(Stored):
 
 
 def _waits(writing: Writing, task: str, submission: int) -> int | None:
-    """Return the epoch of the task, which is held, when this machine's submission waits; else None."""
+    """Lock the task's row and return its epoch if this machine's submission is pending; otherwise None."""
     row = writing.one("SELECT state, submission, made_on, epoch FROM tasks WHERE id = ?", (task,), hold="wait")
     wanted = (BoardState.REVIEW.value, submission, machine_of(writing.holder))
     if row is None or (row["state"], row["submission"], row["made_on"]) != wanted:
