@@ -1,4 +1,4 @@
-"""Stand for memory when the store is unusable or the operator turned memory off."""
+"""Provide the memory that is used if the store is unusable or the operator turned memory off."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from artoo.ports.recall import KNOWN_REQUESTS
 
 
 class NoMemory:
-    """A memory that recalls and keeps nothing; it implements both ports. `reason` is for people.
+    """A memory that recalls and keeps nothing. It implements both ports. `reason` is shown to people.
 
-    `unusable`: a store could not be opened. Every reader is told why, so that the stream says it.
+    `unusable`: if true, a store could not be opened. Reads then raise an error with the reason, which the stream
+    records.
     """
 
     def __init__(self, reason: str = "memory is off", *, unusable: bool = False) -> None:
@@ -54,19 +55,19 @@ class NoMemory:
         return ()
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
-        """Return nothing."""
+        """Return no megrams."""
         self._check()
         return ()
 
     def write(self, megram: Megram) -> None:
-        """Drop it."""
+        """Discard the megram."""
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """Drop it."""
+        """Discard the feedback."""
         return ""
 
     async def flush(self) -> None:
-        """Return at once, because nothing is pending."""
+        """Return at once, because no write is pending."""
 
     async def close(self) -> None:
-        """Return at once, because nothing is open."""
+        """Return at once, because there is nothing to close."""

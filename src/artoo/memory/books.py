@@ -48,12 +48,12 @@ _OF_PAIR = (
     "SELECT id FROM memory_megrams WHERE space = ? AND entity = ? AND level = 'C' LIMIT ?",
     "SELECT id FROM memory_megrams WHERE space = ? AND entity = ? AND level <> 'C' LIMIT ?",
 )
-"""Each has its index."""
+"""One query for rules and one for the rest, because each has its own index."""
 _OF_KIND = "SELECT id FROM memory_megrams WHERE space IN (?, ?) OR entity IN (?, ?) ORDER BY id LIMIT ?"
 
 
 class Books:
-    """The operations of a person on the store. Each raises MemoryStoreError if the store is unusable."""
+    """The operations for people on the store. Each raises MemoryStoreError if the store is unusable."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -90,7 +90,7 @@ class Books:
         )
 
     async def rename_kind(self, old: str, new: str) -> int:
-        """Implement the port. One transaction for each slice; repeating it goes on where it stopped."""
+        """Implement the port. Each slice is one transaction. If interrupted, a repeated call continues the work."""
         tags = [keys.escape(f"{family}:{old}") for family in ("intent", "request")]
 
         def work(query: Query) -> int:
@@ -191,7 +191,7 @@ class Books:
 
 
 def _overview(query: Query, now_us: int) -> Overview:
-    """Count everything once; linear in the number of entries and pairs."""
+    """Count levels and pairs, and list the strongest pairs, proposals and reports. Linear in entries and pairs."""
     levels = {row["level"]: int(row["entries"]) for row in query.all(_LEVELS)}
     live: list[Potentials] = []
     pairs, after = 0, (b"", b"")
@@ -222,21 +222,21 @@ def _proposals(query: Query) -> list[TLayerProposal]:
 
 
 def _readable(kind: type[_C], rows: Iterable[str]) -> Iterator[_C]:
-    """Return the rows that this version of artoo can read; rows of another version are history, not data."""
+    """Return the rows that this version of artoo can parse. Rows of other versions are skipped."""
     for row in rows:
         with suppress(ValidationError):
             yield kind.model_validate_json(row)
 
 
 def _share(megram: Megram, now_us: int) -> Share:
-    """Return a megram's part in both sums now."""
+    """Return the contribution of a megram to both sums at `now_us`."""
     signal = signal_of(megram)
     left = signal.f * retention(signal.k, (now_us - signal.born_us) / DAY_US)
     return Share(megram, left, signal.sigma * left)
 
 
 def _curve(entries: Sequence[Signal], now_us: int) -> tuple[tuple[datetime, float, float], ...]:
-    """Return both potentials of the entries over their last 90 days at most, in 60 points."""
+    """Return both potentials of the entries over time: 60 points over at most the last 90 days."""
     if not entries:
         return ()
     oldest = min(signal.born_us for signal in entries)
@@ -248,7 +248,7 @@ def _curve(entries: Sequence[Signal], now_us: int) -> tuple[tuple[datetime, floa
 
 
 def _moved(megram: Megram, old: str, new: str) -> Megram | None:
-    """Return a megram of the kind `old` as one of the kind `new`; None when it is of another."""
+    """Return a megram of the kind `old` relabelled as `new`. None if it is of another kind."""
     pair, origin = relabelled(megram.pair, old, new), megram.origin
     if pair == megram.pair:
         return None

@@ -35,14 +35,14 @@ def calibration(
 ) -> Calibration:
     """Map potentials and rules to SHOULD PREFER, MUST NOT and CAUTION.
 
-    A rule that its pair's live evidence contradicts is left out and reported: the evidence speaks instead (soft
-    overwrite). `noted`: the rules against which that very evidence was written down before. One whose evidence has
-    become mixed is left out too, and the caution said. What is known of a tool for this kind of request speaks in
-    the place of what is known of it as such, and excepts this request from a rule about it as such that says the
-    opposite.
+    A rule that the current evidence of its pair contradicts is left out and reported; the evidence is used instead
+    (soft overwrite). `noted`: ids of the rules whose contradicting evidence has been recorded before. If the
+    evidence has become mixed, the rule is left out as well and a caution is given. Evidence of a tool for this kind
+    of request replaces the evidence of the tool in general, and overrides a rule about the tool in general that
+    says the opposite.
 
-    When there is more than `limit`, evidence of tools as such comes last; before it what forbids comes before what
-    warns before what recommends, rules before evidence, stronger before weaker.
+    If there are more than `limit` entries, they are ranked: evidence of tools in general comes last; then MUST NOT
+    before CAUTION before SHOULD PREFER, rules before evidence, and stronger before weaker entries.
     """
     by_pair = {entry.pair: entry for entry in potentials}
     by_kind = {entry.space: entry for entry in potentials if is_kind(entry.pair) and _says(entry)}
@@ -58,7 +58,7 @@ def calibration(
         for entry in by_pair.values()
         if _says(entry) and not (is_wide(entry.pair) and entry.space in by_kind)
     ]
-    # What forbids comes before what warns before what recommends, and tools as such come last.
+    # Prohibitions come before cautions and recommendations. Evidence of tools in general comes last.
     ranked.sort(key=lambda item: item[:4])
     chosen = ranked[:limit]
     return Calibration(
@@ -72,7 +72,8 @@ def calibration(
 
 
 _Ranked = tuple[bool, int, int, float, MemoryAction, CalibrationEntry]
-"""Whether it comes last, what it does, rule or evidence, how weak it is; and what all this is of."""
+"""Sort key and content: general evidence (last), kind of advice, rule or evidence, negative strength; action,
+entry."""
 
 
 def _says(entry: Potentials) -> bool:
@@ -109,7 +110,7 @@ def _ranked_evidence(potentials: Potentials, content: str) -> _Ranked:
         content=content,
         enforced=action is not MemoryAction.EXPLOIT and tool_of(potentials.pair) is not None,
     )
-    # Attention says where to look, decision what to do.
+    # Attention measures how much evidence there is, decision which action it supports.
     strength = potentials.attention if action is MemoryAction.CAUTION else abs(potentials.decision)
     return is_wide(potentials.pair), _KINDS[action], 1, -strength, action, entry
 

@@ -1,4 +1,4 @@
-"""Write and read records as text, one JSON object each; and name what may be wrong with the store."""
+"""Encode and decode records as JSON text, one object each, and define the errors of the store."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from artoo.store.query import Failure
 
 
 class RecordDamaged(MemoryStoreError):
-    """One entry of the store cannot be read, or cannot be stored; the others can."""
+    """One entry of the store cannot be read, or cannot be stored. Other entries are not affected."""
 
 
 class MemoryAway(MemoryStoreError):
-    """The store cannot be reached or used now; what was to be written is not there yet."""
+    """The store cannot be reached or used now. Pending writes are not stored yet."""
 
 
 def failed(message: str, kind: Failure) -> MemoryStoreError:
-    """Return the error that says what an engine could not do."""
+    """Return the exception for a failure of an engine."""
     if kind == "data":
         return RecordDamaged(message)
     return (MemoryStoreError if kind in ("full", "other") else MemoryAway)(message)
@@ -39,7 +39,8 @@ def encode_whole(megram: Megram) -> bytes:
 
 
 def decode(raw: str | bytes) -> Megram:
-    """Return the inverse of either. Raises RecordDamaged naming what does not fit."""
+    """Parse a megram from the JSON of `encode` or `encode_whole`. Raises RecordDamaged, which names the invalid
+    field."""
     try:
         return _ADAPTER.validate_json(raw)
     except ValidationError as error:
@@ -51,5 +52,5 @@ def decode(raw: str | bytes) -> Megram:
 
 
 def with_recall(megram: Megram, recalled_us: int | None) -> Megram:
-    """Return the megram with the time that `memory_recalled` has for it."""
+    """Return the megram with the recall time that `memory_recalled` has for it."""
     return megram if recalled_us is None else megram.model_copy(update={"last_recalled_at": moment(recalled_us)})

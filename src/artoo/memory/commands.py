@@ -1,4 +1,4 @@
-"""Define what can be queued for the writer, and how a batch of it changes the store."""
+"""Define the commands that can be queued for the writer, and apply a batch of them to the store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artoo.store.query import Query
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Store a megram; one whose id is there already counts as stored."""
+    """Store a megram. If its id is already stored, the command has no effect and still counts as done."""
 
     megram: Megram
     what: Literal["append"] = "append"
@@ -24,7 +24,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """Restart the clocks of rules that were recalled, as far as they are there and were not recalled later."""
+    """Set the recall time of rules, except of rules that are not stored or were recalled later."""
 
     megram_ids: tuple[str, ...]
     at: datetime
@@ -33,7 +33,7 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Oppose:
-    """Append a megram of opposite σ against a stored one, which must be there; the past is never changed."""
+    """Append a megram of opposite σ against a stored megram, which is not changed and must exist."""
 
     against: str
     content: str
@@ -46,8 +46,8 @@ Command = Append | Touch | Oppose
 
 
 def apply(query: Query, commands: Sequence[Command]) -> int:
-    """Apply a batch in order; how many commands took effect. Locks come in one order: megrams, rules, sums."""
-    # Read before any write, because locks are taken in one order: megrams, rules, sums.
+    """Apply a batch in order and return how many commands took effect. Locks are taken as megrams, rules, sums."""
+    # Read before any write, because locks must be taken in a fixed order.
     wanted = [each.against for each in commands if isinstance(each, Oppose)]
     known = reading.get(query, wanted) if wanted else {}
     added: dict[str, Megram] = {}
@@ -74,7 +74,7 @@ def apply(query: Query, commands: Sequence[Command]) -> int:
 
 
 def opposing(target: Megram, content: str, megram_id: str, at: datetime) -> Megram:
-    """Return what speaks against `target`: dissonance against a rule, the mirror image of evidence."""
+    """Return a megram against `target`: dissonance against a rule, or the mirror image of evidence."""
     if target.is_rule:
         against = dissonance(target.sigma)
         state, f, sigma, k = MegramState.DISSONANCE, against.f, against.sigma, against.k

@@ -1,7 +1,7 @@
-"""Give the Dreamer its side of the store (`ports.dream`): small slices, atomic changes, one Dreamer at a time.
+"""Implement the Dreamer's side of the store (`ports.dream`): small slices, atomic changes, one Dreamer at a time.
 
-Who dreams holds a lease by the store's clock, with an epoch that every write of the Dreamer names. A machine that
-was asleep while its lease ran out finds that its epoch is past, and changes nothing.
+The active Dreamer holds a lease by the store's clock. The lease has an epoch, and every write of the Dreamer checks
+it. So a machine that was suspended while its lease expired finds its epoch outdated, and changes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from artoo.ports.dream import Cluster, DreamingElsewhere, Fading, Slice, Standin
 from artoo.store.query import Engine, Query, first
 
 LEASE_SECONDS = 300.0
-"""Longer than a pass waits for running tasks between two slices, and no longer than until the next pass."""
+"""Lease duration. Longer than a pass waits for running tasks between two slices; at most the time until the next
+pass."""
 REPORTS = 100
 PAIRS_PER_INTENT = 200
 
@@ -37,7 +38,7 @@ ON CONFLICT (name) DO UPDATE SET
 WHERE memory_turns.until_us <= now_us() OR memory_turns.until_us > now_us() + ? OR memory_turns.holder = ?
 RETURNING epoch
 """
-"""It ends in time, or a clock was set back, or its holder is known to be gone."""
+"""Take the lease if it has expired, if a clock was set back, or if its holder is known to be dead."""
 _HOLDER = "SELECT holder, (until_us - now_us()) / 1000000 AS seconds FROM memory_turns WHERE name = 'dreamer'"
 _KEEP = (
     "UPDATE memory_turns SET until_us = now_us() + ? WHERE name = 'dreamer' AND epoch = ? AND until_us > now_us()"
@@ -65,7 +66,7 @@ DELETE FROM memory_reports WHERE id NOT IN (SELECT id FROM memory_reports ORDER 
 
 
 class Dreams:
-    """The implementation of `ports.dream.DreamStore`. Changes things only while it holds its turn."""
+    """The implementation of `ports.dream.DreamStore`. It writes only while it holds the lease."""
 
     def __init__(self, engine: Engine, clock: Clock, *, lease_seconds: float = LEASE_SECONDS) -> None:
         self._engine = engine
@@ -81,12 +82,12 @@ class Dreams:
             yield
         finally:
             self._epoch = None
-            # A turn that cannot be given back ends by itself.
+            # A lease that cannot be released expires by itself.
             with suppress(MemoryStoreError):
                 await asyncio.to_thread(self._engine.write, lambda query: query.run(_GIVE_BACK, (epoch,)))
 
     def _take(self, query: Query) -> int:
-        # A Dreamer that is known to be dead need not be waited for.
+        # If the holder is known to be dead, its lease is taken without waiting.
         held = first(query.all(_HOLDER))
         dead = str(held["holder"]) if held is not None and _is_dead(str(held["holder"])) else ""
         holder = f"{socket.gethostname()} ({os.getpid()})"
@@ -188,7 +189,8 @@ class Dreams:
         await self._write(work)
 
     async def intents(self, limit: int) -> dict[str, frozenset[str]]:
-        """Implement the port. Pairs whose evidence is gone are taken off the list."""
+        """Implement the port. Also deletes pairs without evidence from the list, if this Dreamer holds the
+        lease."""
         if self._epoch is not None:
             await self._write(lambda query: query.run(_GONE))
 
@@ -207,7 +209,7 @@ class Dreams:
             return _tools(
                 (intent, tool)
                 for (intent, pair), by_kind in zip(listed, told, strict=True)
-                # A pair that failed more often than it helped has not worked for anybody.
+                # A pair that failed more often than it helped does not count as working.
                 if not by_kind and live[pair].action is MemoryAction.EXPLOIT and (tool := tool_of(pair)) is not None
             )
 

@@ -1,4 +1,4 @@
-"""Choose the engine that memory is on: a file of this home, or a store that machines share."""
+"""Choose the engine of the memory store: a file in this home, or a database that machines share."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _EARLIER = "data.mdb"
 
 
 def engine_at(place: Path | StoreAddress) -> Engine:
-    """Return the engine of a directory (made when absent), or of a database, to which nothing connects yet.
+    """Return the engine of a directory (created if absent), or of a database, without connecting to the database.
 
-    Raises MemoryStoreError when it is unusable, ConfigurationError when the database's driver is not there.
+    Raises MemoryStoreError if the store is unusable, ConfigurationError if the database's driver is not installed.
     """
     if isinstance(place, StoreAddress):
         from artoo.store.connecting import check_installed
@@ -28,7 +28,7 @@ def engine_at(place: Path | StoreAddress) -> Engine:
         return PostgresEngine(place, failed)
     engine = SqliteEngine(place / FILE, SCHEMA, failed)
     try:
-        # An earlier version's file is taken over once, when its home is first opened.
+        # The file of an earlier version is imported once, when its home is first opened.
         if (place / _EARLIER).exists():
             from artoo.memory.lmdb_home import take_over
 
@@ -40,5 +40,5 @@ def engine_at(place: Path | StoreAddress) -> Engine:
 
 
 def has_memory(directory: Path) -> bool:
-    """Check whether a home has memory, of this version or an earlier one."""
+    """Check whether a home has a memory file of this version or of an earlier one."""
     return (directory / FILE).exists() or (directory / _EARLIER).exists()

@@ -1,4 +1,4 @@
-"""Write and read memory as JSON lines: one megram a line, oldest id first."""
+"""Export and import memory as JSON lines: one megram per line, oldest id first."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _EVERY = f"{reading.MEGRAM} m.id > ? ORDER BY m.id LIMIT ?"
 
 
 def exported(query: Query, after: str) -> tuple[list[bytes], str | None]:
-    """Return a slice of the stored megrams as lines (without the newline), and where the next begins."""
+    """Return a slice of the megrams as lines without the newline, and the id after which the next slice begins."""
     found = every(query, after)
     return [codec.encode_whole(each) for each in found], found[-1].id if len(found) == SLICE else None
 
 
 def every(query: Query, after: str) -> list[Megram]:
-    """Return the next megrams after an id."""
+    """Return the next slice of megrams after an id."""
     return reading.megrams(query.all(_EVERY, (after, SLICE)))
 
 
 def imported(engine: Engine, lines: Iterable[bytes]) -> tuple[int, int]:
-    """Store the megrams of `lines`: (added, known already). Importing twice adds nothing.
+    """Store the megrams of `lines`, and return the numbers of added and of already known megrams. Idempotent.
 
-    Raises MemoryStoreError naming the line that is no megram; what came before it is stored.
+    Raises MemoryStoreError, which names the invalid line. The megrams of earlier lines are stored.
     """
     added = seen = 0
     batch: list[Megram] = []
@@ -66,7 +66,7 @@ def _parsed(lines: Iterable[bytes]) -> Iterator[Megram]:
 
 
 def _reason(error: codec.RecordDamaged) -> str:
-    """Return what is wrong with the line, in a few words."""
+    """Describe briefly why the line cannot be decoded."""
     cause = error.__cause__
     if not isinstance(cause, ValidationError):
         return str(cause or error)

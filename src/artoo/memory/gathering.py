@@ -1,4 +1,4 @@
-"""Gather everything that calibration needs to know, in one snapshot and two trips."""
+"""Gather all facts for calibration in one snapshot and two round trips."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ HYPOTHESES = 3
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The potentials and rules of the pairs asked for, with what their newest entries say, places and guesses.
+    """The potentials and rules of the requested pairs, their newest entries' texts, known places and hypotheses.
 
-    `noted`: the rules against which the evidence of now was written down before.
+    `noted`: ids of the rules whose contradicting evidence was recorded before.
     """
 
     live: tuple[Potentials, ...]
@@ -33,8 +33,9 @@ class Facts:
 
 
 def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Facts:
-    """Read the facts for planning one intent. `thing:` pairs give places, the others advice."""
-    # Places are shown only while they proved right; other pairs give advice.
+    """Read the facts for planning one intent. Pairs with a `thing:` space give known places, all other pairs give
+    advice."""
+    # Places are shown only while the evidence supports them. Other pairs give advice.
     things = [pair for pair in asked if pair.space.startswith("thing:")]
     others = [pair for pair in asked if not pair.space.startswith("thing:")]
     every = (*others, *things)
@@ -50,7 +51,7 @@ def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Fac
     guessed = reading.megrams(guesses)[::-1]
     shown = [each.pair for each in live if each.action is not MemoryAction.IGNORE]
     telling = list(dict.fromkeys((*shown, *(rule.pair for rule in rules))))
-    # How a guessed tool did for this kind of request.
+    # The evidence of each guessed tool for this kind of request.
     against = [Pair(each.entity, each.space) for each in guessed]
     found, said, tried = query.each(
         (reading.NEWEST, reading.about(telling, RECENT)),
@@ -61,7 +62,7 @@ def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Fac
     untried = reading.added_up(query, against, tried, now_us)
     known = [each.content for each in reading.megrams(notes) if each.sigma == 0][:NOTES]
     for rows, believed in zip(places, sums[len(others) :], strict=True):
-        # Where a thing was found, as far as that proved right since.
+        # A place where the thing was found is shown only while later evidence supports it.
         if believed.decision > 0:
             known += [each.content for each in reading.megrams(rows)]
     return Facts(
@@ -79,8 +80,10 @@ def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Fac
 
 
 def _telling(found: Potentials, newest: Sequence[Megram]) -> str:
-    """Return what the newest entry says that speaks as the sums do: what went well where it is recommended, else
-    what did not. Empty when none of these does: a warning that quotes a success contradicts itself.
+    """Return the newest entry's text that agrees with the sums: a success if the pair is recommended, else a
+    failure.
+
+    Returns an empty string if there is none, because a warning must not quote a success.
     """
     side = 1 if found.action is MemoryAction.EXPLOIT else -1
     return next((each.content for each in newest if each.sigma * side > 0), "")
@@ -89,9 +92,9 @@ def _telling(found: Potentials, newest: Sequence[Megram]) -> str:
 def _noted(
     rules: Sequence[Megram], said: Sequence[Sequence[Row]], newest: dict[Pair, list[Megram]]
 ) -> Iterator[str]:
-    """Return the rules against which dissonance is as new as the newest direct evidence of their pair.
+    """Return the ids of rules whose newest dissonance is newer than the newest direct evidence of their pair.
 
-    The same evidence contradicts a rule in every task that looks; it is written down by the first.
+    Every task that looks finds the same contradiction, but only the first task must record it.
     """
     for rule, rows in zip(rules, said, strict=True):
         for against in reading.megrams(rows):

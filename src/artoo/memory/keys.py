@@ -1,7 +1,7 @@
-"""Turn tags into keys that a database can sort, hold and find, whatever a tag holds.
+"""Convert tags to keys that a database can sort, store and find, whatever characters a tag contains.
 
-A key is at most 120 bytes (a PostgreSQL index ends at 2,700): a tag whose escaped form is longer is replaced by its
-SHA-256, and the record holds it whole.
+A key is at most 120 bytes, because a PostgreSQL index entry is limited to 2,700 bytes. If the escaped tag is
+longer, the key is its SHA-256. The record always contains the full tag.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ _HASHED = b"%#"
 
 @lru_cache(maxsize=4_096)
 def escape(tag: str) -> bytes:
-    """Return a tag as a key: injective, without `|`, at most 120 bytes. `%#` only ever starts a digest."""
+    """Return a tag as a key: injective, without `|`, at most 120 bytes. Only digests begin with `%#`."""
     raw = tag.encode("utf-8", "surrogatepass")
     escaped = raw.replace(b"%", b"%25").replace(b"|", b"%7C")
     return escaped if len(escaped) <= LONGEST else _HASHED + hashlib.sha256(raw).hexdigest().encode()
 
 
 def unescape(key: bytes) -> str | None:
-    """Return the tag behind a key; None when only its digest is there (the record knows)."""
+    """Return the tag of a key. None if the key is a digest; the tag is then only in the record."""
     if key.startswith(_HASHED):
         return None
     return key.replace(b"%7C", b"|").replace(b"%25", b"%").decode("utf-8", "surrogatepass")
 
 
 def under(prefix: str) -> tuple[bytes, bytes]:
-    """Return the range of keys that begin with `prefix`, which ends with a colon: from, and up to."""
+    """Return the range of keys that begin with `prefix` (which ends with a colon): first key, and upper bound."""
     start = prefix.encode()
     # `;` is the next byte after `:`.
     return start, start[:-1] + b";"

@@ -1,7 +1,7 @@
-"""Import the memory of a home that an earlier version kept in an LMDB file, once, when it is first opened.
+"""Import the memory of a home that an earlier version kept in an LMDB file. This is done once, on first opening.
 
-The file stays as `data.mdb.old`, for the person to delete. The reader of LMDB files is an extra: who has no such
-file does not need it.
+The file is kept as `data.mdb.old`, and the user may delete it. The LMDB reader is an optional extra, which only
+homes with such a file need.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DATA = "data.mdb"
 _MARK = b"lmdb"
 _TOGETHER = 2_048
 _IN_USE = "presence"
-"""A file that every process of that version held a lock on while it had the store open."""
+"""Lock file of the earlier version. Each of its processes held a lock on it while it had the store open."""
 _COPIED = {
     b"d|": "INSERT INTO memory_marks (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING",
     b"h|": "INSERT INTO memory_reports (id, report) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -38,13 +38,14 @@ _COPIED = {
     b"q|": "INSERT INTO memory_damaged (id, record, found_us) VALUES (?, ?, 0) ON CONFLICT DO NOTHING",
 }
 _OWN = (b"cursor:", b"format")
-"""Marks that say where in that file the Dreamer was."""
+"""Marks that store the Dreamer's position in the LMDB file. They are not copied."""
 
 Items = Iterator[tuple[bytes, bytes]]
 
 
 def take_over(directory: Path, engine: Engine) -> None:
-    """Copy everything, all or nothing, and rename the file. Raises MemoryStoreError saying what to do."""
+    """Copy everything in one transaction, and rename the file. Raises MemoryStoreError with the necessary
+    action."""
     if importlib.util.find_spec("lmdb") is None:
         raise MemoryStoreError(
             f"The memory in {directory} was kept by an earlier version of artoo, in a file that takes an extra to"
@@ -54,7 +55,7 @@ def take_over(directory: Path, engine: Engine) -> None:
     descriptor = os.open(directory / _IN_USE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Another process may have been faster.
+        # Another process may have imported the file meanwhile.
         if (directory / DATA).exists():
             engine.write(lambda query: _copied(directory, query))
             (directory / DATA).rename(directory / f"{DATA}.old")
@@ -75,7 +76,7 @@ def _copied(directory: Path, query: Query) -> None:
     found = (directory / DATA).stat()
     file = f"{found.st_ino} {found.st_mtime_ns}"
     if any(row["value"] == file for row in query.all("SELECT value FROM memory_marks WHERE name = ?", (_MARK,))):
-        # An earlier take-over was interrupted between the copy and the renaming of this very file.
+        # An earlier import was interrupted after copying this file and before renaming it.
         return
     try:
         with (
@@ -129,7 +130,8 @@ def _status(proposal: bytes) -> str:
 
 
 def _under(transaction: lmdb.Transaction[bytes], prefix: bytes) -> Items:
-    """Return the entries under a prefix, by the rest of their keys. Marks of one engine are left out."""
+    """Yield the entries with a key prefix, as (rest of key, value). Marks about the LMDB file itself are left
+    out."""
     with transaction.cursor() as cursor:
         if not cursor.set_range(prefix):
             return

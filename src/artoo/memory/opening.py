@@ -1,4 +1,4 @@
-"""Open memory: an engine only where it is used, and for a task that must not depend on it."""
+"""Open memory. Engines are imported only when used, and a task can run without memory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _log = logging.getLogger(__name__)
 
 
 async def open_memory(place: Path | StoreAddress, spool: Path, clock: Clock, ids: Ids) -> SharedMemory | NoMemory:
-    """Return the store in the directory or database `place`, or warn and return one that tells its readers what is
-    wrong.
+    """Open the store in the directory or database `place`. On an error, log a warning and return a memory whose
+    reads raise the error.
 
-    `spool`: where what cannot be written to a database is kept until it can be. A database that is away opens all
-    the same, and says so when it is read.
+    `spool`: directory for writes that cannot reach a database yet. A database that cannot be reached is still
+    opened, and its reads raise an error.
     """
     try:
         return await open_store(place, spool, clock, ids)
@@ -48,7 +48,7 @@ async def open_store(place: Path | StoreAddress, spool: Path, clock: Clock, ids:
 
 
 async def open_books(place: Path | StoreAddress) -> Books:
-    """Return memory's records of a store, as it is. Raises MemoryStoreError, ConfigurationError."""
+    """Open a store for people's operations on it. Raises MemoryStoreError, ConfigurationError."""
 
     def opened() -> Books:
         from artoo.memory.books import Books

@@ -1,6 +1,6 @@
 """Read the store inside one transaction (a consistent snapshot).
 
-What a task waits for is asked in few trips: `Query.each` takes many questions at once.
+Queries that a task waits for are combined in few round trips, because `Query.each` runs many queries at once.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ SELECT born_us, f, sigma, k, derived FROM memory_megrams WHERE space = ? AND ent
 _SAID = "m.space = ? AND m.entity = ? AND m.state = 'dissonance' AND m.level <> 'C' AND m.sigma * ? <= 0"
 RULES = f"{MEGRAM} m.space = ? AND m.entity = ? AND m.level = 'C' {_NEWEST_FIRST} ?"
 NEWEST = f"{MEGRAM} m.space = ? AND m.entity = ? AND m.level <> 'C' AND NOT m.derived {_NEWEST_FIRST} ?"
-"""Direct evidence: no rules, and nothing that memory concluded by itself."""
+"""Direct evidence. Rules, and entries that memory derived by itself, are excluded."""
 KNOWN = f"{MEGRAM} m.space = ? AND m.entity = ? AND m.level = 'K' {_NEWEST_FIRST} ?"
 DISSONANCE = f"{MEGRAM} {_SAID} {_NEWEST_FIRST} 1"
-"""What memory said last against a rule of this pair and valence."""
+"""The newest dissonance against a rule of this pair and valence."""
 GUESSES = f"""
 {MEGRAM} m.hypothesis AND m.level <> 'C' AND m.space = ? AND m.entity >= ? AND m.entity < ?
 ORDER BY m.entity DESC, m.id DESC LIMIT ?
@@ -54,20 +54,20 @@ def megrams(rows: Iterable[Row]) -> list[Megram]:
 
 
 def get(query: Query, megram_ids: Sequence[str]) -> dict[str, Megram]:
-    """Return the megrams with these ids that are there."""
+    """Return the stored megrams with these ids, by id."""
     (found,) = query.each((GET, [(each,) for each in megram_ids]))
     return {each.id: each for rows in found for each in megrams(rows)}
 
 
 def about(pairs: Iterable[Pair], *more: int) -> list[Values]:
-    """Return the parameters of a question about each pair."""
+    """Return the query parameters for each pair: its key, then `more`."""
     return [(*key_of(pair), *more) for pair in pairs]
 
 
 def sums(query: Query, pairs: Sequence[Pair], now_us: int, *, direct: bool = False) -> list[Sums]:
-    """Return the sums of many pairs, in constant time each unless some entry may lie ahead of the clock.
+    """Return the sums of many pairs. Constant time per pair, except for pairs with entries newer than the clock.
 
-    `direct` leaves out what memory concluded by itself.
+    `direct`: if true, entries that memory derived by itself are left out.
     """
     (cells,) = query.each((SUMS, about(pairs)))
     return added_up(query, pairs, cells, now_us, direct=direct)
@@ -76,10 +76,10 @@ def sums(query: Query, pairs: Sequence[Pair], now_us: int, *, direct: bool = Fal
 def added_up(
     query: Query, pairs: Sequence[Pair], cells: Sequence[Sequence[Row]], now_us: int, *, direct: bool = False
 ) -> list[Sums]:
-    """Return what the rows of `SUMS` make for each pair.
+    """Compute each pair's sums from the rows of `SUMS`.
 
-    An entry from the future counts as new, which the shared factor cannot say: while one may lie ahead of the clock
-    the pair is summed entry by entry.
+    An entry from the future counts as new. The shared decay factor cannot express this, so a pair that may have
+    such entries is summed entry by entry.
     """
     return [
         _entry_by_entry(query, pair, now_us, direct=direct)
@@ -95,7 +95,7 @@ def _of_cells(rows: Sequence[Row], now_us: int, *, direct: bool) -> Sums:
         kind, k = row["kind"], row["k"]
         if direct and kind & DERIVED:
             continue
-        # Two half steps: one could underflow although the product does not.
+        # Two half steps, because the full factor could underflow although the product does not.
         half = math.exp(-k * ((now_us - row["epoch"] * epoch_length_us(k)) / DAY_US) / 2)
         try:
             share, side = int(row["attention"]) / SCALE * half * half, int(row["decision"]) / SCALE * half * half
@@ -123,7 +123,7 @@ def potentials(query: Query, pairs: Sequence[Pair], now_us: int) -> list[Potenti
 
 
 def classified(pair: Pair, live: Sums) -> Potentials:
-    """Return a pair's potentials."""
+    """Return the potentials of a pair, with its action, from its sums."""
     return Potentials(
         space=pair.space,
         entity=pair.entity,
@@ -145,12 +145,12 @@ def newest(query: Query, pairs: Sequence[Pair], limit: int) -> list[list[Megram]
 
 
 def taught(query: Query, task_id: str, limit: int) -> list[Megram]:
-    """Return what a task has left, by id: in the order in which it was made."""
+    """Return the megrams that a task created, by id, which is the order of creation."""
     return megrams(query.all(_TAUGHT, (keys.escape(task_id), limit)))
 
 
 def exploits(query: Query, macro: Pair, now_us: int, limit: int) -> list[Potentials]:
-    """Return the pairs of tools that worked for the intent of `macro` and whose evidence says Exploit."""
+    """Return the tool pairs that worked for the intent of `macro`, and whose evidence says Exploit."""
     intent = keys.escape(macro.space.removeprefix("intent:"))
     pairs = [pair for pair in named(query, query.all(_WORKED, (intent, limit))) if tool_of(pair) is not None]
     live = potentials(query, pairs, now_us)
@@ -163,9 +163,8 @@ def exploits(query: Query, macro: Pair, now_us: int, limit: int) -> list[Potenti
 
 
 def told_by_kind(query: Query, asked: Sequence[tuple[Pair, Pair]], now_us: int) -> list[bool]:
-    """Return for each (pair, macro pair) whether it is about a tool as such, of which this kind of request has an
-    experience of its own.
-    """
+    """Return for each (pair, macro pair) whether the pair is about a tool in general although there is evidence of
+    the tool for this kind of request."""
     of_kind = [kind_of(pair, macro) for pair, macro in asked if is_wide(pair)]
     live = iter(potentials(query, of_kind, now_us))
     return [is_wide(pair) and next(live).action is not MemoryAction.IGNORE for pair, _ in asked]
@@ -173,13 +172,13 @@ def told_by_kind(query: Query, asked: Sequence[tuple[Pair, Pair]], now_us: int) 
 
 def local_pairs(query: Query, family: str, limit: int) -> list[Pair]:
     """Return the pairs of a family of spaces with `env:local` that have evidence."""
-    # Only pairs with evidence have a row of sums, so no megram has to be read.
+    # Only pairs with evidence have sums, so no megram has to be read.
     found = query.all(_SPACES, (LOCAL.encode(), *keys.under(family), limit))
     return named(query, [{"space": row["space"], "entity": LOCAL.encode()} for row in found])
 
 
 def requests(query: Query, limit: int) -> tuple[KnownRequest, ...]:
-    """Return the newest requests whose kind is known, and after them the kinds of which only the label is left."""
+    """Return the newest requests whose kind is known, then the kinds of which only the label is stored."""
     found = megrams(query.all(_REQUESTS, (*keys.under("request:"), limit)))
     known = dict.fromkeys(KnownRequest(text=each.content, label=label_of(each.pair) or "") for each in found)
     kinds = {each.label for each in known}
@@ -189,7 +188,7 @@ def requests(query: Query, limit: int) -> tuple[KnownRequest, ...]:
 
 
 def named(query: Query, rows: Iterable[Row]) -> list[Pair]:
-    """Return the tags behind the keys of rows; looked up in a record where one is stored as a digest."""
+    """Return the pairs of rows. If a tag's key is only a digest, the tag is read from a record."""
     found: list[Pair] = []
     for row in rows:
         key = bytes(row["space"]), bytes(row["entity"])
@@ -202,6 +201,6 @@ def named(query: Query, rows: Iterable[Row]) -> list[Pair]:
 
 
 def age(megram: Megram) -> tuple[object, str]:
-    """Return what orders megrams by when they were made."""
-    # Ids sort by creation: two of one instant keep their order.
+    """Return the sort key for megrams by time of creation."""
+    # Ids sort by creation, so two megrams of the same instant keep their order.
     return megram.created_at, megram.id

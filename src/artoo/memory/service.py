@@ -1,4 +1,4 @@
-"""Provide shared memory (R5): the read and write ports over one store, whatever engine it is on."""
+"""Provide shared memory (R5): the read and write ports over one store with any engine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 class SharedMemory:
     """The implementation of `ports.recall` and `ports.remember`. Safe to use from any thread or task.
 
-    `spool`: where what cannot be written to a shared store is kept until it can be (None: it is never away).
+    `spool`: keeps writes until a shared store can be reached. None for a local store, which is always reachable.
     """
 
     def __init__(self, engine: Engine, clock: Clock, ids: Ids, spool: Spool | None = None) -> None:
@@ -52,23 +52,23 @@ class SharedMemory:
 
     @classmethod
     def shared(cls, address: StoreAddress, spool: Path, clock: Clock, ids: Ids) -> SharedMemory:
-        """Open a shared store. This connects to nothing; while the store is away reads raise MemoryStoreError at
-        once, and what is written is kept in the directory `spool`. Raises ConfigurationError without its driver.
-        """
+        """Open a shared store without connecting to it. While the store cannot be reached, reads raise
+        MemoryStoreError at once, and writes are kept in the directory `spool`. Raises ConfigurationError if the
+        database's driver is missing."""
         return cls(engine_at(address), clock, ids, Spool(spool))
 
     @property
     def books(self) -> Books:
-        """Return what people may do with the store. It lives as long as the store and is not to be closed."""
+        """Return the operations for people. They use this object's engine, so the caller must not close them."""
         return Books(self.engine)
 
     @property
     def statistics(self) -> WriterStatistics:
-        """Return what the writer has done so far. Entries in the spool of this machine count as written."""
+        """Return the writer's counts so far. Entries in this machine's spool count as written."""
         return self._writer.statistics
 
     def dreams(self) -> Dreams:
-        """Return the Dreamer's side."""
+        """Return the Dreamer's side of the store."""
         return Dreams(self.engine, self._clock)
 
     def write(self, megram: Megram) -> None:
@@ -82,7 +82,8 @@ class SharedMemory:
         return megram_id
 
     async def flush(self) -> None:
-        """Implement `ports.remember`. On this machine's disk is enough while a store is away."""
+        """Implement `ports.remember`. While a store cannot be reached, entries on this machine's disk count as
+        flushed."""
         await asyncio.to_thread(self._writer.flush)
 
     async def close(self) -> None:
@@ -90,17 +91,20 @@ class SharedMemory:
         if self._closed:
             return
         self._closed = True
-        # A process that was stopped while it wrote keeps the store's lock: then the rest is given up.
+        # A process suspended during a write keeps the store's lock. After the timeout, the remaining entries are
+        # given up.
         if await asyncio.to_thread(self._writer.close, CLOSING_SECONDS):
             await asyncio.to_thread(self.engine.close)
 
     async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
-        """Return the C-level rules of a pair, newest first, at most 10. Restarts the clock of those returned."""
+        """Return the C-level rules of a pair, newest first, at most 10. Sets the recall time of the returned
+        rules."""
         pair = Pair(space, entity)
         return self._recalled(await self._read(lambda query: reading.rules(query, pair, MOST_RULES)))
 
     async def query_mk(self, space: str, entity: str) -> Potentials:
-        """Return the live potentials of a pair over its M and K entries; zero and Ignore when it has none."""
+        """Return the current potentials of a pair over its M and K entries. Zero and Ignore if it has no
+        entries."""
         (found,) = await self.potentials_of([Pair(space, entity)])
         return found
 
@@ -111,7 +115,7 @@ class SharedMemory:
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
         """Implement `ports.recall`."""
         macro = macro_pair(kind)
-        # The intent comes first, and no pair is read twice.
+        # The intent's pair comes first, and duplicates are removed.
         asked = tuple(dict.fromkeys((macro, *pairs)))
         facts = await self._read(lambda query: gather(query, macro, asked, self._now_us()))
         return calibration(
@@ -142,7 +146,7 @@ class SharedMemory:
         return tuple(await self._read(lambda query: reading.taught(query, task_id, TAUGHT)))
 
     def _recalled(self, rules: Sequence[Megram]) -> tuple[SOPRecord, ...]:
-        """Convert rules for a planner and reset their clock."""
+        """Convert rules for a planner and set their recall time."""
         if rules:
             self._writer.submit(Touch(tuple(rule.id for rule in rules), self._clock.now()))
         return tuple(map(_sop_record, rules))

@@ -1,4 +1,4 @@
-"""Define what the sums need of a megram."""
+"""Define the values of a megram from which the sums are computed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _DERIVED_STATES = frozenset({MegramState.CONSOLIDATED, MegramState.DISSONANCE})
 class Signal(NamedTuple):
     """A megram's signal: magnitude |f|, valence σ, decay k per day, birth in microseconds since 1970 UTC.
 
-    `counts` is true for M and K: rules are not evidence. `derived` marks what memory concluded by itself
-    (hypotheses, former rules, dissonance): part of the sums, never evidence for a promotion.
+    `counts`: true for M and K entries, because rules are not evidence. `derived`: true for conclusions of memory
+    itself (hypotheses, former rules, dissonance). They count in the sums, but never as evidence for a promotion.
     """
 
     counts: bool
@@ -40,17 +40,17 @@ def signal_of(megram: Megram) -> Signal:
 
 
 def microseconds(moment: datetime) -> int:
-    """Return whole microseconds since 1970 UTC, exactly."""
+    """Convert a time to whole microseconds since 1970 UTC, exactly."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def moment(us: int) -> datetime:
-    """Return the inverse of `microseconds`."""
+    """Convert microseconds since 1970 UTC to a time."""
     return _EPOCH + timedelta(microseconds=us)
 
 
 def recomputed(signals: Iterable[Signal], now_us: int) -> Sums:
-    """Return the sums entry by entry, as the definition has it; O(n)."""
+    """Compute the sums entry by entry from their definition; O(n)."""
     # fsum makes the result independent of the order of the entries.
     shares: list[tuple[float, float]] = []
     for signal in signals:

@@ -1,7 +1,8 @@
-"""Keep what could not be written yet, on this machine: one bounded file for all processes of a home.
+"""Keep pending writes on this machine while a store cannot be reached, in one bounded file for all processes of a
+home.
 
-The first process that reaches the shared store again writes the entries of all processes. Commands have ids of
-their own, so that what two processes write at once counts once.
+The first process that reaches the shared store again writes the entries of all processes. Commands have ids, so a
+command that two processes write at once is stored only once.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from artoo.store.sqlite import Schema, SqliteEngine
 
 TOGETHER = 1_024
 MOST_BYTES = 64 << 20
-"""Some 100,000 megrams."""
+"""Enough for about 100,000 megrams."""
 
 RETRY_SECONDS = 5.0
 
 _SCHEMA = Schema(
     "the memory that waits for the store in",
-    # The number spells "ARWP" in the file's header.
+    # The number is "ARWP" in ASCII, in the file's header.
     0x41525750,
     ("CREATE TABLE waiting (number INTEGER PRIMARY KEY AUTOINCREMENT, command TEXT NOT NULL)",),
 )
@@ -36,20 +37,20 @@ _log = logging.getLogger(__name__)
 
 
 class Spool:
-    """The commands in the order in which they came. Every method raises MemoryStoreError."""
+    """The pending commands in order of arrival. Every method raises MemoryStoreError."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / "waiting.db"
         self._opened: SqliteEngine | None = None
 
     def is_empty(self) -> bool:
-        """Check whether no entry is pending, of any process."""
+        """Check whether no process of this home has a pending entry."""
         if not self.path.exists() and not any(self.path.parent.glob("*.jsonl")):
             return True
         return not self._engine().read(lambda query: query.all("SELECT 1 FROM waiting LIMIT 1"))
 
     def add(self, commands: Sequence[Command]) -> None:
-        """Keep them on disk, all or none."""
+        """Store the commands on disk, in one transaction."""
         lines = [_adapter().dump_json(each).decode() for each in commands]
 
         def work(query: Query) -> None:
@@ -63,17 +64,18 @@ class Spool:
         self._engine().write(work)
 
     def hand_over(self, take: Callable[[list[Command]], object]) -> None:
-        """Give everything that waits to `take`, oldest first; what it took is gone here."""
+        """Pass all pending commands to `take`, oldest first, and delete the commands that it took."""
         while rows := self._engine().read(
             lambda query: query.all("SELECT number, command FROM waiting ORDER BY number LIMIT ?", (TOGETHER,))
         ):
             take([found for row in rows if (found := self._command(row["command"])) is not None])
-            # Deleted after they were taken: a crash in between sends them twice, and ids make that harmless.
+            # Deleted only after `take`. A crash in between sends them twice, which is harmless because of their
+            # ids.
             taken = [(row["number"],) for row in rows]
             self._engine().write(lambda query, gone=taken: query.many("DELETE FROM waiting WHERE number = ?", gone))
 
     def close(self) -> None:
-        """Close the file; another process may write its entries."""
+        """Close the file. Pending entries stay, and another process may write them."""
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
@@ -85,7 +87,7 @@ class Spool:
         return self._opened
 
     def _take_lines(self) -> None:
-        """Take over what an earlier version of artoo has left: a file of lines for each process."""
+        """Import the files of an earlier version of artoo, which kept one file of JSON lines for each process."""
         for path in sorted(self.path.parent.glob("*.jsonl"), key=lambda path: path.stat().st_mtime):
             try:
                 with path.open("rb") as file:
@@ -104,21 +106,22 @@ class Spool:
 
 
 class Sink:
-    """The destination of batches, for the writer's thread alone. What fails is stored later, in its order."""
+    """The destination of batches, used only by the writer's thread. Failed commands are stored later, in order."""
 
     def __init__(self, engine: Engine, spool: Spool | None) -> None:
         self._engine = engine
         self._spool = spool
         self._behind = True
-        """Something may wait: the spool is looked at before anything new is stored."""
+        """True if entries may be pending in the spool, which must then be stored before new entries."""
         self.again_after: float | None = None
-        """Seconds after which `store` is to be called even with nothing new; None: never."""
+        """Seconds after which `store` is to be called again even without new commands. None for never."""
 
     def store(self, commands: Sequence[Command]) -> int:
-        """Apply a batch in order, all of it or nothing; how many took effect. Empty: try what was held back.
+        """Apply a batch in order, in one transaction, and return how many commands took effect. An empty batch
+        retries the spool.
 
-        What is kept on the local disk counts as done. Raises RecordDamaged when one command cannot be stored (the
-        batch is then halved until it stands alone), MemoryStoreError when none can.
+        Commands kept on the local disk count as done. Raises RecordDamaged if one command cannot be stored (the
+        caller then halves the batch to isolate it), MemoryStoreError if none can be.
         """
         if self._spool is None:
             return self._apply(commands) if commands else 0
@@ -131,7 +134,7 @@ class Sink:
             return len(commands)
 
     def close(self) -> None:
-        """Close the spool. Its entries stay for the next start."""
+        """Close the spool. Its entries are kept for the next start."""
         if self._spool is not None:
             self._spool.close()
 
@@ -157,7 +160,8 @@ class Sink:
             _log.warning("memory: the store is back; %d entries that were kept on this machine are in it", stored)
 
     def _salvaged(self, commands: list[Command]) -> int:
-        """Store what can be stored; a command that never can be is named and left out."""
+        """Store as many commands as possible and return their number. A command that can never be stored is logged
+        and left out."""
         try:
             done = self._apply(commands)
         except RecordDamaged as error:
@@ -177,5 +181,5 @@ class Sink:
 
 @cache
 def _adapter() -> TypeAdapter[Command]:
-    """Return what reads and writes commands; building it takes longer than opening a store."""
+    """Return the encoder and decoder of commands. Cached, because building it takes longer than opening a store."""
     return TypeAdapter(Command)

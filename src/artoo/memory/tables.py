@@ -1,12 +1,12 @@
-"""Define memory's tables, and change megrams: the running sums of every pair move in the same transaction.
+"""Define memory's tables, and add or remove megrams together with the running sums of their pairs.
 
 On PostgreSQL the same tables are made by `store/migrations` (0010 and 0030).
 
-exp(−k·(now − t)) = exp(−k·(now − epoch)) · exp(k·(t − epoch)), so all entries of one k share the first factor and
-only the second has to be summed. Over years the second overflows, so time is cut into epochs of 64/k days (3.5
-years for k = .05) and each has its own sum. Where an entry falls depends on nothing but its own birth and k, and a
-share is a whole number of 2^-64, rounded once: sums are a function of the set of their entries, whatever the order
-of writes, deletes and clock jumps, and to the last digit the same in both dialects.
+exp(−k·(now − t)) = exp(−k·(now − epoch)) · exp(k·(t − epoch)), so all entries of one k share the first factor, and
+only the second has to be summed. Over years the second factor overflows, so time is divided into epochs of 64/k
+days (3.5 years for k = .05), and each epoch has its own sum. The epoch of an entry depends only on its birth and k.
+A share is a whole number of 2^-64, rounded once. So the sums depend only on the set of entries, not on the order of
+writes, deletes and clock jumps, and they are identical in both SQL dialects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from artoo.store.sqlite import Schema
 
 SCHEMA = Schema(
     "the memory store",
-    # The number spells "ARME" in the file's header.
+    # The number is "ARME" in ASCII, in the file's header.
     0x41524D45,
     (
         """
@@ -86,8 +86,8 @@ SCALE = 1 << 64
 EPOCH_EXPONENT = 64
 _FOREVER_US = 1 << 62
 DERIVED, NEUTRAL = 1, 2
-"""Kinds of cells. Derived entries are summed apart, because no promotion may rest on them, and so are those without
-a valence, because no advice may."""
+"""Flags of cells. Derived entries are summed separately, because no promotion may rest on them. Entries without a
+valence are summed separately, because no advice may rest on them."""
 
 COLUMNS = (
     *("id", "level", "space", "entity", "born_us", "state", "derived", "hypothesis"),
@@ -128,7 +128,7 @@ CellKey = tuple[bytes, bytes, float, int, int]
 
 @dataclass(slots=True)
 class Cell:
-    """The sums of one pair, k, epoch and kind, or a change of them. No entry is younger than `latest_us`."""
+    """The sums for one pair, k, epoch and kind, or changes of these. No entry is newer than `latest_us`."""
 
     entries: int = 0
     latest_us: int = -_FOREVER_US
@@ -138,12 +138,12 @@ class Cell:
 
 @dataclass(slots=True)
 class Cells:
-    """The changes of cells, as entries are counted in and out."""
+    """The changes of cells while entries are added and removed."""
 
     found: dict[CellKey, Cell] = field(default_factory=dict[CellKey, Cell])
 
     def count(self, row: Row, sign: int = 1) -> None:
-        """Count a row of `memory_megrams` in, or out. Rules are not evidence."""
+        """Add a row of `memory_megrams` to the cells, or subtract it (`sign` -1). Rules are not counted."""
         if row["level"] == "C":
             return
         kind = (DERIVED if row["derived"] else 0) | (0 if row["sigma"] else NEUTRAL)
@@ -156,7 +156,8 @@ class Cells:
             cell.latest_us = max(cell.latest_us, int(row["born_us"]))
 
     def write(self, query: Query) -> None:
-        """Add this to the sums, with cells in the order of their keys, so that no two transactions deadlock."""
+        """Add the changes to the stored sums, in the order of the keys, so that concurrent transactions do not
+        deadlock."""
         listed = sorted(self.found.items())
         changes = [
             (*key, each.entries, each.latest_us, str(each.attention), str(each.decision)) for key, each in listed
@@ -168,7 +169,7 @@ class Cells:
 
 
 def add(query: Query, megrams: Iterable[Megram]) -> int:
-    """Store megrams that are not there yet; how many that were. In the order of their ids, as `remove`."""
+    """Store megrams in the order of their ids, as `remove` does. Returns how many were new."""
     first = {each.id: each for each in reversed(list(megrams))}
     rows = [values(first[megram_id]) for megram_id in sorted(first)]
     (stored,) = query.each((_INSERT, [tuple(row.values()) for row in rows]))
@@ -189,13 +190,14 @@ def add(query: Query, megrams: Iterable[Megram]) -> int:
 
 
 def touch(query: Query, recalled: Sequence[tuple[Value, ...]]) -> None:
-    """Restart the clocks of rules: (time, id), by id. The latest time stays; what is no rule is passed over."""
+    """Set the recall times of rules, given as (time, id), sorted by id. An earlier time and ids of other megrams
+    are ignored."""
     if recalled:
         query.many(_RECALLED, recalled)
 
 
 def remove(query: Query, megram_ids: Iterable[str]) -> list[Megram]:
-    """Delete megrams and everything that points to them; those that were there, as far as they can be read."""
+    """Delete megrams and the records that refer to them. Returns the megrams that were stored."""
     listed = [(each,) for each in sorted(set(megram_ids))]
     deleted, recalled = query.each((_DELETE, listed), (_FORGET_RECALL, listed))
     cells, gone = Cells(), list[Megram]()
@@ -233,7 +235,7 @@ def values(megram: Megram) -> dict[str, Value]:
 
 
 def shares(signal: Signal) -> tuple[int, int, int]:
-    """Return (epoch, share of the attention, share of the decision) of an entry; rules have none."""
+    """Return (epoch, share of the attention, share of the decision) of an entry. All are 0 for rules."""
     if not signal.counts:
         return 0, 0, 0
     epoch, offset = divmod(signal.born_us, epoch_length_us(signal.k))

@@ -1,4 +1,4 @@
-"""Check that the store agrees with itself. The records are the truth; columns and sums can be rebuilt from them."""
+"""Check that the store is consistent. Columns and sums can be rebuilt from the records, which are authoritative."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ UNION SELECT space, entity FROM (
 ORDER BY 1, 2 LIMIT ?
 """
 _TOGETHER = 16
-"""Pairs whose sums are looked at in one transaction."""
+"""Pairs whose sums are checked in one transaction."""
 _NEAR = 1e-9
 _SHARES = ("attention", "decision")
 _PairKey = tuple[bytes, bytes]
 
 
 def examine(query: Query) -> Findings:
-    """Compute everything from the records in one snapshot and compare. Changes nothing."""
+    """Recompute columns and sums from the records in one snapshot and compare. Changes nothing."""
     findings = Findings()
     for problem in query.problems():
         findings.missing_index += 1
@@ -72,7 +72,10 @@ def examine(query: Query) -> Findings:
 
 
 def repair(engine: Engine) -> None:
-    """Set unreadable records aside, make columns and sums follow the others. Safe while others write: in slices."""
+    """Move unreadable records to a table of damaged records, and rebuild columns and sums from the other records.
+
+    Safe while other processes write, because it works in slices.
+    """
     after: str | None = ""
     while after is not None:
         after = engine.write(lambda query, start=after: _mend_rows(query, start))
@@ -115,7 +118,7 @@ def _mend_rows(query: Query, after: str) -> str | None:
 
 
 def _mend_sums(query: Query, after: _PairKey) -> _PairKey | None:
-    # A write between the sum and its correction would be lost.
+    # A concurrent write between computing the sum and storing it would be lost.
     query.keep_out(_TABLES)
     pairs = _pairs(query, after)
     for pair in pairs:
@@ -157,9 +160,8 @@ def _wrong(row: Row) -> list[str]:
 
 
 def _right(row: Row) -> dict[str, Value]:
-    """Return the row that its record asks for. Its own shares are kept while they are near: another machine's exp
-    may differ in the last place.
-    """
+    """Return the correct row for its record. Stored shares that differ only slightly are kept, because exp on
+    another machine may differ in the last digit."""
     right = tables.values(codec.decode(row["record"])) | {"record": row["record"]}
     return right | {name: row[name] for name in _SHARES if _near(row[name], right[name])}
 

@@ -1,4 +1,4 @@
-"""Define the views of memory that people are shown: the overview, an explanation, the kinds, the problems found."""
+"""Define the views of memory for people: the overview, an explanation, the kinds, the problems found."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from datetime import datetime
 from artoo.contracts.memory import DreamReport, Megram, MemoryAction, Potentials, TLayerProposal
 
 NAMED = 20
-"""Problems that are named in words."""
+"""Maximum number of problems described in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """An overview of memory: entries by level, strongest pairs of each advice, open proposals, recent reports."""
+    """An overview of memory: entries by level, strongest pairs for each action, open proposals, recent reports."""
 
     levels: dict[str, int]
     pairs: int
@@ -25,7 +25,7 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The part of one megram in both sums now."""
+    """A megram and its contribution to both sums at present."""
 
     megram: Megram
     attention: float
@@ -36,7 +36,8 @@ class Share:
 class Explanation:
     """A pair's potentials, each megram's share (largest first), and both potentials over time.
 
-    `left_out`: entries beyond the 5,000 newest, which are in the potentials but not in shares and curve.
+    `left_out`: number of entries older than the 5,000 newest. They count in the potentials, not in shares and
+    curve.
     """
 
     potentials: Potentials
@@ -47,7 +48,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of request: its label, how many of its requests are known, and the newest of them."""
+    """A kind of request: its label, the number of its known requests, and the newest of these."""
 
     label: str
     requests: int
@@ -56,7 +57,7 @@ class Kind:
 
 @dataclass(slots=True)
 class Findings:
-    """The result of `examine`. `examples` names the first few problems."""
+    """The result of `examine`. `examples` describes the first few problems."""
 
     records: int = 0
     pairs: int = 0
@@ -68,10 +69,10 @@ class Findings:
 
     @property
     def sound(self) -> bool:
-        """True when nothing needs repair."""
+        """Return whether no repair is needed."""
         return not (self.unreadable or self.missing_index or self.stray_index or self.wrong_sums)
 
     def note(self, problem: str) -> None:
-        """Keep the first `NAMED` problems in words."""
+        """Add a problem to the examples, unless there are `NAMED` already."""
         if len(self.examples) < NAMED:
             self.examples.append(problem)

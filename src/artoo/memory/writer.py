@@ -1,6 +1,6 @@
-"""Write memory through one queue and one thread: callers never wait, and the store gets batches.
+"""Write memory through one queue and one thread, so that callers never wait and the store gets batches.
 
-A batch is one transaction. A crash loses what was still queued, never more, and never leaves half a batch.
+A batch is one transaction. A crash loses only commands still in the queue, and never stores half a batch.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from artoo.memory.spool import Sink
 
 QUEUE_LIMIT = 65_536
 BATCH = 2_048
-"""Entries in one transaction: some 15 ms with the lock held, and a pair's sums are read and written once."""
+"""Maximum entries in one transaction, which locks the store for about 15 ms and updates each pair's sums once."""
 _PATIENCE = 0.5
-"""Seconds between two looks at whether the writer is alive."""
+"""Seconds between two checks whether the writer's thread is alive."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class WriterStatistics:
-    """The counts since the start. dropped: refused because the queue was full or closed. lost: not stored."""
+    """Counts since the start. `dropped`: commands refused, as the queue was full or closed. `lost`: commands not
+    stored."""
 
     queued: int = 0
     written: int = 0
@@ -38,14 +39,14 @@ class WriterStatistics:
 
 @dataclass(slots=True)
 class _Mark:
-    """A mark that comes out of the queue when everything before it is dealt with."""
+    """A marker in the queue. `reached` is set after all commands before it have been processed."""
 
     reached: threading.Event = field(default_factory=threading.Event)
     stop: bool = False
 
 
 class Writer:
-    """Take commands from any thread and apply them in order, in the background."""
+    """Takes commands from any thread and applies them in order, in a background thread."""
 
     def __init__(self, sink: Sink, *, limit: int = QUEUE_LIMIT, batch: int = BATCH) -> None:
         self.statistics = WriterStatistics()
@@ -59,7 +60,7 @@ class Writer:
         self._starting = threading.Lock()
 
     def submit(self, command: Command) -> bool:
-        """Put a command into the queue and return at once; False when it was dropped."""
+        """Put a command into the queue and return at once. Returns False if the command was dropped."""
         if self._closed or self._queue.qsize() >= self._limit:
             self._drop()
             return False
@@ -71,9 +72,9 @@ class Writer:
         return True
 
     def flush(self) -> None:
-        """Wait until everything queued before is dealt with.
+        """Wait until all commands queued before have been processed.
 
-        Raises MemoryStoreError when some of it was lost since the last flush.
+        Raises MemoryStoreError if a command was lost since the last flush.
         """
         thread = self._thread
         if thread is not None:
@@ -81,7 +82,8 @@ class Writer:
         self._raise_losses()
 
     def close(self, timeout: float = math.inf) -> bool:
-        """Drain the queue and end the thread; False when that took longer than `timeout` seconds. Idempotent."""
+        """Drain the queue and end the thread. Returns False if that took longer than `timeout` seconds.
+        Idempotent."""
         self._closed = True
         thread, self._thread = self._thread, None
         if thread is None:
@@ -92,7 +94,8 @@ class Writer:
         return drained
 
     def _wait_for(self, mark: _Mark, thread: threading.Thread, timeout: float) -> bool:
-        """Wait until the writer reaches `mark`. A writer that died will never reach it: that is a loss."""
+        """Wait until the writer reaches `mark`. If the writer's thread has died, the queued commands are counted as
+        lost."""
         self._queue.put(mark)
         waited = 0.0
         while not mark.reached.wait(min(_PATIENCE, timeout)):
@@ -137,7 +140,7 @@ class Writer:
         try:
             item = self._queue.get(timeout=patience)
         except Empty:
-            # The entries that the sink holds back are tried again.
+            # Retries the entries that the sink holds back.
             return [], []
         while True:
             if isinstance(item, _Mark):
