@@ -1,7 +1,7 @@
-"""R2's questions to memory, and what the answers mean for one plan. No model is asked.
+"""R2's queries to memory, and the advice for one plan that follows from the answers. No model is asked.
 
 Calibration ──► advice_from ──► must_not  enforced by the plan validator and the tool layer
-                           ├──► cautions  asked about before the call
+                           ├──► cautions  the user is asked before the call
                            └──► lines     the prompt's PROCEDURES, CONSTRAINTS, CAUTIONS, CURATED_KNOWLEDGE
 """
 
@@ -37,10 +37,10 @@ from artoo.ports.recall import Recall
 from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
-# Weight of bad experiences, (attention − decision) / 2, from which on a general tool is forbidden to the kind
-# of request that made them: two never reach it (.95 each at most), three fresh ones (.85) do for five days.
+# Weight of bad experiences, (attention − decision) / 2, from which on a general tool is forbidden for the kind of
+# request that caused them. Two experiences never reach it (.95 each at most); three fresh ones (.85) do for 5 days.
 BINDING_WEIGHT = 2.0
-# Files, places and addresses of one text that are looked up.
+# At most this many files, places and addresses of one text are looked up.
 MOST_MENTIONS = 8
 _LINE = 160
 _QUOTED = re.compile(r"(?<![A-Za-z0-9])[\"'`“‘「《]([^\"'`“”‘’「」《》\n]{1,200})[\"'`”’」》]")
@@ -50,7 +50,7 @@ _NAME = re.compile(r".*(?:[/*]|\.[A-Za-z0-9]{1,8}$)")
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Memory's part in one plan. The line groups are ready for the prompt, one entry each."""
+    """The advice of memory for one plan. The groups of lines are ready for the prompt, one entry a line."""
 
     must_not: MustNot = field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
@@ -60,14 +60,14 @@ class Advice:
     known: tuple[str, ...] = ()
 
     def with_kinds(self, told: Sequence[str]) -> Advice:
-        """Return the advice with the labels of known kinds of request, to choose one from."""
+        """Return the advice with the labels of known kinds of request added, so that the model can choose one."""
         if not told:
             return self
         lines = ("Kinds of request that are known (reuse one as `kind` if the request is of it):", *told)
         return replace(self, known=(*self.known, *lines))
 
     def segments(self, prohibited: str) -> dict[Segment, str]:
-        """Return the memory segments; `prohibited` is what is enforced, from whatever source, as text."""
+        """Return the memory segments. `prohibited` is the text of all enforced prohibitions."""
         return {
             Segment.CURATED_KNOWLEDGE: _listed(self.known),
             Segment.PROCEDURES: _listed(self.prefer),
@@ -84,9 +84,9 @@ def pairs_of(
     text: str,
     things: Iterable[Pair],
 ) -> tuple[Pair, ...]:
-    """Collect the pairs to ask memory about before planning `text`, a request of `kind`: every tool on offer and
-    each program of it that was `met` before, for this kind of request and as such; each tool on each thing that
-    the text names, what `worked` for such a request, and where missing `things` were.
+    """Collect the pairs to ask memory about before planning `text`, a request of `kind`: every offered tool and its
+    programs that were `met` before, both for this kind of request and in general; each tool with each thing that
+    the text names; the pairs that `worked` for such a request; and the places where missing `things` were found.
     """
     offered = {spec.name for spec in specs}
     programs = [name for pair in met if (name := tool_of(pair) or "").partition(":")[0] in offered]
@@ -97,21 +97,21 @@ def pairs_of(
 
 
 def mentions(text: str) -> tuple[str, ...]:
-    """Find files, patterns, places and addresses that a text names, as tools would take them, at most eight."""
+    """Return the files, patterns, places and addresses that a text names, in the form tools take; at most eight."""
     words = [word.rstrip(".,;:") for word in _WORD.findall(_QUOTED.sub(" ", text))]
     found = [*_QUOTED.findall(text), *(word for word in words if _NAME.match(word))]
     return tuple(dict.fromkeys(_plain(name) for name in found))[:MOST_MENTIONS]
 
 
 def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collection[Pair] = ()) -> Advice:
-    """Read a calibration as a plan needs it. `worked` are the pairs that served this kind of request.
+    """Turn a calibration into advice for a plan. `worked` are the pairs that succeeded for this kind of request.
 
-    A lesson counts only where it was learnt: for the same target or kind of request, or as a rule. What was learnt
-    of a tool as such counts for the person's own tools, which do one thing. One bad experience with what runs or
-    reads anything says nothing about the next use; for the same kind of request it is a warning, and several bind.
-    Something that reads and something that writes always stays. What a rule was made of is not told with it.
-    Memory speaks with one voice: a tool that must not be used, or that is warned of for this kind of request, is
-    neither recommended nor guessed.
+    A lesson counts only for the same target or kind of request, or as a rule. A general lesson about a tool counts
+    only for the user's own tools, because each of them does one thing. A general tool that runs or reads anything
+    is different: one bad experience says nothing about its next use, for the same kind of request it is a warning,
+    and several are binding. At least one tool that reads and one that writes always remain. Lessons that were made
+    into a rule are not listed beside it. The advice never contradicts itself: a tool that is forbidden, or warned
+    of for this kind of request, is neither recommended nor guessed.
     """
     own = frozenset(spec.name for spec in specs if spec.special)
     bad = [(entry, tool_of(entry.pair) or "", target_of(entry.pair)) for entry in found.must_not]
@@ -150,7 +150,7 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
 
 
 def caution_of(pair: Pair) -> Caution | None:
-    """Return the question to the user about a pair that names a tool and a target; else None."""
+    """Return the question to the user about a pair with a tool and a target; None for other pairs."""
     identity, target = tool_of(pair), target_of(pair)
     if identity is None or not target:
         return None
@@ -166,13 +166,13 @@ def in_words(pair: Pair) -> str:
 
 
 def _is_among(tools: Collection[str], pair: Pair) -> bool:
-    """Return whether a pair is about one of the tools, about a program of one, or guesses one."""
+    """Return whether a pair is about one of the tools or a program of one, or is a guess about one."""
     identity = tool_of(pair) or pair.entity.removeprefix("tool:")
     return identity in tools or identity.partition(":")[0] in tools
 
 
 def _binds(entry: CalibrationEntry, own: Collection[str]) -> bool:
-    """Return whether an Avoid is forbidden, not only warned of. `own`: the user's own tools."""
+    """Return whether an Avoid entry is binding, not only a warning. `own`: the user's own tools."""
     if not entry.enforced:
         return False
     often = is_kind(entry.pair) and (entry.attention - entry.decision) / 2 >= BINDING_WEIGHT
@@ -182,8 +182,8 @@ def _binds(entry: CalibrationEntry, own: Collection[str]) -> bool:
 def _said(
     entries: Iterable[CalibrationEntry], own: Collection[str], worked: Collection[Pair], *, good: bool = False
 ) -> Iterable[str]:
-    """Yield lessons about this request (a rule, its kind or target, what `worked`, a tool made for one purpose)
-    with what was seen then; a bad one of which nothing more is known says nothing.
+    """Yield the lessons that concern this request (a rule, its kind or target, a pair that `worked`, a tool made
+    for one purpose) with the recorded observation. A bad lesson without an observation is omitted.
     """
     for entry in entries:
         if entry.rule_id is not None:
@@ -214,10 +214,10 @@ _MOST_MISSING = 8
 
 @dataclass(slots=True)
 class Counsel:
-    """Memory's part in planning one task. A store that fails is reported once, and not asked again.
+    """Asks memory for advice on planning one task. An error of the store is reported once; it is not asked again.
 
-    `recall` None: memory is off, and nothing is read or reported. What is asked of targets is asked of those in
-    `project`.
+    If `recall` is None, memory is off, and nothing is read or reported. Queries about targets are limited to those
+    in `project`.
     """
 
     port: Port
@@ -225,7 +225,7 @@ class Counsel:
     project: str = ""
 
     async def kinds(self, text: str, cause: Envelope) -> Kinds:
-        """Return what is known of the kind of a request."""
+        """Return the known kinds of request that are similar to this text."""
         try:
             return kinds_of(text, () if self.recall is None else await self.recall.requests())
         except MemoryStoreError as error:
@@ -235,15 +235,15 @@ class Counsel:
     async def before(
         self, kind: str, text: str, specs: Sequence[ToolSpec], missing: Sequence[str], cause: Envelope
     ) -> Advice:
-        """Return the advice for planning a request of `kind`. Publishes MemoryRead, and RuleContradicted for
-        overruled rules.
+        """Return the advice for planning a request of `kind`. Publishes MemoryRead, and RuleContradicted for each
+        overruled rule.
         """
         if self.recall is None:
             return Advice()
         macro = macro_pair(kind)
         try:
             good = [entry.pair for entry in await self.recall.alternatives(kind)]
-            worked = [pair for pair in good if target_of(pair) is None]  # files of other requests are no advice
+            worked = [pair for pair in good if target_of(pair) is None]  # files of other requests do not matter
             names = [posixpath.basename(name) for name in missing[:_MOST_MISSING]]
             things = [thing_pair(name, place) for name in names for place in (self.project, "")]
             pairs = pairs_of(specs, await self.recall.tool_pairs(), worked, kind, text, things)
@@ -260,9 +260,9 @@ class Counsel:
     async def on_draft(
         self, subtasks: Sequence[PlannedSubTask], forbidden: Sequence[tuple[str, str]], cause: Envelope
     ) -> tuple[list[str], tuple[Caution, ...]]:
-        """Return objections to the (tool, target) pairs that a draft names, and what to ask the user about.
+        """Return objections to the (tool, target) pairs that a draft names, and the questions for the user.
 
-        What is `forbidden` anyhow needs no second objection.
+        Pairs that are `forbidden` already get no second objection.
         """
         refused_anyhow = {(identity.partition(":")[0], target) for identity, target in forbidden}
         named = [
@@ -299,7 +299,7 @@ class Counsel:
 
 
 def _named(found: Calibration, named: Mapping[Pair, Pair]) -> Calibration:
-    """Rename the pairs of the advice as the request names them."""
+    """Rename the pairs of the calibration back to the names that the request uses."""
 
     def of(entries: Sequence[CalibrationEntry]) -> tuple[CalibrationEntry, ...]:
         return tuple(one.model_copy(update=named.get(one.pair, one.pair)._asdict()) for one in entries)

@@ -1,4 +1,4 @@
-"""The budgets of a task: by its effort, except for those that the user or the configuration fixed."""
+"""The budgets of a task. They depend on its effort, unless the user or the configuration fixed them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BudgetName = Literal["seconds", "calls", "tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The user's word about a task's budgets. None: decided by effort.
+    """The budgets that the user fixed. A budget of None depends on the effort.
 
-    `effort` is the user's choice, or `quick` for a small model; None: the plan chooses it.
+    `effort` is the user's choice, or `quick` for a small model. If it is None, the plan chooses the effort.
     """
 
     effort: Effort | None = None
@@ -25,7 +25,7 @@ class Allowance:
     tokens: int | None = None
 
     def of(self, planned: Effort) -> EffortChosen:
-        """Return the budgets of a task whose plan says `planned`."""
+        """Return the budgets of a task whose plan has the effort `planned`."""
         effort = self.effort or planned
         usual = BUDGETS[effort]
         return EffortChosen(
@@ -37,12 +37,12 @@ class Allowance:
 
     @property
     def first(self) -> EffortChosen:
-        """Return the budgets that hold before there is a plan."""
+        """Return the budgets until there is a plan."""
         return self.of("quick")
 
     @property
     def fixed(self) -> tuple[BudgetName, ...]:
-        """Return the names of the budgets that no effort changes."""
+        """Return the names of the budgets that do not depend on the effort."""
         given = {"seconds": self.seconds, "calls": self.calls, "tokens": self.tokens}
         names: tuple[BudgetName, ...] = ("seconds", "calls", "tokens")
         return tuple(name for name in names if given[name] is not None)

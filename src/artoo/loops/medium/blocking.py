@@ -10,7 +10,7 @@ from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutco
 from artoo.contracts.failure import FailureClass
 from artoo.ports.tools import ToolSpec
 
-# How this system names the errors that pass: its own fixed texts, as programs print them.
+# Texts of transient errors in this system, in the form that programs print.
 _PASSING = tuple(
     os.strerror(code).casefold()
     for code in (
@@ -23,27 +23,27 @@ _PASSING = tuple(
 def tools_to_block(
     outcomes: Iterable[SubTaskOutcome], specs: Sequence[ToolSpec], before: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return what was blocked `before`, and the identities that the failing verdicts cite. Where none is cited:
-    those of the calls that failed with an error of their own.
+    """Return the tools blocked `before` and those that the failing verdicts cite. If they cite no tool, the tools
+    of the calls that failed with their own error are blocked.
 
     A verdict that is `blameless` cites no tool. Calls that succeeded, timed out, were refused or interrupted, or
-    missed a file, speak against no tool, and neither does an honest `cannot`. The last tool that can read and the
-    last that can write are never blocked: a plan needs both.
+    missed a file do not count against a tool, and an honest `cannot` does not either. The last tool that can read
+    and the last that can write are never blocked, because a plan needs both.
     """
     return keeping_hands((*before, *_cited(outcomes)), specs)
 
 
 def another_left(outcomes: Iterable[SubTaskOutcome], specs: Sequence[ToolSpec], before: Sequence[str]) -> bool:
-    """Return whether another plan could do otherwise than these outcomes: False where something was blocked
-    `before`, and of what they cite nothing can be blocked any more. Where they cite nothing, nothing speaks
-    against another plan.
+    """Return whether another plan could differ from these outcomes. This is False if tools were blocked `before`
+    and none of the cited tools can be blocked in addition. It is True if no tool is cited, because then nothing
+    speaks against another plan.
     """
     cited = tuple(_cited(outcomes))
     return not before or not cited or keeping_hands((*before, *cited), specs) != tuple(before)
 
 
 def keeping_hands(identities: Iterable[str], specs: Sequence[ToolSpec]) -> tuple[str, ...]:
-    """Return the identities that can be taken away while something is left that reads, and that writes."""
+    """Return the identities that can be blocked while at least one tool that reads and one that writes remain."""
     blocked: list[str] = []
     for identity in dict.fromkeys(identities):
         left = [spec for spec in specs if spec.name not in (*blocked, identity)]
@@ -55,9 +55,9 @@ def keeping_hands(identities: Iterable[str], specs: Sequence[ToolSpec]) -> tuple
 def targets_to_block(
     outcomes: Sequence[SubTaskOutcome], before: Sequence[tuple[str, str]] = ()
 ) -> tuple[tuple[str, str], ...]:
-    """Return the targets that were blocked `before`, and (identity, target) of calls that failed for good.
+    """Return the targets blocked `before`, and the (identity, target) pairs of calls that failed permanently.
 
-    Never what the task itself has made by now, never a passing fault, and never what did not run at all.
+    Files that the task itself has made, transient errors and calls that did not run are never blocked.
     """
     made = {path for outcome in outcomes for call in outcome.tool_calls for path in call.changes}
     failed = [
@@ -74,7 +74,7 @@ def targets_to_block(
 def still_open(
     suggestions: Iterable[str], tools: Sequence[str], targets: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
-    """Filter suggestions (`tool`, `shell:find`, `tool on target`): those that name nothing blocked."""
+    """Return the suggestions (`tool`, `shell:find`, `tool on target`) that name nothing blocked."""
     blocked_pairs = {f"{identity} on {target}" for identity, target in targets}
 
     def is_open(suggestion: str) -> bool:
@@ -85,7 +85,7 @@ def still_open(
 
 
 def _cited(outcomes: Iterable[SubTaskOutcome]) -> Iterable[str]:
-    """Yield the identities that speak against an approach. A missing file does not speak against its reader."""
+    """Yield the identities that count against an approach. A missing file does not count against its reader."""
     for outcome in outcomes:
         if outcome.status != "failed" or outcome.hopeless:
             continue
@@ -103,7 +103,7 @@ def _cited(outcomes: Iterable[SubTaskOutcome]) -> Iterable[str]:
 
 
 def _blames_a_place(verdict: CriterionVerdict, lost: set[str]) -> bool:
-    """Return whether a verdict blames the world, and the identities that it cites met nothing but a missing
+    """Return whether a verdict blames the environment and the only problem of its cited identities was a missing
     file.
     """
     of_world = verdict.failure_class is FailureClass.ENVIRONMENTAL

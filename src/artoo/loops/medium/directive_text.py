@@ -1,7 +1,7 @@
-"""The directive in the planner's prompt: what must change, how strongly, what stands already.
+"""The directive in the planner's prompt: the change that it demands, its strength, and the finished parts.
 
-The control law knows how far the goal is, whether that has moved, and of which class the failures were. It does not
-know whose fault they are: what is said to have failed is named from the records, or not at all.
+The control law knows the distance to the goal, its change, and the class of the failures. It does not know the
+cause, so the text names failures only from the records of calls.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ WHAT_TO_DO = {
     Directive.CHANGE_PATH: "Keep the method and change what it works on.",
     Directive.REFINE: "Keep the method and fix what is not met.",
 }
-# Where no call has failed but by refusal: nothing is known about the approach.
+# Used if the only failed calls were refused, because then nothing is known about the approach.
 _NO_EVIDENCE = "Plan what is still missing."
-# Before what a plateau asks for; the first round has none before it that it could be no better than.
+# Precedes the instruction on a plateau; not in the first round, which has nothing to be compared with.
 _STILL = "Nothing has moved. "
 _PLATEAUS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_PATH)
 _WORSE = {
@@ -42,15 +42,15 @@ _OWN_CHECK = (
 )
 _EXCERPT, _UNMET = 300, 1_200
 _MOST_NAMED = 6
-# Calls that are named as what the world refused.
+# At most this many calls that the world refused are named.
 _MOST_FAILED = 3
 
 
 def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) -> str:
-    """Write the text of the DIRECTIVE segment. `amendable`: criteria whose check R2 wrote, and may replace."""
+    """Write the text of the DIRECTIVE segment. `amendable`: criteria whose check R2 wrote and may replace."""
     unmet = _unmet(directive)
     lines = [_what_to_do(directive, unmet)]
-    # The sign of the gradient says how strongly to apply a directive (paper, section 5.2); a plateau has none.
+    # The sign of the gradient gives the strength of a directive (paper, section 5.2); a plateau has no sign.
     strength = {"worsening": _WORSE, "improving": _BETTER}.get(directive.urgency, {})
     lines.append(strength.get(directive.directive, "") if _has_evidence(directive) else "")
     if directive.directive is Directive.CHANGE_PATH:
@@ -75,12 +75,12 @@ def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) ->
 
 
 def _how(outcome: SubTaskOutcome) -> str:
-    """Name a part that does not stand: it says that it failed, or it is done and nothing shows that."""
+    """Describe a part that is not finished: either it failed, or it is reported as done without evidence."""
     return "Claimed, no call shows it; plan it again if it is needed" if outcome.done else "Not done"
 
 
 def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> str:
-    """Choose the law's instruction, except where code knows better what is missing."""
+    """Choose the control law's instruction, unless code knows more precisely what is missing."""
     found = {verdict.reason.found if verdict.reason is not None else None for verdict in unmet}
     if found in ({Found.WAYS_DIFFER}, {Found.NOT_LOOKED_UP}):
         return _UNCONFIRMED if Found.WAYS_DIFFER in found else _LOOK
@@ -91,20 +91,20 @@ def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> 
 
 
 def _has_evidence(directive: PlanDirective) -> bool:
-    """Return whether a failure is behind P: without one P is 0 / 0 and says nothing about the approach."""
+    """Return whether a failure contributes to P. Without one P is 0 / 0 and says nothing about the approach."""
     return directive.failure_class != "mixed" or directive.loss.P > 0
 
 
 def _refused_by_the_world(directive: PlanDirective) -> list[str]:
-    """List the last calls that ran into something missing, forbidden or cut off, from their records."""
+    """List the last calls that failed on something missing, forbidden or disconnected, from their records."""
     calls = [call for outcome in directive.failed for call in outcome.tool_calls]
     failed = dict.fromkeys(call.line() for call in reversed(calls) if call.met_the_world)
     return [f"Failed: {line}" for line in islice(failed, _MOST_FAILED)]
 
 
 def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[str]:
-    """Say whose check was not met, and what the workers said of it: they may know that it is wrong.
-    Why one gave up stands with the verdict already.
+    """Report R2's own failed checks and the executors' comments on them, because an executor may know that a check
+    is wrong. A comment that the verdict already contains is omitted.
     """
     own = may_amend(directive, amendable)
     held = [each for each in directive.failed if any(one.criterion in own for one in each.criteria_verdicts)]
@@ -120,12 +120,12 @@ def may_amend(directive: PlanDirective, amendable: Collection[str]) -> list[str]
 
 
 def failed_checks(directive: PlanDirective) -> dict[str, str]:
-    """Return what checks found in the last round against criteria, by their texts."""
+    """Return the findings of failed checks in the last round, by the text of their criterion."""
     return {each.criterion: each.evidence for each in _unmet(directive) if each.decided_by is DecidedBy.CHECK}
 
 
 def _unmet(directive: PlanDirective) -> list[CriterionVerdict]:
-    """Return the verdicts that failed in the last round, each text once."""
+    """Return the failing verdicts of the last round, each criterion once."""
     verdicts = [verdict for outcome in directive.failed for verdict in outcome.criteria_verdicts]
     failed = (verdict for verdict in (*verdicts, *directive.unmet) if verdict.verdict == "fail")
     return list({verdict.criterion: verdict for verdict in failed}.values())

@@ -15,13 +15,13 @@ from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
 
-# Of each earlier output, head and tail, in a later subtask's context.
+# Characters of each earlier output (head and tail) that a later subtask's context contains.
 _FED_CHARACTERS = 1_500
 
 
 @dataclass(slots=True)
 class _Round:
-    """Groups still to start, in order; the group under way, what it waits for, and how its subtasks ended."""
+    """The groups still to start, in order; the current group, its running subtasks, and the outcomes so far."""
 
     number: int = 1
     waiting: list[list[SubTask]] = field(default_factory=list[list[SubTask]])
@@ -34,17 +34,17 @@ class _Round:
 
 @dataclass(slots=True, eq=False)
 class Dispatcher:
-    """Groups with equal `sequence` run in parallel; a failing group ends its round once its siblings are done.
+    """Runs groups with equal `sequence` in parallel. If a subtask fails, the round ends after its group.
 
-    Subtasks share the task's workspace. When a group has ended, the paths that two of its subtasks changed are
-    told.
+    Subtasks share the task's workspace. At the end of a group, the paths that two of its subtasks changed are
+    reported.
     """
 
     port: Port
     ids: Ids
     _round: _Round = field(default_factory=_Round, init=False)
     _finished: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
-    # What the user has written to the running task, by the ids of the messages.
+    # The user's messages to the running task, by their ids.
     _said: dict[str, str] = field(default_factory=dict[str, str], init=False)
 
     async def run(self) -> None:

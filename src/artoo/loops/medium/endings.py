@@ -47,22 +47,23 @@ from artoo.loops.asking import Asker
 from artoo.loops.medium.trajectory import verdicts_of
 from artoo.prompts.segments import Segment
 
-# Endings for which a model may be asked for next moves; the others have run out of something or say it all.
+# Endings for which a model is asked for next moves. The other endings lack the resources, or explain themselves.
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
 
 _SURER = (Assurance.CHECKED, Assurance.AGREED)
 _OF_A_CHECK = (Found.HELD_BEFORE, Found.NO_VERDICT, Found.BAD_PATTERN, Found.BAD_SCHEMA)
 _OF_A_CALL = (Found.FAILED, Found.CUT_SHORT, Found.STILL_RUNNING, Found.SAYS_ONLY, Found.WITHHELD)
-# The findings that a user is shown with a criterion that is left open.
+# The findings that are shown to the user with an open criterion.
 _BESIDE = (Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER, *_OF_A_CHECK, *_OF_A_CALL)
 
 LAW1_MARK = "[LAW1]"
-# Signs in a summary: before why it stopped, what is not met, what was withheld.
+# Signs in a summary: before the reason for the stop, an unmet criterion, and a withheld operation.
 _STOPPED, _UNMET, _KEPT_BACK = "\u25a0 ", "\u2717 ", "\u2298 "
 
 _LINE_END, _LEFT_OUT = " \u21b5 ", " \u2026 "
+# Characters of an input and of a reason that are shown to the user.
 _INPUT, _REASON = 80, 300
-# Characters of an input and of a reason that a person is shown, and lines of what was tried.
+# Entries of a list that are shown to the user.
 _MOST_TRIED = 8
 
 
@@ -74,8 +75,9 @@ class FailureReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The standing of a task when it ends. `result`: what every ending reports alike; `failed`: outcomes of all
-    rounds that failed; `images`: the request had some; `whole`: files that the models were shown whole.
+    """The state of a task when it ends. `result` holds the fields that all endings share, `failed` the failed
+    outcomes of all rounds. `images`: true if the request had images. `whole`: files that models were shown
+    complete.
     """
 
     result: FinalResult
@@ -87,13 +89,13 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Endings:
-    """Writes FinalResults. Everything in them comes from outcomes; a model adds suggestions at most."""
+    """Writes FinalResults. Their content comes from outcomes; a model adds suggestions at most."""
 
     asker: Asker
     ask_for_moves: bool = True
 
     def delivered(self, standing: Standing, end: ReplanRequest, directive: Directive) -> FinalResult:
-        """Write the result of a delivery: what was reached, and what of it is unmet or open."""
+        """Write the result of a delivery: the output, its assurance, and the unmet and open criteria."""
         verdicts = verdicts_of(end.outcomes, end.task_verdicts)
         opened = open_criteria(end.outcomes, end.task_verdicts)
         assurance = assurance_of(verdicts)
@@ -108,7 +110,7 @@ class Endings:
             files = _named(standing.whole, f"{standing.request}\n{end.merged_output}")
             held = confirmed[:_MOST_TRIED]
             facts.append(Unconfirmed(looked=looked, images=standing.images, files=files, confirmed=held))
-        named = (each for each in opened if confirmed or each != standing.request)  # else it is said of the whole
+        named = (each for each in opened if confirmed or each != standing.request)  # Unconfirmed covers the request
         facts += (LeftOpen(criterion=each, found=beside.get(each)) for each in named)
         facts += _without_judge(end)
         facts += (_unread(end),) if assurance is Assurance.CHECKED else ()
@@ -123,7 +125,7 @@ class Endings:
     async def abandon(
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope
     ) -> FinalResult:
-        """Write an honest partial delivery."""
+        """Write the result of an abandoned task, with the unmet criteria and the part that was done."""
         unmet = unmet_of(request, standing.failed)
         tried = _tried(standing.failed, " ".join(each.reason for each in unmet))
         moves = await self._moves(standing, request, why, cause)
@@ -133,7 +135,7 @@ class Endings:
         return _result(standing, Directive.ABANDON, request, unmet, stopped)
 
     def bare(self, standing: Standing, failure: RoleFailure) -> FinalResult:
-        """Write a result that says that even the ending failed, and nothing else."""
+        """Write a result that only reports that the ending itself failed."""
         stopped = {"stopped_by": failure.stopped_by, "detail": failure.reason}
         nothing = ReplanRequest(task_id=standing.result.task_id)
         return _result(standing, Directive.ABANDON, nothing, (), stopped)
@@ -150,16 +152,16 @@ class Endings:
         try:
             report = await self.asker.ask("FailureReport", FailureReport, segments, cause=cause, max_tokens=200)
         except (ModelError, BudgetExhausted, IdentityRefused):
-            # The template says the same with fewer words; the failed call is on the stream.
+            # The template contains the same facts in fewer words, and the failed call is in the event stream.
             return ()
         return tuple(move.strip() for move in report.next_moves if move.strip())
 
 
 def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> tuple[UnmetCriterion, ...]:
-    """Return every unmet criterion once, with its reason and the role that answers for it.
+    """Return every unmet criterion once, with its reason and the role that is accountable for it.
 
-    `failed`: outcomes of all rounds. Where all calls of the last round were turned away because they had failed
-    before, the reason is that of the round in which they ran: it has the tool's own words.
+    `failed`: failed outcomes of all rounds. If all calls of the last round were rejected because they had failed
+    before, the reason comes from the round in which they ran, because only that one has the tool's own words.
     """
     known = {
         verdict.criterion: verdict
@@ -194,7 +196,7 @@ def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> t
 
 
 def _impossible(request: ReplanRequest) -> frozenset[str]:
-    """Return the criteria that are unmet because it cannot be done, with the task's where nothing else failed."""
+    """Return the criteria that cannot be met; they include the task's if no subtask failed for another reason."""
     failed = [outcome for outcome in request.outcomes if outcome.status == "failed"]
     hopeless = [outcome for outcome in failed if outcome.hopeless]
     verdicts = [verdict for outcome in hopeless for verdict in outcome.criteria_verdicts]
@@ -204,7 +206,7 @@ def _impossible(request: ReplanRequest) -> frozenset[str]:
 
 
 def _why_impossible(request: ReplanRequest) -> str:
-    """Say why a part cannot be done, where the output is what was reached."""
+    """Return why a part cannot be done, if another part matched and its result is the output."""
     outcomes = request.outcomes
     if not any(outcome.status == "matched" for outcome in outcomes):
         return ""
@@ -212,13 +214,13 @@ def _why_impossible(request: ReplanRequest) -> str:
 
 
 def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]) -> tuple[str, ...]:
-    """Return the criteria that nothing decided, each once."""
+    """Return the criteria that were not decided, each once."""
     verdicts = verdicts_of(outcomes, task_verdicts)
     return tuple(dict.fromkeys(verdict.criterion for verdict in verdicts if verdict.verdict == "open"))
 
 
 def changed_by_two(shared: Sequence[SharedPath], outcomes: Sequence[SubTaskOutcome]) -> tuple[ChangedByTwo, ...]:
-    """Return the fact that parts which ran at the same time changed these paths; nothing if there are none."""
+    """Return the fact that parts which ran at the same time changed the same paths; empty if there are none."""
     if not shared:
         return ()
     intents = {outcome.subtask_id: outcome.intent for outcome in outcomes}
@@ -229,7 +231,7 @@ def changed_by_two(shared: Sequence[SharedPath], outcomes: Sequence[SubTaskOutco
 
 
 def about_workspace(settled: Settled) -> Iterator[StoppedAtEnd | LeftRunning | NotSeen]:
-    """Yield what became of processes that still ran when the task ended, and what commands could not see."""
+    """Yield facts about processes that still ran at the end of the task, and about files hidden from commands."""
     if settled.stopped:
         yield StoppedAtEnd(commands=settled.stopped)
     if settled.running:
@@ -239,31 +241,31 @@ def about_workspace(settled: Settled) -> Iterator[StoppedAtEnd | LeftRunning | N
 
 
 def _without_judge(end: ReplanRequest) -> Iterable[Unjudged]:
-    """Return the errors of budgets that were spent before their results were judged, each once."""
+    """Return the budget errors that prevented the judgement of results, each once."""
     reasons = (verdict.reason for verdict in verdicts_of(end.outcomes, end.task_verdicts))
     spent = (each for each in reasons if each is not None and each.found is Found.NO_BUDGET)
     return dict.fromkeys(Unjudged(said=each.said, budget=each.subject) for each in spent)
 
 
 def _unread(end: ReplanRequest) -> Unread:
-    """Say that no one has read the answer: checks see only the form of what a program puts out."""
+    """State that no model or user has read the answer, because checks test only the form of a program's output."""
     outputs = {call.output.strip() for outcome in end.outcomes for call in outcome.tool_calls}
     decided = dict.fromkeys(map(_what_held, verdicts_of(end.outcomes, end.task_verdicts)))
     return Unread(checks=tuple(decided)[:_MOST_TRIED], put_out=end.merged_output.strip() in outputs)
 
 
 def _named(whole: Sequence[str], text: str) -> tuple[str, ...]:
-    """Return the files that were shown whole and whose path or name is in a text."""
+    """Return the files that were shown completely and whose path or name occurs in a text."""
     return tuple(path for path in whole if names_file(text, path))[:_MOST_TRIED]
 
 
 def _what_held(verdict: CriterionVerdict) -> str:
-    """Name what was checked, which is surer than the words of its criterion."""
+    """Return the check of a verdict, which is more precise than its criterion; the criterion if there is none."""
     return verdict.check or verdict.criterion
 
 
 def _judges(end: ReplanRequest) -> Iterator[ByJudge]:
-    """Say that a model judged. For a subtask it is the model that worked on it, for both have one tier."""
+    """Yield the fact that a model judged. A subtask is judged by the model that worked on it (the same tier)."""
     own = (each for outcome in end.outcomes for each in outcome.criteria_verdicts)
     same = any(each.decided_by is DecidedBy.JUDGEMENT for each in own)
     if same or any(each.decided_by is DecidedBy.JUDGEMENT for each in end.task_verdicts):
@@ -271,9 +273,9 @@ def _judges(end: ReplanRequest) -> Iterator[ByJudge]:
 
 
 def _about_files(standing: Standing, end: ReplanRequest) -> Iterator[Unchanged | NotThere]:
-    """Yield the facts about files that the words do not tell."""
+    """Yield facts about files: nothing was changed, or files named in the answer are absent or empty."""
     calls = [call for outcome in (*end.outcomes, *standing.failed) for call in outcome.tool_calls]
-    if calls and not any(call.changed_something for call in calls):  # whatever they put out: a log lacks secrets
+    if calls and not any(call.changed_something for call in calls):  # outputs are ignored (logs lack secrets)
         yield Unchanged()
     for empty in (False, True):
         told = (path for one in end.outcomes for path in (one.empty if empty else one.absent))
@@ -304,8 +306,8 @@ def _result(
 def _summary(
     output: str, unmet: Sequence[UnmetCriterion], withheld: Sequence[str], stopped: Mapping[str, object]
 ) -> str:
-    """Write the output, and a line for each thing that is missing: exact things and signs, no sentence of
-    code's.
+    """Write the output and a line for each missing thing. The lines have signs and exact names, no sentences
+    written by code.
     """
     why = ": ".join(str(stopped[name]) for name in ("stopped_by", "detail") if stopped.get(name))
     missed = [(each.criterion, each.found.bare if each.found is not None else each.reason) for each in unmet]
@@ -317,9 +319,9 @@ def _summary(
 
 
 def _tried(failed: Sequence[SubTaskOutcome], told: str = "") -> tuple[str, ...]:
-    """List what was done and how it ended, in the tool's own words unless `told` has them already.
+    """List the calls and how they ended, in the tool's own words unless `told` already contains them.
 
-    A call that was turned away because the same one had failed is no other way.
+    A call that was rejected because an identical one had failed is not listed again.
     """
     calls = [call for outcome in failed for call in outcome.tool_calls]
     ran = {(call.tool, call.input) for call in calls if not call.never_ran}
@@ -333,21 +335,21 @@ def _tried(failed: Sequence[SubTaskOutcome], told: str = "") -> tuple[str, ...]:
 
 def _how_it_ended(call: ToolCall, told: str) -> str:
     said = [line for each in (call.error_output or call.reason or "").splitlines() if (line := each.strip())]
-    kept_back = call.withheld_by is not None or bool(call.dropped)  # which is told by itself
+    kept_back = call.withheld_by is not None or bool(call.dropped)  # reported separately
     if call.status is CallStatus.OK or kept_back or not said or said[-1] in told:
         return call.status.value
-    ends = dict.fromkeys((said[0], said[-1]))  # some programs say first what went wrong, others last
+    ends = dict.fromkeys((said[0], said[-1]))  # some programs report the error first, others last
     return (_LEFT_OUT if said[2:] else _LINE_END).join(shortened(each, _REASON // len(ends)) for each in ends)
 
 
 def _shown(text: str) -> str:
-    """Shorten a text to one line, in which the ends of its lines can be told: two commands are not one."""
+    """Shorten a text to one line and mark the line ends, so that two commands do not look like one."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return shortened(_LINE_END.join(filter(None, lines)), _INPUT)
 
 
 def _failing(outcomes: Sequence[SubTaskOutcome]) -> tuple[FailedLast, ...]:
-    """Return the last call of each matched subtask that fell short without a later success, or ended it badly."""
+    """Return the last failed call of each matched subtask, unless a later call made up for the failure."""
     found = list[FailedLast]()
     for outcome in outcomes:
         calls = outcome.tool_calls if outcome.status == "matched" else ()
@@ -363,7 +365,7 @@ def _failed_last(call: ToolCall) -> FailedLast:
 
 
 def _withheld(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
-    """List changes that were withheld and did not come about in another way either."""
+    """List changes that were withheld and that no other call made either."""
     calls = [call for outcome in outcomes for call in outcome.tool_calls]
     made = {path for call in calls for path in call.changes}
     return tuple(dict.fromkeys(path for call in calls for path in call.dropped if path not in made))

@@ -1,4 +1,4 @@
-"""R7's hands on shared memory: nothing else in a task writes to it."""
+"""R7's access to shared memory. No other part of a task writes to memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from artoo.ports.remember import Remember
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """Both sides of memory, and what a record needs: time, identifiers, the project, and a place on the stream."""
+    """The reading and writing side of memory, with the clock, ids, project and port that each record needs."""
 
     port: Port
     recall: Recall
@@ -33,7 +33,7 @@ class Experience:
     project: str = ""
 
     def teach(self, lessons: Iterable[Lesson], kind: str, cause: Envelope) -> None:
-        """Write each lesson as a megram into the queue of memory, and publish it; never wait."""
+        """Queue each lesson as a megram for memory, and publish it, without waiting."""
         for lesson in lessons:
             origin = Origin(task_id=self.port.task_id, intent=label(kind))
             where = replace(lesson, pair=placed(lesson.pair, self.project))
@@ -42,7 +42,7 @@ class Experience:
             self.port.publish(MemoryWritten.of(megram), cause=cause)
 
     async def alternatives(self, kind: str, cause: Envelope) -> tuple[str, ...]:
-        """Return what worked for the same kind of request, in words; nothing when memory cannot be read."""
+        """Describe the pairs that worked for the same kind of request; empty if memory cannot be read."""
         try:
             good = [here(each.pair, self.project) for each in await self.recall.alternatives(kind)]
             return tuple(dict.fromkeys(in_words(pair) for pair in good if pair is not None))
@@ -51,9 +51,9 @@ class Experience:
             return ()
 
     async def retract(self, task_id: str, spec: TaskSpec, cause: Envelope) -> None:
-        """Oppose what good a task taught of this kind of request, because the user says that its result was wrong.
+        """Oppose the good lessons of a task about this kind of request, because the user rejected its result.
 
-        Not that a tool did its work on a target: it did, and the right result may need the same once more.
+        Lessons about a tool and its target stay, because the right result may need the same call again.
         """
         try:
             taught = await self.recall.taught_by(task_id)
@@ -67,7 +67,7 @@ class Experience:
                 self.port.publish(opposing(against, MegramState.FEEDBACK, megram.pair, worth), cause=cause)
 
     def overrule(self, rule: RuleContradicted, cause: Envelope) -> None:
-        """Record a dissonance against a rule that fresh evidence contradicts."""
+        """Record a dissonance against a rule that new evidence contradicts."""
         against = self.remember.record_negative_feedback(rule.rule_id, rule.reason)
         pair, worth = Pair(rule.space, rule.entity), dissonance(rule.rule_sigma)
         self.port.publish(opposing(against, MegramState.DISSONANCE, pair, worth), cause=cause)

@@ -1,4 +1,4 @@
-"""The code of R4b without a model: collect a round, and bring verdicts to the whole."""
+"""The part of R4b that needs no model: collecting the outcomes of a round, and applying verdicts to the whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_SHARED = 6
 
 @dataclass(slots=True)
 class FanIn:
-    """One round's collected outcomes, with what the manifest says is still to come."""
+    """The collected outcomes of one round, and the manifest that lists the expected ones."""
 
     manifest: DispatchManifest
     carried: tuple[SubTaskOutcome, ...] = ()
@@ -36,27 +36,27 @@ class FanIn:
             self.answers[result.subtask_id] = result
 
     def add(self, outcome: SubTaskOutcome) -> None:
-        """Takes an outcome, if it belongs to a subtask of this round."""
+        """Add an outcome if it belongs to a subtask of this round."""
         if outcome.subtask_id in self.manifest.intents:
             self.outcomes[outcome.subtask_id] = outcome
             self.answers.pop(outcome.subtask_id, None)
 
     def join(self, joined: Joined) -> None:
-        """Take note that these subtasks have ended as a group, and of the paths that they share."""
+        """Record that these subtasks have ended as a group, and which paths more than one of them changed."""
         if joined.round == self.manifest.round:
             self.joined.update(joined.subtask_ids)
             self.shared += joined.shared
 
     @property
     def failed(self) -> bool:
-        """Return whether an outcome of this round failed: later groups will not start."""
+        """Return whether an outcome of this round failed, so that later groups will not start."""
         return any(outcome.status == "failed" for outcome in self.outcomes.values())
 
     @property
     def complete(self) -> bool:
         """Return whether every subtask that will run has ended.
 
-        The dispatcher tells the end of whole groups, and starts no other after one that failed.
+        The dispatcher reports the end of whole groups, and starts no group after a failed one.
         """
         if self.failed:
             return bool(self.joined) and self.joined >= self.outcomes.keys()
@@ -73,13 +73,13 @@ class FanIn:
 
     @property
     def never_judged(self) -> tuple[Criterion, ...]:
-        """Return the criteria of subtasks that never ran to an outcome."""
+        """Return the criteria of subtasks without an outcome."""
         entries = (entry for entry in self.manifest.subtasks if entry.subtask_id not in self.outcomes)
         return tuple(criterion for entry in entries for criterion in entry.success_criteria)
 
     @property
     def everything(self) -> tuple[SubTaskOutcome, ...]:
-        """Return carried outcomes, then this round's in the order of the plan."""
+        """Return the carried outcomes, then this round's in the order of the plan."""
         this = [self.outcomes[e.subtask_id] for e in self.manifest.subtasks if e.subtask_id in self.outcomes]
         return (*self.carried, *this)
 
@@ -90,26 +90,26 @@ class FanIn:
 
     @property
     def unjudged(self) -> dict[str, str]:
-        """Return the answers, by subtask, that were written and that no validator has judged."""
+        """Return, by subtask, the completed answers that no validator has judged."""
         written = {key: each.output for key, each in self.answers.items() if each.status == "completed"}
         return {key: output for key, output in written.items() if output.strip()}
 
     @property
     def reached(self) -> str:
-        """Return the merge of what stands and of the answers that no validator has judged."""
+        """Return the merge of the matched outputs and of the answers that no validator has judged."""
         intents = self.manifest.intents
         written = [(intents[key], output) for key, output in self.unjudged.items()]
         return merged_texts([*((each.intent, each.output) for each in self.matched), *written])
 
     @property
     def hopeless(self) -> tuple[SubTaskOutcome, ...]:
-        """Return the outcomes that say why it cannot be done, and were believed."""
+        """Return the outcomes whose executor said why the work cannot be done, and was believed."""
         return tuple(outcome for outcome in self.everything if outcome.hopeless)
 
     @property
     def may_be_amended(self) -> bool:
-        """Return whether all that cannot be done has changed something and failed R2's own checks alone, which may
-        be what is wrong: R2 may replace them once.
+        """Return whether each hopeless outcome changed something and failed only R2's own checks. The checks may be
+        wrong then, so R2 may replace them once.
         """
         held = (each for entry in self.manifest.subtasks for each in entry.success_criteria if each.check_decides)
         own = {each.text for each in held if each.by == "planner"}
@@ -123,12 +123,12 @@ class FanIn:
 
 
 def merged_output(outcomes: Sequence[SubTaskOutcome]) -> str:
-    """Join what was reached, for an ending without an answer: one output as it is, several under their intents."""
+    """Join outputs for an ending without an answer: a single output unchanged, several under their intents."""
     return merged_texts([(outcome.intent, outcome.output) for outcome in outcomes])
 
 
 def merged_texts(parts: Sequence[tuple[str, str]]) -> str:
-    """Merge outputs, each given with its intent: one output as it is, several each under its purpose."""
+    """Merge (intent, output) pairs: a single output unchanged, several each under its intent."""
     texts = [(intent.strip(), output.strip()) for intent, output in parts]
     if len(texts) == 1:
         return texts[0][1]
@@ -136,13 +136,13 @@ def merged_texts(parts: Sequence[tuple[str, str]]) -> str:
 
 
 def with_reply(outcomes: Sequence[SubTaskOutcome], reply: str) -> str:
-    """Return a reply behind what stands already; a reply that repeats that stands alone."""
+    """Return the matched outputs followed by the reply; only the reply if it already contains them."""
     reached = merged_output(outcomes)
     return reply if reached in reply else f"{reached}\n\n{reply}"
 
 
 def concluding(fan_in: FanIn) -> SubTaskOutcome | None:
-    """Return the outcome of a last subtask that knew all others' results: its output concludes them."""
+    """Return the outcome of a last subtask that received the results of all others, so that its output is final."""
     if fan_in.carried or len(fan_in.outcomes) < 2:
         return None
     *before, last = sorted(fan_in.manifest.subtasks, key=lambda entry: entry.sequence)
@@ -151,8 +151,8 @@ def concluding(fan_in: FanIn) -> SubTaskOutcome | None:
 
 
 def covered(outcome: SubTaskOutcome) -> dict[str, CriterionVerdict]:
-    """Return the verdicts of a subtask's own loop by criterion: they hold for the whole if its output is the
-    answer.
+    """Return the verdicts of a subtask's own loop by criterion. They hold for the whole task if the subtask's
+    output is the answer.
     """
     return {
         verdict.criterion: verdict.model_copy(update={"accountable": Role.PLANNER})
@@ -161,7 +161,7 @@ def covered(outcome: SubTaskOutcome) -> dict[str, CriterionVerdict]:
 
 
 def of_the_whole(verdict: CriterionVerdict) -> CriterionVerdict:
-    """Return a verdict as one on the whole: the plan answers for it and no tool, after its one attempt."""
+    """Return a verdict converted to the whole task: it blames the plan and no tool, and counts one attempt."""
     failed = int(verdict.verdict == "fail")
     return verdict.model_copy(update={"accountable": Role.PLANNER, "identities": (), "failed_attempts": failed})
 
@@ -169,7 +169,7 @@ def of_the_whole(verdict: CriterionVerdict) -> CriterionVerdict:
 def unfinished(
     criteria: Sequence[Criterion], checks: Mapping[str, CriterionVerdict]
 ) -> dict[str, CriterionVerdict]:
-    """Return the verdicts while a subtask is unfinished: what is missing has no failure class of its own."""
+    """Return the verdicts while a subtask is unfinished. Missing results have no failure class of their own."""
     found = (checks.get(each.text) or refuted(each, Reason(found=Found.UNFINISHED)) for each in criteria)
     return {verdict.criterion: verdict.model_copy(update={"failure_class": None}) for verdict in found}
 

@@ -2,8 +2,8 @@
 
     sample ──► D (checked criteria), P (calls since the last sample), Ω ──► ∇L ──► a directive, the end, or nothing
 
-The first sample is the baseline: nothing can be said of movement yet. The sample that follows a directive is given
-time: it is measured, and no directive answers it.
+The first sample is the baseline, because there is no movement to measure yet. The sample after a directive is only
+measured and causes no directive, so that the executor has time to react.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from artoo.loops.medium.directive_text import WHAT_TO_DO
 from artoo.loops.medium.trajectory import gap_of
 
 _WHAT_TO_DO = {**WHAT_TO_DO, Directive.BREAK_SYMMETRY: "Try a different approach."}
-# Where no call has failed: nothing is known about the approach.
+# Used if no call has failed, because then nothing is known about the approach.
 _NO_EVIDENCE = "Find out why before you go on."
 _MOST_NAMED, _EVIDENCE = 4, 1_600
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One sample measured. `directive` None: the attempt goes on undisturbed. `text` is what the executor reads."""
+    """One measured sample. If `directive` is None, the attempt goes on undisturbed. The executor reads `text`."""
 
     loss: Loss
     gradient: float
@@ -41,7 +41,7 @@ class Course:
 
 @dataclass(slots=True)
 class Flight:
-    """The trajectory of one attempt. `_worsening` counts worse samples in a row, since there was a directive."""
+    """The trajectory of one attempt. `_worsening` counts consecutive worse samples after the first directive."""
 
     attempt: int
     _previous: LossTerms | None = None
@@ -50,7 +50,7 @@ class Flight:
     _worsening: int = 0
 
     def take(self, sample: Sampled, cost: float, h: Hyperparameters) -> Course:
-        """Measure a sample at Ω = `cost`, and say what the executor is told."""
+        """Measure a sample at Ω = `cost`, and return the directive for the executor, if any."""
         terms = LossTerms(
             distance(map(gap_of, sample.verdicts)), implausibility(sample.logical, sample.environmental), cost
         )
@@ -84,7 +84,7 @@ class Flight:
 
 
 def _text(sample: Sampled, directive: Directive, worse: bool) -> str:
-    """Return the directive as the executor reads it: what the checks found, and what to do about it."""
+    """Return the directive as text for the executor: the findings of the checks, and an instruction."""
     unmet = [each for each in sample.verdicts if each.verdict == "fail"]
     moved = "The result is further from the goal" if worse else "Nothing has come closer to the goal"
     known = bool(sample.logical + sample.environmental)

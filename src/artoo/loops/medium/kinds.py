@@ -1,8 +1,8 @@
-"""The kind of a request: a label of two to four words under which memory keeps what such requests teach.
+"""The kind of a request: a label of two to four words by which memory groups the lessons of such requests.
 
 R2's plan carries the label. R2 is shown the labels of the most similar known requests and reuses one if it fits.
-Where R2 gives no label, the most similar request decides if it is similar enough. Similarity is the cosine of the
-words that two requests share. Rare words weigh more, and the known requests themselves say how rare a word is.
+If R2 gives no label, the most similar request's label is used if it is similar enough. Similarity is the cosine of
+the words that two requests share. Rare words weigh more; the known requests determine how rare a word is.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from artoo.contracts.memory import KnownRequest
 from artoo.contracts.tags import label, words_of
 
-# Similarity from which a request is of the most similar one's kind without a model's word. In the lab's
-# wordings, requests of one kind that differ in a name reach .57 and more, and requests of different kinds .52
-# at most.
+# Similarity from which a request counts as the same kind as the most similar one, without a model. In the lab's
+# test phrasings, requests of one kind that differ in a name reach .57 and more, and requests of different kinds
+# at most .52.
 ALIKE = 0.5
 SHOWN = 5
-# Below it a request is no help to R2 in choosing a label.
+# Requests below this similarity do not help R2 to choose a label.
 _LEAST = 0.15
-# Weights of the commonest and the rarest words. Names and numbers occur once each, and would otherwise outweigh
-# what was asked. Words of every request would say nothing while all requests are of one kind.
+# Weights of the commonest and the rarest words. Without an upper limit, names and numbers, which occur once each,
+# would outweigh the task. Without a lower limit, words of every request would count nothing while one kind is
+# known.
 _LIGHTEST, _HEAVIEST = 1.0, 2.0
 _EXAMPLE = 80
 _COINED_WORDS = 3
@@ -31,8 +32,8 @@ _COINED_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """The knowledge of memory about the kind of one request. `similar`: the best request of each known kind, most
-    similar first. `guess` is the label without a model's word, `is_known` whether memory has met it.
+    """The known kinds for one request. `similar` holds the best request of each known kind, the most similar first.
+    `guess` is the label chosen without a model; `is_known`: memory has seen this label.
     """
 
     guess: str
@@ -40,11 +41,11 @@ class Kinds:
     similar: tuple[KnownRequest, ...] = ()
 
     def told(self) -> tuple[str, ...]:
-        """Return the lines that show R2 the known labels, each with a request of its kind."""
+        """Return lines that show R2 the known labels, each with an example request."""
         return tuple(f'{each.label.replace("_", " ")}: "{_short(each.text)}"' for each in self.similar)
 
     def chosen(self, drafted: str) -> str:
-        """Return the label that a draft asks for; the guess where it asks for none."""
+        """Return the label that a draft gives, or the guess if it gives none."""
         return label(drafted) if words_of(drafted) else self.guess
 
 
@@ -66,7 +67,7 @@ def kinds_of(text: str, known: Sequence[KnownRequest]) -> Kinds:
 
 
 def _weights(requests: Mapping[KnownRequest, frozenset[str]]) -> Mapping[str, float]:
-    """Return how telling each known word is. An unknown word is as telling as any can be."""
+    """Return a weight for each known word. Rare words weigh more; callers give unknown words the maximum."""
     counts = Counter(word for words in requests.values() for word in words)
     rarity = {word: math.log(1 + len(requests) / count) for word, count in counts.items()}
     return {word: min(_HEAVIEST, max(_LIGHTEST, found)) for word, found in rarity.items()}
@@ -80,9 +81,10 @@ def _similarity(one: frozenset[str], other: frozenset[str], weights: Mapping[str
 
 
 def _coined(text: str, weights: Mapping[str, float]) -> str:
-    """Return a new label: the most telling words of the request, in its order.
+    """Return a new label from the most telling words of the request, in their order.
 
-    Words with digits are names, numbers or keys: they are no kind of request, and a key must not get into memory.
+    Words with digits are left out, because names, numbers or keys are no kind of request, and no key may enter
+    memory.
     """
     words = words_of(text)
     words = tuple(word for word in words if word.isalpha()) or words

@@ -1,16 +1,17 @@
 """The lessons of a task: from outcomes and decisions to megrams (SPEC section 5, "What is written").
 
-    a directive            each newly blocked pair, its tool for this kind of request and as such: its stimulus
-    accept, success        each pair that a confirmed subtask used, and its tool likewise; the kind of request.
-                           Nothing where nothing was used, or nothing confirmed the result
+    directive              each newly blocked pair, and its tool for this kind of request and in general, with the
+                           stimulus of the directive
+    accept, success        each pair that a confirmed subtask used, its tool likewise, and the kind of request.
+                           Nothing is written if no tool was used or nothing confirmed the result
     abandon                the kind of request, unless the ending teaches nothing (no model, no network,
-                           interrupted, something that is not there)
-    after break_symmetry   its own +.75 for the pairs of the round that then matched
-    a round of cell 6      that it was one, by kind of request
-    anything               with the first lesson: the words of the request, by which its kind is found again
-    a named thing          where it was found (level K)
+                           interrupted, something does not exist)
+    after break_symmetry   +.75 for the pairs of the round that then matched
+    a round of cell 6      the fact that it was one, by kind of request
+    any lesson             with the first one: the words of the request, by which its kind is found later
+    a named thing          the place where it was found (level K)
 
-Pure: R7 stores and publishes what comes out of here.
+These functions are pure; R7 stores and publishes the lessons.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from artoo.control.potentials import KNOWLEDGE, MET, QUANTISATION, SUSPICION, St
 from artoo.loops.lesson import Lesson
 from artoo.loops.medium.trajectory import WRONG_WAYS
 
-# Micro pairs that one decision teaches about; a task with hundreds of calls would teach nothing but noise.
+# At most this many micro pairs are taught by one decision, because hundreds of calls would teach only noise.
 MOST_PAIRS = 32
 _TEXT = 200
 _TOOLS_TOLD = 6
@@ -46,7 +47,7 @@ Use = tuple[str, str]
 
 
 class Lessons:
-    """The lessons of one task so far, so that a pair, or a tool, which keeps failing is blamed once in it."""
+    """The lessons of one task so far. A pair or tool that keeps failing is blamed only once in it."""
 
     def __init__(self) -> None:
         self._blamed: set[Use] = set()
@@ -54,10 +55,11 @@ class Lessons:
         self._credited: set[str] = set()
 
     def directed(self, directive: PlanDirective, kind: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """Return the lessons of a round that fell short: its newly blocked pairs, with the directive's stimulus.
+        """Return the lessons of a failed round: its newly blocked pairs, with the directive's stimulus.
 
-        Where the approach was wrong, what the world refused besides (a file that is not there) teaches nothing.
-        Rounds of one task are one experience of a tool: another place was tried, not another request.
+        If the approach was wrong, calls that failed because of the world (for example a missing file) teach
+        nothing. All rounds of a task count as one experience with a tool, because only the place changed, not the
+        request.
         """
         state = MegramState(directive.directive.value)
         wrong = directive.directive in WRONG_WAYS
@@ -69,14 +71,14 @@ class Lessons:
         self._blamed_tools.update(tools)
         stimulus = failure_stimulus(state.value)
         reason = "; ".join(each.failure_reason or each.intent for each in failed)
-        # A tool is heard of in other projects too: what was not met is told, and not what their files hold.
+        # Lessons about tools are read in other projects too, so they name unmet criteria and no file content.
         return [
             *_lessons(_places(uses), state, stimulus, f"failed: {reason}"),
             *_lessons(_of_tools(tools, kind), state, stimulus, f"did not meet: {_unmet(failed)}"),
         ]
 
     def after_break(self, obeyed: Directive, kind: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """Return the deferred credit for what matched in a round that obeyed `obeyed`, and not before."""
+        """Return the deferred credit for the newly matched outcomes of a round under the directive `obeyed`."""
         fresh = [each for each in _matched(outcomes) if each.subtask_id not in self._credited]
         self._credited.update(each.subtask_id for each in fresh)
         if obeyed is not Directive.BREAK_SYMMETRY:
@@ -93,10 +95,10 @@ class Lessons:
         outcomes: Sequence[SubTaskOutcome],
         whole: Iterable[CriterionVerdict] = (),
     ) -> list[Lesson]:
-        """Return the lessons of accept or success: all that a confirmed subtask used, and the kind of request.
+        """Return the lessons of accept or success: all pairs of confirmed subtasks, and the kind of request.
 
-        `whole` are the verdicts on the combined result. What nothing confirmed, and words without a call behind
-        them, may be wrong or luck: they teach nothing.
+        `whole` are the verdicts on the combined result. Results that nothing confirmed, and answers without a call,
+        teach nothing because they may be wrong or lucky.
         """
         confirmed = any(verdict.verdict == "pass" for verdict in whole)
         uses = _used([each for each in _matched(outcomes) if confirmed or each.confirmed])
@@ -108,7 +110,7 @@ class Lessons:
         return [*micro, Lesson(macro_pair(kind), state, stimulus, told)]
 
     def abandoned(self, kind: str, why: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """Return the lesson of a task that was given up, unless for the network or for consent."""
+        """Return the lesson of an abandoned task; none if all failures are of the network or consent."""
         failed = [each for each in outcomes if each.status == "failed"]
         if failed and all(each.infrastructure is not None or _withheld(each) for each in failed):
             return []
@@ -120,12 +122,12 @@ class Lessons:
 
 
 def met(kind: str, request: str) -> Lesson:
-    """Keep the words of a request, by which later ones find its kind."""
+    """Return the lesson that stores the words of a request, by which later requests find its kind."""
     return Lesson(request_pair(kind), MegramState.REQUEST, MET, _short(request), Level.KNOWLEDGE)
 
 
 def doubted(directive: PlanDirective, kind: str) -> list[Lesson]:
-    """Mark a round of the paper's cell 6: nearer by a wrong approach. The Dreamer looks for more of it."""
+    """Mark a round of the paper's cell 6 (nearer by a wrong approach). The Dreamer looks for repetitions."""
     if not directive.suspicious:
         return []
     told = f"came nearer by a wrong approach: D {directive.loss.D:.2f}, P {directive.loss.P:.2f}"
@@ -133,7 +135,7 @@ def doubted(directive: PlanDirective, kind: str) -> list[Lesson]:
 
 
 def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], project: str) -> list[Lesson]:
-    """Keep local context (level K): where the things that a request names were found, when that is elsewhere."""
+    """Return where the things named in a request were found, if that is another place (local context, level K)."""
     calls = [call for each in _matched(outcomes) for call in each.tool_calls if call.status is CallStatus.OK]
     lessons: list[Lesson] = []
     for name in dict.fromkeys(names):
@@ -147,7 +149,7 @@ def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], proje
 
 
 def opposing(megram_id: str, state: MegramState, pair: Pair, worth: Stimulus) -> MemoryWritten:
-    """Return the message about a megram that memory writes against a rule, or against a task's lesson."""
+    """Return the message about a megram that memory writes against a rule or against a task's lesson."""
     return MemoryWritten(
         megram_id=megram_id,
         level=Level.MEGRAM,
@@ -165,7 +167,7 @@ def _lessons(pairs: Iterable[Pair], state: MegramState, stimulus: Stimulus, told
 
 
 def _about(uses: Sequence[Use], kind: str) -> list[Pair]:
-    """Return a pair for each use, and for each of their tools."""
+    """Return a pair for each use with a target, and the pairs of their tools."""
     return [*_places(uses), *_of_tools(_tools_of(uses), kind)]
 
 
@@ -175,19 +177,19 @@ def _places(uses: Sequence[Use]) -> list[Pair]:
 
 
 def _of_tools(tools: Iterable[str], kind: str) -> list[Pair]:
-    """Return each tool twice: for this kind of request, and as such."""
+    """Return two pairs for each tool: for this kind of request, and in general."""
     return [pair for tool in tools for pair in (kind_pair(tool, kind), tool_pair(tool))]
 
 
 def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list[Use]:
-    """Return blocked targets as they are; for a blocked tool each target on which it failed this round."""
-    # A missing consent is no fault of the tool: one no, or no user to ask, would forbid it in every later task.
+    """Return the blocked targets that failed this round, and each blocked tool with the targets it was used on."""
+    # Missing consent is no fault of the tool. One refusal, or an absent user, would otherwise forbid it for good.
     calls = [call for each in failed for call in each.tool_calls if call.withheld_by is None]
     bad = [call for call in calls if call.went_wrong and not call.never_ran]
     failing = {(identity, call.target) for call in bad for identity in call.identity}
     uses: list[Use] = [use for use in directive.blocked_targets if use in failing]
     for blocked in directive.blocked_tools:
-        # A refused call never ran. One that went well is blamed where none did not: the approach was wrong.
+        # A refused call never ran. Successful calls are blamed if none failed, because the approach was wrong.
         made = [c for c in calls if blocked in c.identity and c.status is not CallStatus.REFUSED]
         uses += [(blocked, call.target) for call in [c for c in made if c in bad] or made]
         tried = blocked in identities_of(call for each in failed for call in each.tool_calls)
@@ -216,14 +218,14 @@ def _matched(outcomes: Iterable[SubTaskOutcome]) -> list[SubTaskOutcome]:
 
 
 def _used(outcomes: Iterable[SubTaskOutcome]) -> list[Use]:
-    """Return what was used and worked; a call that failed on the way to a match has earned nothing."""
+    """Return the (identity, target) pairs of successful calls; failed calls before a match earn no credit."""
     calls = (call for each in outcomes for call in each.tool_calls if call.status is CallStatus.OK)
     uses = dict.fromkeys((identity, call.target) for call in calls for identity in call.identity)
     return list(uses)[:MOST_PAIRS]
 
 
 def _place_in(call: ToolCall, name: str) -> str | None:
-    """Find a path that ends with `name` and says more than it: in a call's target, or in what a search found."""
+    """Return a longer path that ends with `name`, from a call's target or from the results of a search."""
     text = f"{call.target}\n{call.output}" if call.result_count else call.target
     base = re.escape(posixpath.basename(name))
     for match in re.finditer(rf"(?<![\w./~-])(?P<path>[~\w./-]*/{base})(?![\w/-]|\.\w)", text):

@@ -1,4 +1,4 @@
-"""The merge as an answer: one call writes what was asked for from what several subtasks found."""
+"""The merge of several subtasks' results into one answer, which one model call writes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from artoo.verdicts.judging import left_open, no_budget
 from artoo.verdicts.quotes import JudgedCriterion, numbered, usable_verdicts
 from artoo.verdicts.shown import FACTS_SHOWN, facts_of_all, is_word_alone
 
-# Of the window, in bytes a token: the other half is for instructions and the answer.
+# Bytes per token, for half of the window. The other half is for instructions and the answer.
 _SHOWN_BYTES = 3
 _LEAST_SHOWN = 1_000
-# Characters of a result from which it is not shown a second time where a call has put it out.
+# A result longer than this is not repeated if the output of a call already shows it.
 _LONG = 80
 _TOKENS = 4_000
 _TRIES = 2
@@ -45,7 +45,7 @@ class MergeReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The answer, and its writer's verdict on each criterion that was asked about, by its text."""
+    """The merged answer, and the writer's verdict on each requested criterion, by its text."""
 
     answer: str
     verdicts: dict[str, CriterionVerdict]
@@ -60,11 +60,11 @@ async def merge(
     waits: str = "",
     difference: str = "",
 ) -> Merged:
-    """Write the answer to `request` from these outcomes; what is in it and in no outcome is asked about once.
+    """Write the answer to `request` from these outcomes. Content that is in no outcome causes one second attempt.
 
-    Where no grounded answer comes, the results stand for themselves: they are true, if they read badly. The
-    judgement of a small model decides nothing, so it is shown no evidence. `waits`: what is to be said of changes
-    that are not done yet. `difference`: what the task has changed.
+    If both answers are ungrounded, the plain results are returned, which are true but may read badly. The judgement
+    of a small model decides nothing, so it is shown no evidence. `waits`: text about changes that are not applied
+    yet. `difference`: the changes of the task.
     """
     room = max(_LEAST_SHOWN, asker.known.window * _SHOWN_BYTES // 2)
     judges = bool(criteria) and not asker.known.small
@@ -115,8 +115,8 @@ def _verdicts(
     *,
     small: bool,
 ) -> dict[str, CriterionVerdict]:
-    """Weigh the writer's verdicts. Of a whole that rests in part on nothing code cannot tell which
-    criterion speaks of that part: none passes."""
+    """Evaluate the writer's verdicts. If a part of the answer has no evidence, no criterion passes, because code
+    cannot tell which criterion concerns that part."""
     if small:
         verdicts = tuple(left_open(each, "the judgement of a small model decides nothing") for each in criteria)
     else:
@@ -130,7 +130,7 @@ def _verdicts(
 
 
 def _results(outcomes: Sequence[SubTaskOutcome], share: int, shown: str = "") -> str:
-    """List the claims; a longer output that is `shown` below as a whole is not repeated."""
+    """List the outputs. A long output that `shown` contains completely is not repeated."""
     told = list[str]()
     for number, outcome in enumerate(outcomes, 1):
         claim = outcome.output.strip()

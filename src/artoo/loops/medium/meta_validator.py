@@ -1,4 +1,4 @@
-"""R4b, the sensor of the medium loop: collects all outcomes, merges, and tells R7 what is missing."""
+"""R4b (meta-validator), the sensor of the medium loop: collects outcomes, merges them, and reports gaps to R7."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from artoo.ports.surroundings import SurroundingsSource
 from artoo.verdicts.judging import OWN_WORDS, checked, held_before, left_open
 from artoo.verdicts.shown import DIFFERENCE_SHOWN
 
-# On criteria of the whole, by their text.
+# Verdicts on criteria of the whole task, by their text.
 _Verdicts = Mapping[str, CriterionVerdict]
 
 
 @dataclass(slots=True, eq=False)
 class MetaValidator:
-    """Answers each round once: OutcomeSummary when all is met, else ReplanRequest, always to R7."""
+    """Answers each round once, always to R7: OutcomeSummary if all criteria are met, otherwise ReplanRequest."""
 
     port: Port
     asker: Asker
@@ -62,12 +62,12 @@ class MetaValidator:
     _images: tuple[AttachedImage, ...] = field(default=(), init=False)
     _before: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
     _last: dict[str, CriterionVerdict] = field(default_factory=dict[str, CriterionVerdict], init=False)
-    # Criteria, by text, that subtasks were held to and the whole was not.
+    # Texts of criteria that belong to subtasks and not to the whole task.
     _of_parts: set[str] = field(default_factory=set[str], init=False)
     _started: float = field(init=False)
     _fan_in: FanIn = field(init=False)
     _judging: asyncio.Task[None] | None = field(default=None, init=False)
-    # Criteria whose checks held before the work.
+    # Criteria whose checks held before the work began.
     _held: asyncio.Task[frozenset[str]] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class MetaValidator:
     async def run(self) -> None:
         """Listen until the port closes.
 
-        Judging runs in parallel with the inbox, so that a Halt is answered while a model is still thinking.
+        Judging runs in parallel with the inbox, so that a Halt is answered while a model is still working.
         """
         async with asyncio.TaskGroup() as group:
             await listen(self.port, partial(self._handle, group))
@@ -118,20 +118,20 @@ class MetaValidator:
                 return
 
     def _stop(self, why: StoppedBy, cause: Envelope, output: str | None = None) -> None:
-        """Answer for a round that ends without judging: what an earlier one left unmet is unmet still."""
+        """Answer for a round that ends without judging. Criteria that an earlier round left unmet remain unmet."""
         verdicts = tuple(self._still_unmet(self._of_the_whole(self._fan_in)).values())
         for verdict in verdicts:
             self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
         request = self._request(self._fan_in, verdicts, why, output)
         if output is None and self._fan_in.unjudged:
-            # The answer was written when the task was stopped: it is delivered, and named as not judged.
+            # The answer was complete when the task was stopped, so it is delivered and marked as not judged.
             request = request.model_copy(update={"merged_output": self._fan_in.reached, "unjudged": True})
         self.port.publish(request, cause=cause)
 
     def _still_unmet(self, criteria: Sequence[Criterion]) -> dict[str, CriterionVerdict]:
-        """Return the verdicts on criteria that failed when they were judged last, where nothing was tried since.
+        """Return the failing verdicts of earlier rounds on these criteria.
 
-        No attempt has missed them again, so that they count in D and not in P.
+        No attempt of this round missed them again, so they count in D (distance) and not in P (implausibility).
         """
         failed = (self._last[each.text] for each in criteria if each.text in self._last)
         unmet = (of_the_whole(verdict) for verdict in failed if verdict.verdict == "fail")
@@ -146,7 +146,7 @@ class MetaValidator:
         verdicts = tuple(known[each.text] for each in criteria)
         for verdict in verdicts:
             self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
-        if not fan_in.manifest.reply:  # which has done nothing
+        if not fan_in.manifest.reply:  # a reply has done nothing
             judged = {each.criterion: each for each in reversed(verdicts_of(fan_in.everything, verdicts))}
             self._last = unfinished(fan_in.never_judged, {}) | judged
         if fan_in.failed or any(verdict.verdict == "fail" for verdict in verdicts):
@@ -167,13 +167,13 @@ class MetaValidator:
     def _of_the_whole(self, fan_in: FanIn) -> list[Criterion]:
         """Return the task criteria that are judged on the whole.
 
-        One that came from a part, and that a part of this round carries, has its verdict there, and counts once.
+        A criterion that came from a part, and that a part of this round carries, is judged there and counts once.
         """
         judged = {each.criterion for each in verdicts_of(fan_in.everything, ())} & self._of_parts
         return [each for each in fan_in.manifest.task_criteria if each.text not in judged]
 
     async def _result(self, fan_in: FanIn, criteria: Sequence[Criterion], cause: Envelope) -> tuple[str, _Verdicts]:
-        """Return the answer to the whole, and a verdict on each of its criteria."""
+        """Return the answer of the whole task, and a verdict on each of its criteria."""
         if fan_in.manifest.reply:
             return with_reply(fan_in.matched, fan_in.manifest.reply), await self._reply(fan_in, criteria)
         if fan_in.failed:
@@ -190,8 +190,8 @@ class MetaValidator:
         return merged.answer, {**checks, **merged.verdicts, **_decided(checks)}
 
     def _uncovered(self, fan_in: FanIn) -> tuple[Criterion, ...]:
-        """Return the request itself, where a part without criteria says that its last call failed: whether that
-        was all that was wanted of it, no other role has judged.
+        """Return the request itself as a criterion if the last call of a part without criteria failed, because no
+        other role has judged whether that part did its work.
         """
         if fan_in.manifest.reply or fan_in.failed or self.asker.known.small:
             return ()
@@ -200,15 +200,15 @@ class MetaValidator:
         return of_person(self._intent, ()) if unread and not known else ()
 
     async def _waits(self, fan_in: FanIn) -> str:
-        """Say what is pending of the changes of all subtasks together: no subtask knows those of the others."""
+        """Describe the pending changes of all subtasks together, because no subtask knows those of the others."""
         calls = (call for outcome in fan_in.everything for call in outcome.tool_calls)
         if not any(call.changed_something for call in calls):
             return ""
         return prepared((await self.surroundings.look(self._intent)).classes, self.unasked)
 
     async def _unfinished(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> tuple[str, _Verdicts]:
-        """Return what was reached and what it meets; where nothing was, why an executor says that it cannot be
-        done.
+        """Return the matched outputs and the verdicts on them. Without a matched output, return the executors'
+        reasons why the task cannot be done.
         """
         output, outcomes = merged_output(fan_in.matched or fan_in.hopeless), fan_in.everything
         known = covered(outcomes[0]) if len(outcomes) == 1 else {}
@@ -216,9 +216,9 @@ class MetaValidator:
         return output, {**unfinished(criteria, _decided(checks)), **known}
 
     async def _reply(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> _Verdicts:
-        """Judge an answer that does nothing. It may speak of images, of what its author was shown of files (a small
-        one is held to look) and of what earlier rounds showed. What they left unmet stays so, unless its check
-        holds now.
+        """Judge a reply, for which nothing was done. It may speak of images, of the shown parts of files (not if
+        its author is a small model, which must look) and of the texts of earlier rounds. Criteria that those rounds
+        left unmet remain so unless their check passes now.
         """
         reply = fan_in.manifest.reply
         checks = await self._checked(criteria, {}, fan_in, with_reply(fan_in.matched, reply))
@@ -236,8 +236,8 @@ class MetaValidator:
     async def _of_one(
         self, fan_in: FanIn, outcome: SubTaskOutcome, criteria: Sequence[Criterion], cause: Envelope
     ) -> _Verdicts:
-        """Judge one subtask's output as the answer: criteria that its own loop did not judge are checked, or
-        read.
+        """Judge one subtask's output as the answer. Criteria that its own loop did not judge are checked, or judged
+        by a model.
         """
         known = covered(outcome)
         checks = await self._checked(criteria, known, fan_in, outcome.output)
@@ -297,5 +297,5 @@ class MetaValidator:
 
 
 def _decided(checks: _Verdicts) -> dict[str, CriterionVerdict]:
-    """Return the verdicts that a check has decided."""
+    """Return the verdicts that a check decided."""
     return {text: each for text, each in checks.items() if each.verdict != "open"}

@@ -1,4 +1,4 @@
-"""R1: receives a person's words and restates them. It resolves references, and nothing else."""
+"""R1 (perceiver): restates a user's request. It resolves references to earlier turns and does nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artoo.ports.bus import Port
 from artoo.prompts.segments import Segment
 from artoo.words.language import language_of
 
-# Earlier turns that R1 sees (v0.8, R1 input contract).
+# The number of earlier turns that R1 sees (v0.8, R1 input contract).
 SESSION_TURNS = 5
 
 _TURN_CHARACTERS = 400
@@ -34,14 +34,14 @@ class TaskSpecAnswer(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Perceiver:
-    """Asks a model only when there is a conversation: without one, the person's own words say it best."""
+    """Asks a model only if there is a conversation; otherwise the user's own words are the best restatement."""
 
     port: Port
     asker: Asker
     always_ask: bool = False
 
     async def run(self) -> None:
-        """Answers each UserRequest with a TaskSpec until the port closes."""
+        """Answer each UserRequest with a TaskSpec until the port closes."""
         await listen(self.port, self._handle)
 
     async def _handle(self, envelope: Envelope) -> None:
@@ -51,7 +51,7 @@ class Perceiver:
     async def _perceive(self, envelope: Envelope, request: UserRequest) -> TaskSpec:
         answer: TaskSpecAnswer | None = None
         if request.history or self.always_ask:
-            # Without a usable answer the person's own words are a faithful restatement, if a less convenient one.
+            # Without a usable answer the user's own words serve as the restatement; they are faithful.
             with suppress(ModelAnswerInvalid):
                 answer = await self._ask(envelope, request)
         intent = request.text if answer is None else answer.intent

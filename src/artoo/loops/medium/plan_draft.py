@@ -1,4 +1,4 @@
-"""The answer of a model under the contract Plan: how code makes a plan of it, and why a plan must not run."""
+"""The model's answer under the contract Plan: code turns it into a plan and finds reasons why it must not run."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ class PlanDraft(Contract):
 def plan_schema(
     named: tuple[Named, ...], most_subtasks: int, reading: tuple[str, ...] = (), *, amends: bool = False
 ) -> type[PlanDraft]:
-    """Return PlanDraft with these tools alone, so that constrained decoding cannot invent one. Aliases are read.
+    """Return PlanDraft limited to these tools, so that constrained decoding invents none. Aliases are accepted.
 
-    `reading`: the tools that only read, which a first call may name. `amends`: a check that failed may be replaced.
+    `reading`: the read-only tools, which a first call may name. `amends`: failed checks may be replaced.
     """
     meant = BeforeValidator(partial(_own_name, tools_by_alias(named)))
     tool: Any = Annotated[_one_of(name for name, _ in named) | None, meant]
@@ -124,7 +124,7 @@ def _own_name(own: Mapping[str, str], given: object) -> object:
 
 
 def of_person(text: str, checks: Sequence[Criterion]) -> tuple[Criterion, ...]:
-    """Return the criteria of a whole that has none: the user's checks, and the request itself."""
+    """Return the criteria of a task without other ones: the user's checks, and the request itself."""
     return (*checks, Criterion(text=text, mode=Mode.PLAUSIBLE))
 
 
@@ -138,12 +138,12 @@ def subtasks_of(
     owed: Collection[str] = (),
     shown: Collection[str] = (),
 ) -> tuple[PlannedSubTask, ...]:
-    """Return the drafted subtasks with criteria and context. `fresh`: nothing of the request is done yet.
+    """Return the drafted subtasks with criteria and context. `fresh`: no part of the request is done yet.
 
-    A single subtask that does the whole carries every criterion, so that its own loop can correct it and R4b need
-    not ask again; one that does the rest carries the criteria that an earlier round left unmet (`owed`, by text).
-    A part without criteria is judged with the whole. `shown`: files that the worker is shown whole, so that no
-    first call reads them.
+    A single subtask that does the whole task gets every criterion, so that its own loop can correct it and R4b need
+    not ask again. A single subtask that does the rest gets the criteria that an earlier round left unmet (`owed`,
+    by text). A part without criteria is judged with the whole. `shown`: files that the executor is shown
+    completely, so that no first call needs to read them.
     """
     single = len(drafted) == 1
     alone = single and fresh
@@ -168,7 +168,8 @@ def subtasks_of(
 
 
 def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:
-    """Merge criteria in order, each once. The first with a text wins, so that a standing one is never softened."""
+    """Merge criteria in order, each text once. The first one wins, so that a standing criterion is never weakened.
+    """
     by_text: dict[str, Criterion] = {}
     for criterion in (each for group in groups for each in group):
         by_text.setdefault(criterion.text, criterion)
@@ -176,7 +177,7 @@ def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:
 
 
 def verifiable(criteria: Iterable[DraftedCriterion]) -> tuple[Criterion, ...]:
-    """Convert drafted criteria: a check decides unless it cannot fail, and none of them is the user's."""
+    """Convert drafted criteria. A check is dropped if it cannot fail, and none counts as written by the user."""
     return tuple(map(_verifiable, criteria))
 
 
@@ -189,10 +190,10 @@ def _verifiable(drafted: DraftedCriterion) -> Criterion:
 def amended(
     criteria: Sequence[Criterion], wanted: Sequence[Amendment], failed: Mapping[str, str], before: Iterable[str]
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
-    """Replace the checks that may be replaced, and return the criteria with the replacements.
+    """Replace the checks that may be replaced; return all criteria, and the replacements.
 
-    Only R2's own check, only one that has `failed` (what it found, by text), only if it was not replaced `before`
-    (texts), and only by one that can fail.
+    A check is replaced only if R2 wrote it, it has `failed` (findings by criterion text), it was not replaced
+    `before` (texts), and the new check can fail.
     """
     open_texts = failed.keys() - set(before)
     made: dict[str, CheckAmended] = {}
@@ -216,8 +217,8 @@ NEARLY_SAME = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """A plan for comparison with later ones: its tools in order, which of its parts follow which, and all words of
-    its intents.
+    """A plan in a form that can be compared with later ones: its tools in order, the order of its parts, and all
+    words of its intents.
     """
 
     tools: tuple[str | None, ...]
@@ -230,9 +231,9 @@ class Fingerprint:
         return len(self.words & other.words) / len(both) if both else 1.0
 
     def is_nearly(self, other: Fingerprint) -> bool:
-        """Return whether it is the same plan in slightly other words. With another tool it is another plan: in a
-        long intent that is one word of many. So it is with its parts in another order, which may be all that was
-        wrong.
+        """Return whether both plans are the same in slightly different words. Another tool makes another plan,
+        although its name is only one word of a long intent. Another order of the parts also makes another plan,
+        because the order may be the only mistake.
         """
         return (self.tools, self.order) == (other.tools, other.order) and self.similarity(other) >= NEARLY_SAME
 
@@ -240,10 +241,10 @@ class Fingerprint:
 def objections(
     subtasks: Sequence[PlannedSubTask], forbidden: MustNot, tried: Collection[Fingerprint] = ()
 ) -> list[str]:
-    """Return all objections to a plan, none when it may run. `tried`: plans that this one must differ from.
+    """Return all objections to a plan; an empty list if it may run. `tried`: plans that this one must differ from.
 
-    A tool that there is not and too many subtasks do not come so far: the schema has neither. A plan without
-    criteria is held to the request.
+    Unknown tools and too many subtasks are not tested here, because the schema excludes both. A plan without
+    criteria is judged by the request.
     """
     found = list[str]()
     for number, subtask in enumerate(subtasks, 1):

@@ -1,4 +1,4 @@
-"""R2, the actuator of the medium loop: turns a TaskSpec, later a PlanDirective, into a plan that may run."""
+"""R2 (planner), the actuator of the medium loop: turns a TaskSpec, later a PlanDirective, into an allowed plan."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ from artoo.prompts.segments import Segment
 
 _PLAN_TOKENS = 4_000
 _SMALL_PLAN_TOKENS = 800
-# Characters of a refused plan that is asked for again.
+# Characters of a refused plan that are shown when the model is asked again.
 _DRAFT_SHOWN = 4_000
-# How often a user may have a plan changed before it is approved; then the task ends.
+# How often a user may ask for changes of a plan. After that the task ends.
 _MOST_CHANGES = 5
 
 
@@ -55,8 +55,8 @@ _MOST_CHANGES = 5
 class _Task:
     """The state of R2's task over the rounds: the contract with the user, and the plans already tried.
 
-    `around` is what was on disk at first: it is shown in every round, so that prompts begin alike.
-    `kind` is the label under which memory advises; the first plan decides it.
+    `around` describes the files on disk at the start. Every round shows it, so that all prompts begin alike.
+    `kind` is the label by which memory is asked for advice. The first plan decides it.
     `planned` are the criteria of the last plan's subtasks.
     """
 
@@ -76,7 +76,7 @@ class _Task:
     def owed(self, directive: PlanDirective | None) -> tuple[Criterion, ...]:
         """Return the criteria of the last plan's subtasks that failed or that were not judged.
 
-        They become the task's: a criterion never disappears because the next plan has no subtask for it.
+        They become criteria of the task, so that none disappears because the next plan has no subtask for it.
         """
         if directive is None:
             return ()
@@ -86,19 +86,19 @@ class _Task:
         return tuple(each for each in self.planned if each.text in failed or each.text not in settled)
 
     def standing(self, directive: PlanDirective | None) -> tuple[Criterion, ...]:
-        """Return the criteria that every later plan is held to."""
+        """Return the criteria that every later plan must meet."""
         return merged(self.criteria, self.owed(directive))
 
     def amendable(self, directive: PlanDirective | None) -> tuple[str, ...]:
-        """Return the criteria whose check R2 wrote and may replace if it failed."""
+        """Return the criteria whose check R2 wrote and has not yet replaced."""
         own = (each for each in self.standing(directive) if each.check is not None and each.by == "planner")
         return tuple(each.text for each in own if each.text not in self.amended)
 
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """`directive` None: the first round. `around` is what is on disk now. `remarks` are what the user wants changed
-    in the plan that was `proposed` last.
+    """The input of one draft. `directive` is None in the first round. `around` describes the files on disk now.
+    `remarks` are the changes that the user wants in the plan `proposed` last.
     """
 
     number: int
@@ -110,13 +110,13 @@ class _Round:
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """Return the ids of earlier subtasks that stand."""
+        """Return the ids of earlier subtasks whose results are kept."""
         return tuple(each.subtask_id for each in self.directive.standing) if self.directive is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A plan that may run, with the checks that it replaces, and the round that it is for."""
+    """A plan that is allowed to run, the checks that it replaces, and the round that it is for."""
 
     plan: Plan
     this: _Round
@@ -125,7 +125,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """A draft that may not run, as the model wrote it, and why."""
+    """A draft that is not allowed to run, in the model's words, and the reasons."""
 
     draft: str
     reasons: tuple[str, ...]
@@ -139,9 +139,9 @@ class _Refused:
 
 @dataclass(slots=True, eq=False)
 class Planner:
-    """One draft and at most one repair a round; a second refusal is reported, not argued with.
+    """Asks for one draft and at most one repair in a round. If the second draft is refused too, it is reported.
 
-    `approve`: each plan with subtasks is proposed to the user first.
+    `approve`: if true, each plan with subtasks is first proposed to the user.
     """
 
     port: Port
@@ -230,7 +230,7 @@ class Planner:
         self, task: _Task, this: _Round, refused: _Refused | None, cause: Envelope, variant: int
     ) -> _Made | _Refused:
         specs = tuple(spec for spec in self.offered() if spec.name not in this.must_not.tools)
-        named = tuple(spec.named for spec in self.offered())  # a blocked tool is refused with the reason
+        named = tuple(spec.named for spec in self.offered())  # all tools, so that a blocked one is refused by name
         reading = tuple(spec.name for spec in specs if spec.only_reads)
         amendable = () if this.directive is None else may_amend(this.directive, task.amendable(this.directive))
         heard = tuple(self._said)
@@ -247,7 +247,7 @@ class Planner:
         except ModelAnswerInvalid as error:
             return _Refused(error.answer, (str(error),))
         if this.directive is None and (kind := task.kinds.chosen(draft.label)) != task.kind:
-            # What was advised was about another kind of request: what it forbids does not bind this one.
+            # The advice was about another kind of request, so its prohibitions do not apply to this request.
             task.kind = kind
             task.advice = await self.counsel.before(kind, task.spec.intent, specs, this.around.missing, cause)
             this = replace(this, must_not=task.advice.must_not)
@@ -269,7 +269,7 @@ class Planner:
         *,
         anew: bool,
     ) -> tuple[Plan | None, list[str]]:
-        """Return the draft as a plan, or the reasons against it. `anew`: it replaces a check."""
+        """Return the draft as a plan, or the reasons against it. `anew`: true if the draft replaces a check."""
         scope = task.scope or draft.scope
         task.deadline = task.deadline or parse_deadline(draft.deadline, task.asked_at)
         owed = {each.text for each in task.owed(this.directive)}
@@ -277,13 +277,13 @@ class Planner:
         shown = frozenset(this.around.whole if self.heuristics.listing and not self.asker.known.small else ())
         subtasks = subtasks_of(draft.subtasks, criteria, intent, fresh=fresh, scope=scope, owed=owed, shown=shown)
         must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
-        tried = task.tried if must_differ and not anew else ()  # a plan may be right, and its check not
+        tried = task.tried if must_differ and not anew else ()  # a plan may be right although its check was wrong
         found = objections(subtasks, this.must_not, tried)
         against, cautions = await self.counsel.on_draft(subtasks, this.must_not.targets, cause)
         if found or against:
             return None, [*found, *against]
         wanted = "\n".join((task.spec.intent, *(subtask.intent for subtask in subtasks)))
-        if frozenset(paths_in(wanted)) - frozenset(paths_in(task.spec.intent)) - shown:  # files of the plan alone
+        if frozenset(paths_in(wanted)) - frozenset(paths_in(task.spec.intent)) - shown:  # only the plan names these
             this = replace(this, around=_with(this.around, await self.surroundings.look(wanted)))
         task.tried.append(fingerprint(subtasks))
         return _plan_of(task, this, criteria, subtasks, cautions, scope), []
@@ -320,21 +320,21 @@ class Planner:
 
 
 def _with(around: Surroundings, more: Surroundings) -> Surroundings:
-    """Return what is on disk with what a further look shows of files."""
+    """Return the surroundings with the additional files of a second look."""
     heads = "\n".join(filter(None, (around.heads, beyond(around.listing, more.heads))))
     whole = tuple(dict.fromkeys((*around.whole, *more.whole)))
     return replace(around, heads=heads, whole=whole, guide=more.guide)
 
 
 def _since(first: Surroundings, now: Surroundings) -> str:
-    """Return what has changed on disk since the listing that prompts begin with."""
+    """Return the changes on disk since the listing at the beginning of the prompts."""
     done = f"Done in this task so far:\n{now.changed}" if now.changed else ""
     shown = beyond(first.listing, now.heads)
     return "\n".join(filter(None, (done, f"Files as they are now:\n{shown}" if shown else "")))
 
 
 def _change(this: _Round) -> str:
-    """Return what the user wants changed in the plan that was proposed to them."""
+    """Return the changes that the user wants in the proposed plan, as text for the model."""
     if this.proposed is None:
         return ""
     steps = "\n".join(f"- {each.intent}" for each in this.proposed.subtasks)
@@ -344,7 +344,7 @@ def _change(this: _Round) -> str:
 
 
 def _said(task: _Task, this: _Round, draft: PlanDraft, criteria: tuple[Criterion, ...]) -> Plan:
-    """Return a reply or a question as a plan. The request itself is the criterion of what no check decides."""
+    """Return a reply or a question as a plan. If no criterion needs judgement, the request itself becomes one."""
     if not any(each.check is None for each in criteria):
         criteria = merged(criteria, of_person(task.spec.intent, task.spec.checks))
     said = {"reply": reply} if (reply := draft.reply.strip()) else {"question": draft.question.strip()}
@@ -381,14 +381,15 @@ def _plan_of(
 def _criteria(
     task: _Task, this: _Round, draft: PlanDraft
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
-    """Return the criteria that stood, with amended checks, then those of this draft; and the amendments.
+    """Return the standing criteria with amended checks, followed by those of this draft, and the amendments.
 
-    The criteria of an only subtask that does the whole are the task's. Without any the request is the criterion.
+    If the only subtask does the whole task, its criteria count as criteria of the task. If there are no criteria at
+    all, the request itself is the criterion.
     """
     only = draft.subtasks[0].success_criteria if len(draft.subtasks) == 1 and not this.carried else ()
     drafted = verifiable((*draft.task_criteria, *only))
     if not task.criteria:
-        several = len(draft.subtasks) > 1  # R4b's call, which is made anyhow, judges the whole
+        several = len(draft.subtasks) > 1  # R4b judges several parts as a whole in any case
         unsaid = draft.subtasks and not drafted and (several or not task.spec.checks)
         return (of_person(task.spec.intent, task.spec.checks) if unsaid else merged(task.spec.checks, drafted)), ()
     failed = failed_checks(this.directive) if this.directive is not None else {}
@@ -397,7 +398,7 @@ def _criteria(
 
 
 def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[ToolSpec]) -> MustNot:
-    """Join what R7 blocked and what memory says to avoid. Memory yields if no hands would be left."""
+    """Join the tools that R7 blocked with those that memory rejects. Memory yields if too few would be left."""
     return MustNot(
         tools=keeping_hands((*directive.blocked_tools, *remembered.tools), specs),
         targets=tuple(dict.fromkeys((*directive.blocked_targets, *remembered.targets))),
@@ -405,8 +406,8 @@ def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[Too
 
 
 def parse_deadline(text: str | None, now: datetime) -> datetime | None:
-    """Parse an ISO 8601 time as an aware datetime, in the zone of `now` without one; a bare date means the end of
-    that day. None when it is none, or over: a time that has passed limits nothing.
+    """Parse an ISO 8601 time as an aware datetime. A time without a zone has the zone of `now`; a bare date means
+    the end of that day. Return None if the text is no time, or if the time has passed, because it limits nothing.
     """
     try:
         moment = datetime.fromisoformat((text or "").strip())

@@ -1,9 +1,9 @@
-"""An answer in the form that the caller asked for: JSON that fits a schema, made of what was delivered.
+"""Converts a delivered answer to JSON that fits the schema of the caller.
 
-    the output is such a value ──► as it is, no call
-    else ──► one call (the client asks once more when it does not fit) ──► every leaf looked for in the output
+    the output is already such a value ──► it is used unchanged, without a call
+    otherwise ──► one call (repeated once if the value does not fit) ──► every leaf is searched in the output
 
-What a model put in of its own is named, and then nothing confirms the result.
+Values that the model added are named in the result, which then counts as unverified.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from artoo.verdicts.schema_references import moved
 Schema = Mapping[str, object]
 
 _MOST_TOKENS = 2_048
-# Characters of an output that are put into form.
+# Characters of an output that the model is shown.
 _MOST_OUTPUT = 24_000
 _MOST_NAMED = 8
-_VALUE = "#/properties/value"  # where the caller's schema stands, and so what its references lead to
+_VALUE = "#/properties/value"  # the location of the caller's schema, to which its references are moved
 
 
 class StructuredResult(Contract):
@@ -45,9 +45,9 @@ class StructuredResult(Contract):
 
 
 async def formed(asker: Asker, request: str, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
-    """Return the same result with its output as a value of the schema, or with the reason why there is none.
+    """Return the result with its output as a value of the schema, or with the reason why there is none.
 
-    The fields that the output does not hold are a fact, as paths (`$.age`).
+    The fields whose values are not in the output are recorded as a fact, by their paths (`$.age`).
     """
     output = result.output
     with suppress(ValueError, RecursionError):
@@ -73,7 +73,7 @@ async def formed(asker: Asker, request: str, result: FinalResult, schema: Schema
 
 
 def _contract(schema: Schema) -> type[StructuredResult]:
-    """Create StructuredResult with this schema for its value, for the server and for the validation."""
+    """Create a StructuredResult with this schema for its value, for the server and for the validation."""
 
     class Formed(StructuredResult):
         @field_validator("value")
@@ -95,8 +95,8 @@ def _contract(schema: Schema) -> type[StructuredResult]:
 
 
 def _own_words(value: JsonValue, schema: Schema, seen: Seen, path: str = "$") -> Iterator[str]:
-    """Yield the places of texts and numbers that were not seen. A word of the schema's own (`enum`) is a choice,
-    and so is a truth value: nothing can be looked up of it.
+    """Yield the paths of texts and numbers that were not seen. A word of the schema itself (`enum`) and a boolean
+    are choices, which cannot be looked up.
     """
     match value:
         case dict():
@@ -115,7 +115,7 @@ def _own_words(value: JsonValue, schema: Schema, seen: Seen, path: str = "$") ->
 
 
 def _is_choice(word: str, schema: object) -> bool:
-    """Return whether the schema itself names this word as one that may be chosen."""
+    """Return whether the schema itself offers this word as a choice."""
     if isinstance(schema, dict):
         named = cast("dict[str, object]", schema)
         chosen = named.get("enum")

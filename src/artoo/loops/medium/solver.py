@@ -1,4 +1,4 @@
-"""R7, the controller of the medium loop: measures the gap, decides, and ends every task."""
+"""R7 (solver), the controller of the medium loop: measures the gap, decides, and ends every task."""
 
 from __future__ import annotations
 
@@ -68,30 +68,31 @@ from artoo.ports.tools import Offered
 from artoo.verdicts.shown import is_word_alone
 from artoo.words.language import language_of
 
-# Seconds in which R4b answers a Halt, before R7 delivers without it.
+# Seconds that R4b (meta-validator) has to answer a Halt before R7 delivers without its answer.
 _HALT_GRACE = 2.0
 
-# Endings after which no user is asked about the changes: they have left, or the task may be resumed.
+# Endings after which the user is not asked about the changes, because they have left or the task may be resumed.
 _NOBODY_ASKED = (StoppedBy.INTERRUPTED, StoppedBy.TIME, StoppedBy.NO_MODEL, StoppedBy.INTERNAL)
 
-# Verbs of questions about what a project brings.
+# Verbs of questions about the skills and servers that a project brings.
 _EQUIPS = frozenset({"skill", "start"})
 
-# From the smallest to the largest.
+# Efforts from the smallest to the largest.
 _EFFORTS = tuple(BUDGETS)
 
-# Seconds between two looks at the time budget, which a deadline or a pause may have moved.
+# Seconds between two checks of the time budget, because a deadline or a pause may have changed it.
 _TIME_STEP = 1.0
 
 
 @dataclass(slots=True)
 class _Task:
-    """The state of R7's task next to the trajectory. `earlier`: the task that a correction would be about.
+    """The state of R7's task beside the trajectory. `earlier`: the id of the task that a correction would be about.
 
-    `kind` is the label of the request, from R2's plan on; `learnt` are the lessons of a success, which are taught
-    unless what the task changed is discarded. Blocks are those of all rounds so far. `refusal`: why there is no
-    plan, while there is none. `whole`: files that the models were shown whole. `effort` is the one in force,
-    `flights` the trajectories of attempts under way, `heard` the ids of messages that a model has read.
+    `kind` is the label of the request, known after R2's first plan. `learnt` holds the lessons of a success, which
+    are taught unless the task's changes are discarded. The blocked tools and targets are those of all rounds so
+    far. `refusal` is the reason why there is no plan, or empty. `whole` lists the files that the models were shown
+    completely. `effort` is the current one, `flights` holds the trajectories of running attempts, and `heard` the
+    ids of the messages that a model has read.
     """
 
     spec: TaskSpec
@@ -117,17 +118,17 @@ class _Task:
     heard: set[str] = field(default_factory=set[str])
     ended: bool = False
     closing: tuple[FinalResult, Envelope] | None = None
-    """What waits for the gate to settle what the task changed, and its cause."""
+    """The result that waits until the changes of the task are applied or discarded, and the cause of the result."""
     settled: Settled | None = None
 
 
 @dataclass(slots=True, eq=False)
 class Solver:
-    """Keeps the trajectory of the gap, and decides by it; the only emitter of FinalResult.
+    """Keeps the trajectory of the gap and decides by it. Only this class publishes FinalResult.
 
-    `memory` None: nothing is remembered. `tuned`: the numbers for tasks of one type, by the slug of their intent.
-    `spent`: what was used, given the milliseconds that it took. `raise_limits` is given the calls and tokens of the
-    plan's effort, as `allowance` has them.
+    If `memory` is None, nothing is remembered. `tuned` maps the slug of an intent to the hyperparameters for tasks
+    of that type. `spent` returns the cost so far, given the elapsed milliseconds. `raise_limits` is called with the
+    calls and tokens that `allowance` gives for the plan's effort.
     """
 
     port: Port
@@ -149,7 +150,7 @@ class Solver:
     _not_agreed: tuple[str, ...] = field(default=(), init=False)
 
     async def run(self) -> None:
-        """Listen until the port closes; a timer of its own ends the task at 100 % of its time budget."""
+        """Listen until the port closes. A separate timer ends the task when its time budget is used up."""
         async with asyncio.TaskGroup() as group:
             timer = group.create_task(self._guard_time())
             await listen(self.port, self._handle)
@@ -174,7 +175,7 @@ class Solver:
             case Settled() as settled if self._task is not None:
                 self._close(self._task, settled)
             case RoleFailure() if self._task is not None and self._task.settled is not None:
-                self._deliver_result(self._task, self._task.settled)  # a lesson that failed takes no result away
+                self._deliver_result(self._task, self._task.settled)  # a failed lesson must not prevent the result
             case Interrupt() if self._task is not None and self._task.closing is not None:
                 self.port.publish(_ending(self._task.closing[0], self._task, may_ask=False), cause=envelope)
             case _ if self._task is not None and not self._task.ended:
@@ -222,13 +223,13 @@ class Solver:
                 return
 
     def _answered(self, answer: ConfirmationAnswer) -> None:
-        """Record as a fact what the task needed before its work (a project's skills, servers) and did not get."""
+        """Record as a fact which skills or servers of a project the task asked for and the user did not allow."""
         request = self._asked.pop(answer.digest, None)
         if request is not None and not answer.consent.is_yes and any(act.verb in _EQUIPS for act in request.acts):
             self._not_agreed += tuple(f"{act.verb} {act.target}" for act in request.acts)
 
     def _hear(self, message: UserMessage, envelope: Envelope) -> None:
-        """Keep what the user writes. The clock stands still from a hold to the next message."""
+        """Keep the messages of the user. The clock is paused from a hold until the next message."""
         if message.text:
             self._said[envelope.id] = message.text
         if message.hold and not self._held:
@@ -264,7 +265,7 @@ class Solver:
         await self._obey(task, decision, measured, cause)
 
     async def _conclude(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
-        """Decide a round in which nothing is unmet. An open criterion keeps it from an accept."""
+        """Decide on a round without unmet criteria. It is not accepted while a criterion is open."""
         verdicts = summary.task_verdicts
         task.shared += summary.shared
         task.last = ReplanRequest(
@@ -288,9 +289,9 @@ class Solver:
 
     async def _direct(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
         outcomes = task.last.outcomes
-        stands = [each for each in outcomes if each.done and not is_word_alone(each)]  # that may be what is missing
+        stands = [each for each in outcomes if each.done and not is_word_alone(each)]  # words alone may be the gap
         alternatives = () if self.memory is None else await self.memory.alternatives(_kind(task), cause)
-        if task.ended:  # the time ran out meanwhile
+        if task.ended:  # the time ran out during the query
             return
         if self.trajectory.blocks_tools(directive):
             task.blocked_tools = tools_to_block(outcomes, self.offered(), task.blocked_tools)
@@ -328,7 +329,7 @@ class Solver:
         return self.trajectory.measure(gap, self.watch.elapsed_ms(), self.budget_ms)
 
     def _sample(self, task: _Task, sample: Sampled, cause: Envelope) -> None:
-        """Measure a long attempt while it goes on, and direct its executor where it does not come closer."""
+        """Measure a long attempt while it runs, and direct its executor if it makes no progress."""
         flight = task.flights.get(sample.subtask_id)
         if flight is None or flight.attempt != sample.attempt:
             flight = task.flights[sample.subtask_id] = Flight(sample.attempt)
@@ -396,7 +397,7 @@ class Solver:
         return Standing(result, task.spec.intent, tuple(task.failed.values()), bool(task.spec.images), task.whole)
 
     def _finish(self, task: _Task, result: FinalResult, cause: Envelope, lessons: Iterable[Lesson] = ()) -> None:
-        """End the task. The result is published when the gate has settled the task's changes."""
+        """End the task. The result is published after the task's changes are applied or discarded."""
         if not task.ended:
             task.ended = True
             without = (NotAgreed(what=self._not_agreed),) if self._not_agreed else ()
@@ -410,13 +411,13 @@ class Solver:
             result = result.model_copy(update=ended)
             task.closing = result, cause
             self.port.publish(_ending(result, task, may_ask=result.stopped_by not in _NOBODY_ASKED), cause=cause)
-            self._teach(task, lessons, cause)  # what goes wrong here takes no result away
+            self._teach(task, lessons, cause)  # comes last, because an error here must not prevent the result
 
     def _close(self, task: _Task, settled: Settled) -> None:
         """Write the lessons of a success, and deliver the result."""
         if task.closing is not None and task.settled is None:
             task.settled = settled
-            if settled.state != "discarded":  # what the user threw away was no success
+            if settled.state != "discarded":  # a result that the user discarded was no success
                 self._teach(task, task.learnt, task.closing[1])
             self._deliver_result(task, settled)
 
@@ -424,7 +425,7 @@ class Solver:
         if task.closing is not None:
             result, cause = task.closing
             task.closing = None
-            # An executor that was stopped has no outcome that could say what it has read.
+            # An executor that was stopped has no outcome to report which messages it has read.
             unread = [] if task.halted else [text for key, text in self._said.items() if key not in task.heard]
             unheard = (Unheard(texts=tuple(unread)),) if unread else ()
             facts = (*result.facts, *about_workspace(settled), *unheard)
@@ -445,9 +446,9 @@ class Solver:
             self.port.publish(task.halted, cause=cause)
 
     async def _on_failure(self, task: _Task, failure: RoleFailure, cause: Envelope) -> None:
-        """Ask R4b for what matched; when R4b itself failed, ends with what it said last.
+        """Stop the task and ask R4b for the matched results. If R4b itself failed, end with its last request.
 
-        R7's own second failure leaves only the bare truth.
+        If R7 fails after a Halt, the result contains only the failure.
         """
         if failure.role is Role.SOLVER and task.halted is not None:
             standing = self._standing(task, self._measure(measure(task.last)))
@@ -474,11 +475,11 @@ class Solver:
             await self._stop(task, StoppedBy.TIME, task.cause)
 
     def time_left(self) -> float:
-        """Return the seconds of the task's time budget; below zero when it is over."""
+        """Return the seconds left of the task's time budget; the value is negative after its end."""
         return (self.budget_ms - self.watch.elapsed_ms()) / 1_000
 
     def _adopt_budgets(self, task: _Task, plan: Plan, cause: Envelope) -> None:
-        """Set the budgets of the plan's effort; a later plan can only enlarge them."""
+        """Set the budgets of the plan's effort. A later plan can only enlarge them."""
         chosen = None if plan.effort is None else self.allowance.of(plan.effort)
         before = -1 if task.effort is None else _EFFORTS.index(task.effort.effort)
         grows = chosen is not None and _EFFORTS.index(chosen.effort) > before
@@ -492,14 +493,14 @@ class Solver:
             self.port.publish(task.effort, cause=cause)
 
     def _cap_budget(self, task: _Task, plan: Plan) -> None:
-        """Limit the time budget by a deadline. It counts from the request, without the time of asking a user."""
+        """Limit the time budget by the deadline, counted from the request. Time spent asking a user is free."""
         if plan.deadline is not None:
             whole = (plan.deadline - task.cause.at).total_seconds() * 1_000
             self.budget_ms = max(1.0, min(self.budget_ms, whole))
 
 
 def _kind(task: _Task) -> str:
-    """Return the label of the request; its first words while R2 has given it none."""
+    """Return the label of the request, or a slug of its intent while R2 has not given it a label."""
     return task.kind or slug(task.spec.intent)
 
 

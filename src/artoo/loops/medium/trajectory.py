@@ -28,7 +28,7 @@ from artoo.control.loss import (
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """One round measured: D, the two failure counts behind P, and what may forbid a success."""
+    """The measurements of one round: D, the two failure counts behind P, and the evidence against a success."""
 
     distance: float
     logical: int
@@ -43,7 +43,7 @@ class Gap:
 
     @property
     def failure_class(self) -> Literal["logical", "environmental", "mixed"]:
-        """Return the class of the failures; `mixed` on a tie, because no majority says that the approach is
+        """Return the class of most failures; `mixed` on a tie, because then no majority shows that the approach is
         wrong.
         """
         if self.logical == self.environmental:
@@ -51,22 +51,22 @@ class Gap:
         return "logical" if self.logical > self.environmental else "environmental"
 
 
-# A twice refused plan: D = 1, P = 1.
+# The gap of a plan that was refused twice: D = 1, P = 1.
 WRONG_APPROACH = Gap(1.0, 1, 0, 1, Evidence(matched_subtasks=0))
 
 
 def verdicts_of(
     outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[CriterionVerdict]
 ) -> tuple[CriterionVerdict, ...]:
-    """Return every verdict of a round: those of its subtasks, then those of the task."""
+    """Return every verdict of a round: first those of its subtasks, then those of the task."""
     return (*(verdict for outcome in outcomes for verdict in outcome.criteria_verdicts), *task_verdicts)
 
 
 def measure(request: ReplanRequest) -> Gap:
-    """Measure subtask and task criteria together; what never ran failed in D and is absent from P.
+    """Measure subtask and task criteria together. Subtasks that never ran count as failed in D and not in P.
 
-    So is what failed only because the harness turned calls away: that says nothing about the approach. P counts
-    every attempt that missed a criterion which is unmet at last, not the last attempt alone.
+    The same holds for failures caused only by refused calls, because they say nothing about the approach. P counts
+    every attempt that missed a criterion which is unmet at the end, not only the last attempt.
     """
     verdicts = verdicts_of(request.outcomes, request.task_verdicts)
     gaps = [gap_of(verdict) for verdict in verdicts]
@@ -89,8 +89,8 @@ def measure(request: ReplanRequest) -> Gap:
 
 
 def _classes(request: ReplanRequest) -> Counter[FailureClass | None]:
-    """Count how often what is unmet was missed, by the class of each miss. The task's verdict on what a subtask's
-    own loop has missed already is the same miss.
+    """Count the misses of unmet criteria by failure class. A miss that a subtask's own loop counted is not counted
+    again for the task's verdict on the same criterion.
     """
     calls = (call for outcome in request.outcomes for call in outcome.tool_calls)
     ran = identities_of(call for call in calls if call.status is not CallStatus.REFUSED)
@@ -107,7 +107,7 @@ def _classes(request: ReplanRequest) -> Counter[FailureClass | None]:
 
 
 def gap_of(verdict: CriterionVerdict) -> CriterionGap:
-    """Return what a verdict adds to D."""
+    """Return the contribution of a verdict to D."""
     return CriterionGap(
         failed=verdict.verdict == "fail",
         verifiable=verdict.mode is Mode.VERIFIABLE,
@@ -116,14 +116,14 @@ def gap_of(verdict: CriterionVerdict) -> CriterionGap:
     )
 
 
-# Directives after which the approach itself is held to be wrong.
+# Directives after which the approach itself is considered wrong.
 WRONG_WAYS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One round's gap with its loss, and both gradients; `gradient` is the one that decides. `elapsed_ms` is the
-    time that counted.
+    """The gap of one round, its loss, and both gradients. `gradient` is the one that decides. `elapsed_ms` is the
+    time that counts against the budget.
     """
 
     gap: Gap
@@ -136,7 +136,7 @@ class Measurement:
 
 
 class Trajectory:
-    """Pure state: no clock, no bus. `round` counts from 1; `directive` is the one that this round obeys."""
+    """Pure state without clock or bus. `round` counts from 1; this round obeys `directive`."""
 
     def __init__(self, hyperparameters: Hyperparameters) -> None:
         self._h = hyperparameters
@@ -153,19 +153,19 @@ class Trajectory:
 
     @property
     def numbers(self) -> Hyperparameters:
-        """Return the hyperparameters that decide now."""
+        """Return the current hyperparameters."""
         return self._h
 
     def cost(self, elapsed_ms: float, budget_ms: float) -> float:
-        """Compute Ω, measured against the time budget in force."""
+        """Compute Ω relative to the current time budget."""
         return resource_cost(self.replans, elapsed_ms, replace(self._h, time_budget_ms=max(1, round(budget_ms))))
 
     def decide_by(self, hyperparameters: Hyperparameters) -> None:
-        """Set other numbers from now on: those of the task's type, once that is known."""
+        """Use other hyperparameters from now on, for example those of the task's type once it is known."""
         self._h = hyperparameters
 
     def measure(self, gap: Gap, elapsed_ms: float, budget_ms: float) -> Measurement:
-        """Compute the loss of this round. `budget_ms` may be below the hyperparameter's when a deadline caps it."""
+        """Compute the loss of this round. A deadline may make `budget_ms` smaller than the hyperparameter."""
         h = self.numbers
         cost = self.cost(elapsed_ms, budget_ms)
         terms = LossTerms(gap.distance, gap.implausibility, cost)
@@ -176,7 +176,7 @@ class Trajectory:
         return Measurement(gap, terms, value, equal_cost, paper, deciding, elapsed_ms)
 
     def decide(self, measured: Measurement, *, may_replan: bool) -> Decision:
-        """Decide this round by the control law, and remember for how long it has been getting worse."""
+        """Decide this round by the control law, and remember how many rounds in a row have been getting worse."""
         decision = decide(
             measured.terms,
             measured.gradient,
@@ -189,11 +189,11 @@ class Trajectory:
         return decision
 
     def unless_exhausted(self, decision: Decision, *, another_left: bool) -> Decision:
-        """Return the decision, or the end if it demands another approach and none is left for `exhausted_after`
-        rounds.
+        """Return the decision, or Abandon if it has demanded another approach for `exhausted_after` rounds and none
+        is left.
 
-        `another_left` False: others are forbidden already, and of what failed nothing can be forbidden any more, so
-        that another plan could only do the same again.
+        `another_left` is False if tools are already forbidden and no further one can be, so that another plan could
+        only repeat this one.
         """
         demanded = not decision.state.ends and self.blocks_tools(Directive(decision.state.value))
         self._exhausted = self._exhausted + 1 if demanded and not another_left else 0
@@ -208,11 +208,11 @@ class Trajectory:
         self.round += 1
 
     def blocks_tools(self, directive: Directive) -> bool:
-        """Return whether the tools of what failed are forbidden from now on."""
+        """Return whether a directive forbids the tools of the failed calls from now on."""
         return directive in WRONG_WAYS
 
     def blocks_targets(self, directive: Directive) -> bool:
-        """Return whether what tools failed on for good is forbidden from now on: always."""
+        """Return whether a directive forbids the targets on which tools failed for good; always true."""
         return True
 
     def record(self, decision: Decision, measured: Measurement) -> Decided:
@@ -235,16 +235,16 @@ class Trajectory:
         )
 
     def urgency(self, measured: Measurement) -> Urgency:
-        """Return the sign of ∇L, where that is more than noise."""
+        """Return the sign of ∇L if it exceeds the noise."""
         return urgency(measured.gradient, self._h.epsilon)
 
     def suspicious(self, measured: Measurement) -> bool:
-        """Return whether this is the paper's cell 6."""
+        """Return whether this round is the paper's cell 6 (nearer by a wrong approach)."""
         return is_suspicious(measured.terms, measured.gradient, self._h)
 
 
 def delivered(open_criteria: Sequence[str]) -> Decision:
-    """Decide, before the cascade, that everything matched and nothing failed. Only what is decided is accepted."""
+    """Decide a round without failures, before the cascade. It is accepted only if no criterion is open."""
     if open_criteria:
         return Decision(MacroState.SUCCESS, f"nothing failed; open: {'; '.join(open_criteria)}"[:500])
     return Decision(MacroState.ACCEPT, "all criteria met")
