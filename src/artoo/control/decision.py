@@ -27,7 +27,7 @@ class MacroState(Enum):
 
 
 class Urgency(Enum):
-    """The sign of ∇L: how strongly a directive is to be applied, never which one."""
+    """The sign of ∇L. It determines how strongly a directive is applied, but not which directive."""
 
     IMPROVING = "improving"
     STEADY = "steady"
@@ -36,7 +36,7 @@ class Urgency(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence that can stop a small D from being a success: SPEC's three conditions for `success`."""
+    """The evidence that can prevent a success despite a small D: SPEC's three conditions for `success`."""
 
     matched_subtasks: int = 1
     unmet_task_criteria: int = 0
@@ -44,16 +44,16 @@ class Evidence:
 
     @property
     def allows_success(self) -> bool:
-        """Check whether a subtask matched, no task criterion is unmet, and evidence contradicts nothing."""
+        """Check whether a subtask matched, no task criterion is unmet, and no evidence contradicts the result."""
         return self.matched_subtasks > 0 and self.unmet_task_criteria == 0 and not self.contradicted
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A macro-state and why. `worsening_rounds` is carried into the next round.
+    """A macro-state and its reason. `worsening_rounds` is carried into the next round.
 
-    `cause` names what ended a task: `cost` (Ω ≥ θ), `divergence` (Law 2), `replans` or `exhausted` (nothing
-    else is left to try); empty otherwise.
+    `cause` names the reason why a task ended: `cost` (Ω ≥ θ), `divergence` (Law 2), `replans` or `exhausted` (no
+    other approach is left). It is empty otherwise.
     """
 
     state: MacroState
@@ -63,7 +63,7 @@ class Decision:
 
 
 def urgency(gradient: float, epsilon: float) -> Urgency:
-    """Classify the gradient: |∇L| below ε is steady; ∇L = ±ε is signal already."""
+    """Classify the gradient: |∇L| below ε is steady; |∇L| = ε already counts as a signal."""
     if abs(gradient) < epsilon:
         return Urgency.STEADY
     return Urgency.WORSENING if gradient > 0 else Urgency.IMPROVING
@@ -72,7 +72,9 @@ def urgency(gradient: float, epsilon: float) -> Urgency:
 def macro_state(
     terms: LossTerms, gradient: float, h: Hyperparameters, evidence: Evidence | None = None
 ) -> MacroState:
-    """Return the macro-state by the cascade: Ω, D, then |∇L| and P. `evidence` None: D alone decides success."""
+    """Return the macro-state by the cascade Ω, D, then |∇L| and P. If `evidence` is None, D
+    alone decides success.
+    """
     if terms.cost >= h.theta:
         return MacroState.ABANDON
     if terms.distance <= h.delta and (evidence is None or evidence.allows_success):
@@ -81,7 +83,7 @@ def macro_state(
 
 
 def way_on(terms: LossTerms, gradient: float, h: Hyperparameters) -> MacroState:
-    """Return how work that goes on must change, by |∇L| and P alone."""
+    """Return how the work must change in order to continue, by |∇L| and P alone."""
     plateau = abs(gradient) < h.epsilon
     if terms.implausibility > h.rho:
         return MacroState.BREAK_SYMMETRY if plateau else MacroState.CHANGE_APPROACH
@@ -89,7 +91,7 @@ def way_on(terms: LossTerms, gradient: float, h: Hyperparameters) -> MacroState:
 
 
 def is_suspicious(terms: LossTerms, gradient: float, h: Hyperparameters) -> bool:
-    """True in the paper's cell 6: the loss falls although the approach is wrong. Marked for the Auditor."""
+    """True in the paper's cell 6, where the loss falls although the approach is wrong. The Auditor reports it."""
     going_on = terms.cost < h.theta and terms.distance > h.delta
     return going_on and gradient <= -h.epsilon and terms.implausibility > h.rho
 
@@ -105,9 +107,9 @@ def decide(
 ) -> Decision:
     """Apply the whole law to a round that was not accepted.
 
-    `worsening_rounds`: consecutive rounds before this one with ∇L > ε. `may_replan` False: R4b recommends
-    to abandon, because the replan budget is spent. The kill switch and the replan budget only stop what
-    would go on: they never take a success away.
+    `worsening_rounds`: consecutive rounds before this one with ∇L > ε. `may_replan` is False if R4b recommends
+    to abandon, because the replan budget is spent. The kill switch and the replan budget stop only a task that
+    would continue. They never prevent a success.
     """
     worsening = worsening_rounds + 1 if gradient > h.epsilon else 0
     state = macro_state(terms, gradient, h, evidence)

@@ -10,7 +10,9 @@ from artoo.control.hyperparameters import Hyperparameters
 
 @dataclass(frozen=True, slots=True)
 class CriterionGap:
-    """One criterion as the loss sees it: did it fail at last, and in how many of its attempts (k of N)."""
+    """One criterion as input of the loss: whether it failed in the end, and in how many of its
+    attempts (k of N).
+    """
 
     failed: bool
     verifiable: bool = False
@@ -19,7 +21,7 @@ class CriterionGap:
 
     @property
     def weight(self) -> float:
-        """Return failᵢ in [0, 1]: 0 when it passed, 1 when verifiable, else k/N."""
+        """Return failᵢ in [0, 1]: 0 if it passed, 1 if it failed and is verifiable, otherwise k/N."""
         if not self.failed:
             return 0.0
         if self.verifiable:
@@ -37,7 +39,7 @@ class LossTerms:
 
 
 def distance(gaps: Iterable[CriterionGap]) -> float:
-    """Return the distance D = Σ failᵢ / number of criteria, in [0, 1]; 0 when there are none."""
+    """Return the distance D = Σ failᵢ / number of criteria, in [0, 1]; 0 if there are no criteria."""
     weights = [gap.weight for gap in gaps]
     return sum(weights) / len(weights) if weights else 0.0
 
@@ -51,7 +53,7 @@ def implausibility(logical: int, environmental: int) -> float:
 def resource_cost(replans: int, elapsed_ms: float, h: Hyperparameters) -> float:
     """Return the resource cost Ω = w₁·min(1, replans/max_replans) + w₂·min(1, elapsed/budget), in [0, w₁ + w₂].
 
-    With max_replans 0 every replan is one too many, so its share is full from the first.
+    If max_replans is 0, every replan exceeds it, so the share of replans is 1 from the first replan on.
     """
     replan_share = min(1.0, replans / h.max_replans) if h.max_replans else float(replans > 0)
     time_share = min(1.0, max(0.0, elapsed_ms) / h.time_budget_ms)
@@ -67,7 +69,7 @@ def loss(terms: LossTerms, h: Hyperparameters) -> float:
 def gradient_at_equal_cost(current: LossTerms, previous: LossTerms | None, h: Hyperparameters) -> float:
     """Return the gradient at equal cost, L(D_t, P_t, Ω_t) − L(D_{t−1}, P_{t−1}, Ω_t); 0 in the first round.
 
-    Both sides bear the present cost: otherwise the cost of a replan alone reads as a worsening result.
+    Both terms use the current cost, because otherwise the cost of a replan alone would look like a worse result.
     """
     if previous is None:
         return 0.0
@@ -76,7 +78,7 @@ def gradient_at_equal_cost(current: LossTerms, previous: LossTerms | None, h: Hy
 
 
 def deciding_gradient(current: LossTerms, previous: LossTerms | None, h: Hyperparameters) -> float:
-    """Return the gradient that decides, by the hyperparameters."""
+    """Return the gradient that the hyperparameters select for decisions."""
     chosen = gradient_of_the_paper if h.gradient == "paper" else gradient_at_equal_cost
     return chosen(current, previous, h)
 

@@ -1,6 +1,6 @@
-"""The way of a role to a language model: assemble, ask, and publish the whole call.
+"""The access of a role to a language model: assemble the prompt, ask, and publish the call.
 
-A question is asked once (`ask`). A conversation is opened (`opening`), then asked for turn after turn (`converse`).
+A question is asked once (`ask`). A conversation is opened (`opening`) and then continued by turns (`converse`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from artoo.prompts.segments import Segment, assemble, assemble_shared
 
 T = TypeVar("T", bound=BaseModel)
 
-# Streamed text is published at most this often: a message for every token would cost more than it shows.
+# Streamed text is published at most this often, because a message for every token would cost too much.
 _DELTA_SECONDS = 0.05
 
 _SHOWN = "Attached images, shown after these words: {names}"
@@ -40,22 +40,22 @@ _NOT_SHOWN = "Attached images, which you are not shown: {names}"
 
 
 async def unchecked() -> None:
-    """Check nothing, because the task is done for no agent."""
+    """Check nothing; used if the task is not done for an agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The agent that a task is done for, as segments of every prompt.
 
-    `check` is awaited before each prompt and raises IdentityRefused when they are not the accepted ones any more:
-    then nothing is asked.
+    `check` is awaited before each prompt. It raises IdentityRefused if the segments are no longer the accepted
+    ones, and then the model is not asked.
     """
 
     segments: Mapping[Segment, str] = field(default_factory=dict[Segment, str])
     check: Callable[[], Awaitable[None]] = unchecked
 
     def after(self, persona: str) -> Standing:
-        """Put the operator's accepted rules of the T layer before the agent's own persona."""
+        """Return a copy with the operator's accepted T-layer rules (`persona`) before the agent's own persona."""
         own = self.segments.get(Segment.AGENT_PERSONA, "")
         together = "\n".join(filter(None, (persona, own)))
         return Standing({**self.segments, Segment.AGENT_PERSONA: together}, self.check)
@@ -63,7 +63,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The beginning of a conversation: both system prompts (`ports.model.Conversation`), and the first message."""
+    """The beginning of a conversation: both system prompts (see `ports.model.Conversation`) and
+    the first message.
+    """
 
     system: str
     text_system: str
@@ -72,9 +74,9 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """One role's way to a model. Every call, failed ones too, is published as ModelCalled.
+    """The access of one role to a model. Every call, including a failed one, is published as ModelCalled.
 
-    `standing`: whom the task is done for. `known`: what is known of the model of this tier.
+    `standing`: the agent that the task is done for. `known`: known properties of this tier's model.
     """
 
     port: Port
@@ -97,8 +99,8 @@ class Asker:
         form: Form = "",
         images: Sequence[AttachedImage] = (),
     ) -> T:
-        """Return the model's answer as a valid `schema`. `form`: which texts of the role are used. `images` are
-        shown to a model that takes them; of one that does not, the prompt only says that they are there.
+        """Return the model's answer as a valid `schema`. `form` selects the variant of the role's texts. `images`
+        are shown to a model that accepts images; otherwise the prompt only names them.
 
         Raises ModelError, BudgetExhausted or IdentityRefused.
         """
@@ -141,7 +143,7 @@ class Asker:
     ) -> Opening:
         """Assemble the beginning of a conversation. `text_segments` are added for the text dialect.
 
-        The first message is the same in both dialects. The form of the text dialect is in its system prompt.
+        The first message is the same in both dialects. The system prompt describes the form of the text dialect.
         """
         told = with_images(segments, images, shown=self.known.images)
         system, user = self._assembled(contract, told, "")
@@ -154,9 +156,9 @@ class Asker:
         return Opening(system, "\n\n".join((system, assemble(dialect)[0])), user)
 
     async def converse(self, conversation: Conversation, *, reported: int, cause: Envelope | None) -> Spoken:
-        """Take the next turn of a conversation, whose first `reported` messages are on the stream already.
+        """Take the next turn of a conversation, whose first `reported` messages are published already.
 
-        What the model says is published while it comes. Raises ModelError, BudgetExhausted or IdentityRefused.
+        The model's words are published while they arrive. Raises ModelError, BudgetExhausted or IdentityRefused.
         """
         await self.standing.check()
         added = conversation.messages[reported:]
@@ -182,14 +184,14 @@ class Asker:
         return spoken
 
     def _assembled(self, contract: str, segments: Mapping[Segment, str], form: Form) -> tuple[str, str]:
-        """Assemble the system and the user message, with the segments of every prompt of this role."""
+        """Assemble the system and the user message, including the segments of every prompt of this role."""
         own = procedural(self.port.role, contract, form)
         ordered = assemble if self.known.small else assemble_shared
         return ordered({**own, **together(self.standing.segments, segments)})
 
     @contextmanager
     def _failures(self, record: Mapping[str, Any], cause: Envelope | None) -> Generator[None]:
-        """Publish a call that fails, with what it cost. `record`: what is known of it before it is answered."""
+        """Publish a failed call with its cost. `record`: the fields that are known before the answer."""
         started = self.clock.monotonic()
         try:
             yield
@@ -204,7 +206,7 @@ class Asker:
 
 @dataclass(slots=True)
 class _Deltas:
-    """Publishes the words of an answer as they come, several tokens at a time."""
+    """Publishes the words of an answer while they arrive, several tokens at a time."""
 
     port: Port
     clock: Clock
@@ -214,13 +216,13 @@ class _Deltas:
     _last: float = 0.0
 
     def hear(self, text: str) -> None:
-        """Take words of the model, and publish them unless they came too soon after the last ones."""
+        """Add words of the model, and publish them unless the last publication was too recent."""
         self._held += text
         if self.clock.monotonic() - self._last >= _DELTA_SECONDS:
             self.publish()
 
     def publish(self) -> None:
-        """Publish what is held back."""
+        """Publish the text that is held back."""
         if self._held:
             own = None if self.cause is None else self.cause.subtask_id
             self.port.publish(TextDelta(contract=self.contract, text=self._held, subtask_id=own), cause=self.cause)
@@ -230,7 +232,7 @@ class _Deltas:
 def with_images(
     segments: Mapping[Segment, str], images: Sequence[AttachedImage], *, shown: bool
 ) -> Mapping[Segment, str]:
-    """Add a line that names attached images, if there are any, below what is to be done."""
+    """Add a line that names the attached images, if there are any, below the request."""
     if not images:
         return segments
     place = Segment.SUBTASK if segments.get(Segment.SUBTASK) else Segment.TASK
@@ -240,7 +242,7 @@ def with_images(
 
 
 def together(standing: Mapping[Segment, str], own: Mapping[Segment, str]) -> dict[Segment, str]:
-    """Join the segments of every prompt with the segments of this prompt, also where both have the same segment."""
+    """Join the segments of every prompt with those of this prompt. If both have a segment, the texts are joined."""
     shared = {name: "\n\n".join(filter(None, (standing[name], own[name]))) for name in standing.keys() & own.keys()}
     return {**standing, **own, **shared}
 

@@ -1,6 +1,6 @@
-"""Rules of thumb in one table: none of them is law, each can be switched off by its name and has to earn its place.
+"""Rules of thumb in one table. They are no laws: each can be switched off by name and must prove its benefit.
 
-`benchmarks/ablate.py` runs tasks with one of them off; docs/figures.md has what each earned.
+`benchmarks/ablate.py` runs tasks with one of them off; docs/figures.md lists the benefit of each.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Heuristics:
-    """All on by default. "Small" is a model that is known to be small (`ports.model.Known`).
+    """All are on by default. "Small" means a model that is known to be small (`ports.model.Known`).
 
-    listing: the prompts of R2 and R3 show what is on disk.
-    brief: a small model's first attempt is shown the files that are named, if all can be read, and not the tree.
-    programs: a small model is asked for one whole program, and not to choose among forms of a step.
-    unplanned: a small model's request is its own only subtask; R2's model is not asked, and nothing is replanned.
-    other_language: a small model whose program did not end well is asked for the other of Python and bash at once.
-    lessons: R2's prompt shows what memory says about tools and requests.
-    second_way: a small model's answer is worked out a second time, and has to agree.
+    listing: the prompts of R2 and R3 show the files on disk.
+    brief: a small model's first attempt is shown the named files instead of the tree, if all of them can be read.
+    programs: a small model is asked for one whole program instead of a choice among forms of a step.
+    unplanned: a small model's request is its only subtask. R2's model is not asked, and nothing is replanned.
+    other_language: if a small model's program fails, it is asked at once for the other of Python and bash.
+    lessons: R2's prompt shows the advice of memory about tools and requests.
+    second_way: a small model's answer is computed a second time in another way, and both must agree.
     """
 
     listing: bool = True
@@ -40,7 +40,7 @@ NAMES: tuple[str, ...] = tuple(field.name for field in fields(Heuristics))
 
 
 def without(names: Iterable[str]) -> Heuristics:
-    """Return the table with these switched off. Raises ValueError with the names that it does not have."""
+    """Return the table with these heuristics off. Raises ValueError that lists the unknown names."""
     off = frozenset(names)
     if unknown := sorted(off - set(NAMES)):
         raise ValueError(f"no heuristic is called {', '.join(unknown)}; there are: {', '.join(NAMES)}")

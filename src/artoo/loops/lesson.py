@@ -1,4 +1,4 @@
-"""A megram before it is stored: what it is about, what it is worth, and why."""
+"""A megram before it is stored: its subject, its weight and its reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Lesson:
     level: StoredLevel = Level.MEGRAM
 
     def megram(self, megram_id: str, at: datetime, origin: Origin) -> Megram:
-        """Return the megram, with where it comes from."""
+        """Return the megram with its origin."""
         return Megram(
             id=megram_id,
             level=self.level,

@@ -1,4 +1,4 @@
-"""The texts that tell a model about pending changes: they are prepared, and not done."""
+"""Texts that tell a model about pending changes, which are prepared and not yet applied."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from artoo.contracts.request import Act, TaskSpec, Turn
 from artoo.contracts.settling import ChangeClass
 from artoo.contracts.shortened import listed, shortened
 
-# Characters of an earlier request that are enough to know it by.
+# Characters of an earlier request that are enough to recognise it.
 _REQUEST = 200
-# Characters of the last result: "translate that" needs it whole.
+# Characters of the last result; "translate that" needs all of it.
 _LAST = 2_000
 
 _BECAME: Mapping[Act, str] = {
@@ -35,18 +35,20 @@ _NEW = "If only new files are made, they take effect without that: say that they
 
 
 def today_is(at: datetime) -> str:
-    """Name the day where the user is, for prompts whose model can reckon with it."""
+    """Return a line with today's date in the user's time zone, for prompts whose model can calculate with it."""
     return f"Today: {at.astimezone().date().isoformat()}"
 
 
 def beforehand(unasked: Collection[ChangeClass]) -> str:
-    """Say the same before anything was changed, of usual changes, for a call whose output is the answer."""
+    """Return the same text for usual changes before anything was changed, for a call whose output is the answer."""
     told = prepared((ChangeClass.SILENT, ChangeClass.EDIT, ChangeClass.DELETION), unasked, begun="If")
     return f"{told} {_NEW}" if told and ChangeClass.SILENT in unasked else told
 
 
 def prepared(classes: Collection[ChangeClass], unasked: Collection[ChangeClass], *, begun: str = "Because") -> str:
-    """Say what is pending; empty where nothing is. `unasked`: what may take effect so after the task."""
+    """Describe the pending changes; empty if there are none. `unasked`: classes that take
+    effect without approval.
+    """
     waiting = set(classes).difference(unasked)
     kinds = " or ".join(kind for one, kind in _KINDS.items() if one in waiting)
     told = f"{begun} something is {kinds}, nothing of it takes effect before the person agrees after the task: "
@@ -54,10 +56,11 @@ def prepared(classes: Collection[ChangeClass], unasked: Collection[ChangeClass],
 
 
 def what_became(turn: Turn) -> str:
-    """Say what was done with an earlier turn's changes since, what of them is pending for the user, and what only
-    the person can do about that; empty: nothing is known.
+    """Describe what happened to an earlier turn's changes, which of them are pending, and what only the user can do
+    about them; empty if nothing is known.
 
-    Without it an approval of what was prepared reads like a request to do it, and it is done a second time.
+    Without this text the user's approval of prepared changes would look like a new request, and they would be made
+    a second time.
     """
     lines = [f"{_BECAME[act]}: {listed(paths)}." if paths else f"{_BECAME[act]}." for act, paths in turn.became]
     if any(act == "applied" for act, _ in turn.became):
@@ -73,7 +76,9 @@ def what_became(turn: Turn) -> str:
 
 
 def earlier(spec: TaskSpec) -> str:
-    """Tell a planner of the conversation: the last turn with its result, and what is pending of others."""
+    """Describe the conversation for a planner: the last turn with its result, and pending
+    changes of other turns.
+    """
     before = (turn for turn in spec.waiting if spec.last is None or turn.task_id != spec.last.task_id)
     lines = [f"Person: {shortened(turn.input, _REQUEST)}\n{what_became(turn)}" for turn in before]
     if spec.last is not None:
@@ -82,6 +87,6 @@ def earlier(spec: TaskSpec) -> str:
 
 
 def turn_told(turn: Turn, most: int) -> str:
-    """Write one exchange, and what became of its changes. `most`: characters of the request and of the result."""
+    """Write one exchange and the state of its changes. `most`: characters of the request and of the result."""
     said = (f"Person: {shortened(turn.input, most)}", f"Result: {shortened(turn.summary, most)}")
     return "\n".join(filter(None, (*said, what_became(turn))))

@@ -1,4 +1,4 @@
-"""The life of a role: it reads its inbox, handles one message at a time, and reports its failures."""
+"""The main loop of a role: it reads its inbox, handles one message at a time, and reports its failures."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from artoo.ports.bus import Port
 
 
 async def listen(port: Port, handle: Callable[[Envelope], Awaitable[None]]) -> None:
-    """Handles each message of the inbox in order until the port is closed.
+    """Handle each message of the inbox in order until the port is closed.
 
-    What the role could not do becomes a RoleFailure, and R7 ends the task with it: a role never dies in
-    silence, and never takes the others with it.
+    A failure of the role becomes a RoleFailure, with which R7 ends the task. So a role never fails silently, and
+    never stops the other roles.
     """
     try:
         async for envelope in port:
@@ -25,7 +25,7 @@ async def listen(port: Port, handle: Callable[[Envelope], Awaitable[None]]) -> N
 
 
 async def attend(port: Port, handle: Callable[[Envelope], Awaitable[None]], envelope: Envelope) -> None:
-    """Handles one message; what goes wrong is published as a RoleFailure in answer to it."""
+    """Handle one message. An error is published as a RoleFailure in answer to it."""
     try:
         await handle(envelope)
     except Exception as error:  # noqa: BLE001 - a role's boundary: everything is reported, nothing is kept

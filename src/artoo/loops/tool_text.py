@@ -1,4 +1,4 @@
-"""Tools as a prompt shows them: one line each, the same for the planner and the executor."""
+"""Texts that describe tools in prompts: one line each, the same for the planner and the executor."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SHOWN_TARGET = 80
 
 @lru_cache(maxsize=64)
 def tool_segments(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> Mapping[Segment, str]:
-    """Describe artoo's own tools, then the user's, which differ from project to project, and skills.
+    """Describe artoo's own tools, then the user's tools (which differ between projects) and skills.
 
-    `programs_apart`: not the first, for a model that writes programs for all else.
+    `programs_apart`: leave out artoo's own tools, for a model that writes programs instead of calling them.
     """
     shipped = () if programs_apart else tuple(spec for spec in specs if not spec.special)
     special = tuple(spec for spec in specs if spec.special)
@@ -31,7 +31,7 @@ def tool_segments(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) 
 
 
 def tools_to_plan_with(specs: tuple[ToolSpec, ...]) -> Mapping[Segment, str]:
-    """Describe the tools for the planner: artoo's own by name, those of first calls with their arguments."""
+    """Describe the tools for the planner: artoo's own only by name, read-only ones also with their arguments."""
     shipped = sorted((spec for spec in specs if not spec.special), key=lambda spec: spec.priority)
     return {**tool_segments(specs), Segment.TOOLS: ", ".join(map(_signature, shipped))}
 
@@ -44,9 +44,9 @@ def _signature(spec: ToolSpec) -> str:
 
 
 def describe_tools(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> str:
-    """Describe each tool in a line, by priority: name, purpose, what goes into `input` and into the fenced block.
+    """Describe each tool in a line, by priority: name, purpose, and the content of `input` and of the fenced block.
 
-    `programs_apart`: for a model that writes programs for all else.
+    `programs_apart`: the model writes programs for everything else, so the form of a call is added.
     """
     lines = [_line(spec) for spec in sorted(specs, key=lambda spec: spec.priority)]
     if programs_apart and lines:
@@ -55,7 +55,7 @@ def describe_tools(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False)
 
 
 def other_language(specs: Sequence[ToolSpec], tool: str) -> str:
-    """Return a language that another tool runs; empty when there is none or when this tool runs none."""
+    """Return a language that another tool runs; empty if there is none, or if this tool runs no language."""
     running = [spec for spec in specs if spec.languages]
     if all(spec.name != tool for spec in running):
         return ""
@@ -82,9 +82,9 @@ def _line(spec: ToolSpec) -> str:
 
 
 def prohibitions(must_not: MustNot) -> str:
-    """List what must not be used, a line each, for a prompt.
+    """List the prohibited tools and targets for a prompt, one line each.
 
-    Scripts and long commands are left out: the tool layer refuses them all the same, and a prompt pays for them.
+    Scripts and long commands are left out to save tokens. The tool layer refuses them anyway.
     """
     tools: dict[str, list[str]] = {}
     for tool, target in must_not.targets:
@@ -95,5 +95,5 @@ def prohibitions(must_not: MustNot) -> str:
 
 
 def is_short(target: str) -> bool:
-    """Return whether a prompt names a target: scripts and long commands are left out."""
+    """Return whether a target is short enough to be named in a prompt; scripts and long commands are not."""
     return "\n" not in target and len(target) <= _SHOWN_TARGET

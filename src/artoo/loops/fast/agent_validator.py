@@ -1,7 +1,8 @@
-"""R4a, sensor and controller of the fast loop: decides each criterion by what is strongest, corrects at most twice.
+"""R4a, sensor and controller of the fast loop: decides each criterion by the strongest evidence, corrects at most
+twice.
 
-result ──► given up? ──► checks ──► facts ──► agreement ──► judgement ──► what is left is open
-             (the first that decides, decides: SPEC section 3.6)
+result ──► given up? ──► checks ──► facts ──► agreement ──► judgement ──► the remaining criteria are open
+             (an earlier step overrules the later ones: SPEC section 3.6)
 """
 
 from __future__ import annotations
@@ -48,20 +49,20 @@ from artoo.verdicts.quotes import UNSAID
 from artoo.verdicts.shown import DIFFERENCE_SHOWN
 
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
-# An honest report of that meets no criterion: a worker that is not told tries to fix what it cannot fix.
+# Honest reports cannot meet such a criterion. Without this hint an executor tries to fix things that it cannot fix.
 _NOT_HERE = "If it cannot be done here, end with cannot."
 _DISPUTE = "The planner wrote this check unseen. If the check is wrong, change nothing for it and answer why."
-# Checks that a file which a failed program left behind does not pass.
+# Checks that fail on a file which only a failed program left behind.
 _OF_CONTENTS = (CommandSucceeds, FileMatches)
-# What agreement decides where every criterion is decided already.
+# The criterion that agreement decides if all others are decided already.
 _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)
 
 
 @dataclass(slots=True, eq=False)
 class AgentValidator:
-    """Paired one to one with an executor: at most `max_retries` corrections, then the outcome.
+    """Judges the results of one executor: at most `max_retries` corrections, then the outcome.
 
-    `always_ask`: the judge is asked also where nothing is left to it (`--strict-roles`).
+    `always_ask`: if true, the judge is asked even if no criterion is left for it (`--strict-roles`).
     """
 
     port: Port
@@ -72,20 +73,20 @@ class AgentValidator:
     always_ask: bool = False
     second_look: SecondLook = SecondLook.AUTO
     _subtask: SubTask | None = field(default=None, init=False)
-    # Criteria whose checks held before the work.
+    # Criteria whose checks held before the work began.
     _held: frozenset[str] = field(default=frozenset(), init=False)
     _trajectory: list[GapPoint] = field(default_factory=list[GapPoint], init=False)
     _today: str = field(default="", init=False)
-    # What a correction has named: tokens, or a call that fell short.
+    # The subjects of the last correction: tokens, or a call that failed.
     _doubted: frozenset[str] = field(default=frozenset(), init=False)
-    # A correction has named a fact once, which is not done again.
+    # True after a correction named a fact that is named only once.
     _asked: bool = field(default=False, init=False)
-    # Criteria of R2's whose checks the last correction was about.
+    # Criteria of R2 whose failed checks were the subject of the last correction.
     _missed: frozenset[str] = field(default=frozenset(), init=False)
-    _lacking: int = field(default=0, init=False)  # calls that a judge failed for the world, without advice
+    _lacking: int = field(default=0, init=False)  # number of calls when a judge blamed the world, without advice
 
     async def run(self) -> None:
-        """Judges until the port closes."""
+        """Judge results until the port closes."""
         await listen(self.port, self._handle)
 
     async def _handle(self, envelope: Envelope) -> None:
@@ -93,7 +94,7 @@ class AgentValidator:
             case SubTask() as subtask:
                 self._subtask = subtask
                 self._today = "" if self.asker.known.small else today_is(envelope.at)
-                # R3 takes its first turn meanwhile: only its tools change something, after a model's answer.
+                # R3 takes its first turn in parallel. Nothing changes before a model has answered and a tool ran.
                 self._held = await judging.held_before(subtask.success_criteria, self.source)
             case SampleDue() as due if self._subtask is not None:
                 await self._sample(self._subtask, due, envelope)
@@ -103,7 +104,7 @@ class AgentValidator:
                 return
 
     async def _sample(self, subtask: SubTask, due: SampleDue, cause: Envelope) -> None:
-        """Run the checks of what is there, in a throw-away layer; what they do not decide is open."""
+        """Run the checks on the current files, in a throw-away layer. Criteria that they do not decide are open."""
         criteria = subtask.success_criteria
         of_world = [each for each in criteria if isinstance(each.check, OF_THE_WORLD)]
         found = await judging.checked(of_world, "", due.calls, self.source, _told(subtask), self._held)
@@ -119,7 +120,7 @@ class AgentValidator:
         self.port.publish(sampled, cause=cause)
 
     async def _judge_attempt(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> None:
-        subtask = subtask.model_copy(update=dict(result.glance or ()))  # as its executor has seen it
+        subtask = subtask.model_copy(update=dict(result.glance or ()))  # with the files as its executor saw them
         files = await told_files(result, _told(subtask), self.source)
         judged = await self._judge(subtask, result, ", ".join(files[0]), cause)
         verdicts = (judging.counted(verdict, result.attempt, self._trajectory) for verdict in judged.verdicts)
@@ -128,7 +129,7 @@ class AgentValidator:
             told = CriterionJudged(subtask_id=result.subtask_id, attempt=result.attempt, verdict=verdict)
             self.port.publish(told, cause=cause)
         self._trajectory.append(_gap(result.attempt, judged))
-        # A person's no is not tried again.
+        # There is no further attempt after the user has refused something.
         last = judged.final or result.stuck or any(call.withheld_by == "person" for call in result.attempt_calls)
         if judged.failed and not last and result.attempt <= self.max_retries:
             self.port.publish(judging.correction_for(result, judged.failed, judged.advice), cause=cause)
@@ -138,7 +139,7 @@ class AgentValidator:
             self.port.publish(outcome.model_copy(update=beside), cause=cause)
 
     async def _judge(self, subtask: SubTask, result: ExecutionResult, absent: str, cause: Envelope) -> Judged:
-        """Judge in the order of SPEC section 3.6. A later step does not touch what an earlier step decided."""
+        """Judge in the order of SPEC section 3.6. A later step does not change the decision of an earlier one."""
         criteria = subtask.success_criteria
         if result.status == "failed" or result.infrastructure is not None:
             return Judged(judging.failed_outright(criteria, result), final=True)
@@ -156,12 +157,12 @@ class AgentValidator:
         fact = broken
         if (
             broken is None or tells_of_look
-        ):  # a look in vain may be the answer; a figure that nothing showed may not
+        ):  # a failed search may be the answer, but a number that no output contains may not
             fact = await self._floating(subtask, result) or broken
         if fact is not None:
             again, stands = fact.asked_once and not result.small_model and self._asked, None
             self._asked = self._asked or fact.asked_once
-            stood_by = again and fact.doubts <= self._doubted  # nothing new: its author stands by it
+            stood_by = again and fact.doubts <= self._doubted  # no new doubt, and the executor repeats its answer
             if not failed and (stood_by or (fact.of_look and tells_of_look)):
                 stands = await self._stood_by(subtask, result, left, fact, beside, cause)
             self._doubted = fact.doubts
@@ -170,7 +171,7 @@ class AgentValidator:
             judged = stands
         elif failed:
             of_check = [verdict for verdict in decided if verdict.verdict == "fail"]
-            useless = all(judging.of_nobody(verdict.reason) for verdict in of_check)  # no work makes it hold
+            useless = all(judging.of_nobody(verdict.reason) for verdict in of_check)  # no work can fix it
             withheld = any(call.withheld_by is not None for call in result.tool_calls)
             disputed = self._is_disputed(criteria, of_check, result)
             advice = _WITHOUT if withheld else _DISPUTE if self._missed else ""
@@ -188,9 +189,9 @@ class AgentValidator:
     def _is_disputed(
         self, criteria: Sequence[Criterion], failed: Sequence[CriterionVerdict], result: ExecutionResult
     ) -> bool:
-        """Return whether the worker stands by its work: a correction named the checks that fail, all of them R2's,
-        and since then nothing was changed, or, where they look at the answer, no call was made at all. What the
-        worker answers is its reason; R2 may replace the checks.
+        """Return whether the executor stands by its work. This is so if a correction named the failing checks, all
+        of them are R2's, and nothing was changed since (or no call was made at all, if the checks look at the
+        answer). The executor's answer is then its reason, and R2 may replace the checks.
         """
         texts = frozenset(verdict.criterion for verdict in failed)
         missed = [each for each in criteria if each.text in texts]
@@ -213,11 +214,11 @@ class AgentValidator:
             return None  # a picture may show the token, and code cannot read it
         request = [subtask.intent, *(each.text for each in subtask.success_criteria), *subtask.said]
         told, unnamed = list[str](), ""
-        if not self.asker.known.small:  # a small one is held to look
+        if not self.asker.known.small:  # a small model must look at the files itself
             texts = (_told(subtask), *request, result.output)
             heads, unnamed = named_and_others(subtask.heads, texts, result.tool_calls)
             told = [self._today, heads]
-        (told if subtask.part else request).append(subtask.given)  # other parts' files are not its own
+        (told if subtask.part else request).append(subtask.given)  # a part may not answer with other parts' files
 
         async def around() -> str:
             return (await self.surroundings.look(subtask.intent)).listing
@@ -235,11 +236,11 @@ class AgentValidator:
         beside: Beside,
         cause: Envelope,
     ) -> Judged | None:
-        """Judge what a capable model states again after code has named it: half past three may stand there in
-        words, or the answer tells of the failure, which code does not read. Open if a judge passes it; the user is
-        told.
+        """Judge a doubted statement that a capable model repeats. The statement may be right: the source may say
+        "half past three" in words, or the answer may report the failure, which code cannot see. If a judge passes
+        it, it becomes an open criterion, which the user is shown.
 
-        None: the fact stands.
+        Returns None if the doubt remains.
         """
         beside = replace(beside, doubt="; ".join(filter(None, (beside.doubt, fact.text))))
         judged = await self._ask_judge(subtask, result, (*left, judging.LAW_0), cause, beside)
@@ -250,9 +251,10 @@ class AgentValidator:
     async def _looked_at_twice(
         self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], beside: Beside, cause: Envelope
     ) -> Judged | None:
-        """Decide by a second way; None if none is due, or if it leaves the rest to a judge that may be asked.
+        """Decide by a second way. Returns None if none is needed, or if a judge may decide the rest.
 
-        A person's own check needs none. A small model's checks of its own work do: they are no better than it.
+        A user's own check makes a second way unnecessary. A small model's checks of its own work do not, because
+        they are no more reliable than the work.
         """
         wanted = self.second_look.wanted(small_model=result.small_model)
         persons = any(each.by == "person" for each in subtask.success_criteria)
@@ -280,7 +282,7 @@ class AgentValidator:
     async def _asked_about(
         self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], beside: Beside, cause: Envelope
     ) -> Judged:
-        """Ask a judge. A small model's judgement decides nothing, and own knowledge needs no judge."""
+        """Ask a judge. A small model's judgement decides nothing, and an answer without calls is not judged."""
         criteria = left or subtask.success_criteria
         alone = rests_on_nothing(result.tool_calls)
         idle = alone or result.small_model
@@ -291,18 +293,17 @@ class AgentValidator:
             self._lacking = 0 if judged.advice else len(result.tool_calls)
             judged = replace(judged, advice=f"{judged.advice} {_NOT_HERE}".strip())
         if idle:
-            if alone and not criteria:  # a part of several: no judge can tell whether its author's words are right
+            if alone and not criteria:  # a part of several without calls, which no judge can verify
                 left = (Criterion(text=subtask.intent, mode=Mode.PLAUSIBLE),)
             return Judged.open(left, judging.OWN_WORDS if alone else "nothing decided it")
         return judged if left else Judged(())
 
     async def _judge_cannot(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> Judged:
-        """Judge a `cannot`. A small model's word ends it, and so does one before anything was tried, after a
-        person's no, or after a judge that had nothing to try; else a judge looks at the tries.
+        """Judge a `cannot`. It is accepted without a judge from a small model, if nothing was tried, after a user's
+        refusal, or if an earlier judge had no advice. Otherwise a judge looks at the attempts.
 
-        What holds all the same, by a check that looks at what is there, is told as it is; of what does not, the
-        check's verdict is given with the reason, for R2 may replace a check that cannot hold. That it cannot be
-        done stands even where all of it holds.
+        Criteria whose checks hold anyway keep that verdict. For failing checks the verdict is given with the
+        reason, because R2 may replace a check that cannot hold. The `cannot` remains even if all checks hold.
         """
         fact = Fact(result.output or "it cannot be done", judging.class_of_failure(result), contradicts=False)
         criteria = subtask.success_criteria
@@ -331,7 +332,7 @@ class AgentValidator:
         cause: Envelope,
         beside: Beside,
     ) -> Judged:
-        """Ask the judge, with the standing instructions of where the subtask has worked."""
+        """Ask the judge, with the standing instructions of the directories where the subtask has worked."""
         difference, earlier = await self.source.difference(DIFFERENCE_SHOWN), ""
         if subtask.begun or any(call.changed_something for call in result.tool_calls):
             seen = await self.surroundings.look(subtask.intent)
@@ -343,8 +344,8 @@ class AgentValidator:
 def _is_outweighed(
     fact: Fact, result: ExecutionResult, criteria: Sequence[Criterion], decided: Sequence[CriterionVerdict]
 ) -> bool:
-    """Return whether a check of contents that holds since the work outweighs a call that fell short, whose exit
-    code a later command of the same line may have left. That a file exists does not: a program that failed may
+    """Return whether a passed check of file contents outweighs a call that ended badly, because the exit code may
+    come from a later command of the same line. A check that a file exists does not, because a failed program may
     leave one.
     """
     passed = {verdict.criterion for verdict in decided if verdict.verdict == "pass"}
@@ -353,7 +354,7 @@ def _is_outweighed(
 
 
 def _told(subtask: SubTask) -> str:
-    """Return the text of a subtask: its own words, and the request with what earlier parts gave."""
+    """Return the texts that a subtask was given: its intent, the request, and the results of earlier parts."""
     return f"{subtask.intent}\n{subtask.given}"
 
 

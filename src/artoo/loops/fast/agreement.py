@@ -1,9 +1,9 @@
-"""Agreement: a second way, written without sight of the first, run in a copy of the files as they were before.
+"""Agreement: a second program, written without knowledge of the first, is run in a copy of the original files.
 
-    intent + listing ──► whole program, in another language ──► trial ──► tokens, or hashes of files, compared
+    intent + listing ──► whole program, in another language ──► trial ──► tokens or file hashes are compared
 
-For models that are known to be small, whose judgement of their own figure is no better than the figure; for others
-with `--verify`. What nothing confirms stands open.
+Used for models that are known to be small, whose judgement of their own result is no better than the result, and
+for other models with `--verify`. A result that is not confirmed stays open.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TOKENS = 700
 
 
 class SecondLook(StrEnum):
-    """The results that need a second way: those of small models, all (`--verify`), or none."""
+    """Which results need a second way: those of small models, all (`--verify`), or none."""
 
     AUTO = "auto"
     ALWAYS = "always"
@@ -43,7 +43,7 @@ class SecondLook(StrEnum):
 
 
 class _Program(BaseModel):
-    """A step of the text dialect that is one program. Its line of JSON may be missing, and is not read here."""
+    """A step of the text dialect that is one program. Its line of JSON may be missing and is not read."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -52,7 +52,7 @@ class _Program(BaseModel):
 
 @cache
 def _executors_role() -> str:
-    """Return the executor's own role: the prompt then begins as that of the first way, which a server has
+    """Return the executor's own role, so that the prompt begins like that of the first way, which the server has
     cached.
     """
     return procedural("executor", "ExecutorStep", "simple")[Segment.ROLE]
@@ -60,14 +60,14 @@ def _executors_role() -> str:
 
 @dataclass(frozen=True, slots=True)
 class SecondAuthor:
-    """The author of another way: the same model, shown the request and the listing and nothing of the first way."""
+    """The author of the second way: the same model. It sees the request and the listing, not the first way."""
 
     asker: Asker
     subtask: SubTask
     cause: Envelope
 
     async def program(self, language: Language) -> str:
-        """Ask for a whole program in this language; empty when the model gives none."""
+        """Ask for a whole program in this language; empty if the model gives none."""
         segments = {
             Segment.ROLE: _executors_role(),
             Segment.PROJECT_GUIDE: self.subtask.guide,
@@ -94,7 +94,7 @@ class SecondAuthor:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The comparison of two ways. `open`: there was no second way."""
+    """The comparison of two ways. The verdict is `open` if there was no second way."""
 
     verdict: Literal["agreed", "differ", "open"]
     evidence: str
@@ -103,7 +103,7 @@ class Agreement:
 async def second_way(
     result: ExecutionResult, request: str, author: SecondAuthor, source: EvidenceSource
 ) -> Agreement:
-    """Try another way. A program that a call has run is no other way."""
+    """Try a second way. A program that a call has already run does not count as one."""
     language = _other_language(result.tool_calls)
     program = await author.program(language)
     known = {"", *(call.input.strip() for call in result.tool_calls)}
@@ -120,14 +120,14 @@ async def second_way(
 class _Made:
     """The result of a way: its answer, and the files that it made, by path.
 
-    A file is its words line by line, so that a line end more is no difference, or its digest if it is no text.
+    Text files are compared by the words of each line, so that whitespace does not matter; others by their digest.
     """
 
     answer: str
     files: Mapping[str, str]
 
     def agrees(self, other: _Made, request: str) -> bool:
-        """Return whether the files agree, or the answers if there are none. Nothing but zeros confirms nothing."""
+        """Return whether the files agree, or the answers if there are no files. Zeros alone confirm nothing."""
         if not (self.files or other.files):
             return same_answer(self.answer, other.answer, request)
         telling = any(same_answer(text, text) for text in self.files.values())
@@ -144,14 +144,14 @@ def _content(digest: str, text: str | None) -> str:
 
 
 async def _files_of(result: ExecutionResult, source: EvidenceSource) -> dict[str, str]:
-    """Return the files that the calls left changed, as they are now."""
+    """Return the current content of the files that the calls changed."""
     paths = dict.fromkeys(path for call in result.tool_calls for path in call.changes)
     views = [(path, await source.file(path)) for path in list(paths)[:TRIAL_TEXTS]]
     return {path: _content(view.sha256, view.text) for path, view in views if not view.is_directory}
 
 
 async def _way(language: Language, program: str, source: EvidenceSource) -> _Made | None:
-    """Run one more way; return None if it fails or gives nothing."""
+    """Run a second way; return None if it fails or has no result."""
     trial = await source.trial(language, program)
     if trial.view.exit_code != 0:
         return None

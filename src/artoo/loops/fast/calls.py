@@ -1,9 +1,9 @@
-"""The tool calls of a subtask: how they are made, and the record of them, numbered from 1 over all attempts.
+"""The tool calls of a subtask: how they are made, and their record, numbered from 1 over all attempts.
 
     [2] exit 1
     FAILED test_cart.py::test_total
 
-is what the model reads of a call when it has ended, and in a line when its output was left out later:
+This is the text that the model reads when a call has ended. If the output is left out later, it reads one line:
 
     [2] shell pytest -q: exit 1, 1 lines; read again with recall(2)
 """
@@ -21,31 +21,31 @@ from artoo.contracts.shortened import listed, shortened
 from artoo.ports.bus import Port
 from artoo.ports.tools import Departure, Ticket, Toolbox
 
-# Characters of a call's input that are enough to know it by.
+# Characters of a call's input that are enough to recognise it.
 _INPUT_NAMED = 120
 
 
 def outcome_of(call: ToolCall) -> tuple[object, ...]:
-    """Return the values by which two calls count as made alike and ended alike."""
+    """Return the values that must be equal for two calls to count as the same call with the same result."""
     return call.tool, call.input, call.status, call.exit_code, call.output, call.error_output
 
 
 @dataclass(slots=True)
 class Record:
-    """The calls in order. Paths are shown from `project`."""
+    """The calls in order. Paths are shown relative to `project`."""
 
     project: str = ""
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
 
     def call(self, number: int) -> ToolCall | None:
-        """Return the call of this number, if there is one."""
+        """Return the call with this number, or None."""
         return self.calls[number - 1] if 1 <= number <= len(self.calls) else None
 
     def text(self, number: int, call: ToolCall) -> str:
-        """Write a call's end and what it printed, as the model reads it.
+        """Write the output and the ending of a call for the model.
 
-        Where a command printed something and failed, its exit code comes last: what it printed may be what was
-        wanted.
+        If a command printed something and failed, its exit code comes last, because the output may be the wanted
+        result.
         """
         error = call.error_output.strip()
         printed = [part for part in (call.output.rstrip("\n"), f"stderr: {error}" if error else "") if part]
@@ -54,18 +54,18 @@ class Record:
         return "\n".join((f"[{number}] {parts[0]}", *parts[1:]))
 
     def line(self, number: int, call: ToolCall) -> str:
-        """Write a call in one line, for when its output was left out."""
+        """Write a call in one line, used after its output was left out."""
         lines = len(call.output.splitlines()) + len(call.error_output.splitlines())
         given = shortened(" ".join(call.input.split()), _INPUT_NAMED)
         ended = self._ending(call)
         return f"[{number}] {call.tool} {given}: {ended}, {lines} lines; read again with recall({number})"
 
     def came_before(self, call: ToolCall) -> bool:
-        """Return whether the same call ended in the same way before, in any attempt."""
+        """Return whether the same call had the same result before, in any attempt."""
         return [outcome_of(each) for each in self.calls].count(outcome_of(call)) > 1
 
     def answer_of(self, call: ToolCall) -> str:
-        """Return a call's output as an answer, or the names of what it made."""
+        """Return a call's output as an answer, or the names of the files that it changed."""
         if call.status is not CallStatus.OK:
             return ""
         return call.output.strip() or listed(self._near(call.changes))
@@ -75,7 +75,7 @@ class Record:
         return [path.removeprefix(prefix) if self.project else path for path in paths]
 
     def _ending(self, call: ToolCall) -> str:
-        """Describe how the call ended. A program with another exit code than 0 may have done its work."""
+        """Describe how the call ended. A program with a nonzero exit code may still have done its work."""
         if call.exit_code is not None and call.status in (CallStatus.OK, CallStatus.ERROR):
             ended_well = call.exit_code == 0 and call.status is CallStatus.OK
             parts = ["ok" if ended_well else f"exit {call.exit_code}"]
@@ -92,13 +92,13 @@ class Record:
         return "; ".join(parts)
 
 
-# Calls that run at the same time: each may hold a thread or a connection.
+# At most this many calls run at the same time, because each may hold a thread or a connection.
 _MOST_TOGETHER = 16
 
 
 @dataclass(slots=True)
 class Calls:
-    """Makes the calls of one subtask, numbers them over all its attempts, and puts each on the stream."""
+    """Makes the calls of one subtask, numbers them over all its attempts, and publishes each."""
 
     port: Port
     toolbox: Toolbox
@@ -115,7 +115,7 @@ class Calls:
         return numbers
 
     def _batches(self, requests: Iterable[ToolRequest]) -> Iterator[Sequence[ToolRequest]]:
-        """Calls that may run together: neighbours that only read. A call that writes is alone."""
+        """Yield groups of calls that may run together: adjacent read-only calls. A call that writes runs alone."""
         reading = {spec.name for spec in self.toolbox.specs if not spec.writes}
         batch: list[ToolRequest] = []
         for request in requests:
@@ -137,13 +137,13 @@ class Calls:
             ticket = self._ticket(number, request.name, attempt, cause)
             ended[number] = await self.toolbox.call(request.name, request.arguments, ticket)
 
-        if len(batch) == 1:  # outside of a group, which would wrap an exception of a replay
+        if len(batch) == 1:  # without a task group, which would wrap an exception of a replay
             await make(first, batch[0])
         else:
             async with asyncio.TaskGroup() as group:
                 for number, request in enumerate(batch, first):
                     group.create_task(make(number, request))
-        for number in sorted(ended):  # in the order in which they were asked for, whichever ended first
+        for number in sorted(ended):  # in the order of the requests, regardless of which ended first
             self._keep(ended[number], number, attempt, cause)
 
     def _keep(self, call: ToolCall, number: int, attempt: int, cause: Envelope) -> None:
@@ -152,7 +152,7 @@ class Calls:
         self.port.publish(told, cause=cause)
 
     def _act(self, number: int) -> str:
-        """Name the call in the log, the same when the task is run again from its log."""
+        """Return the name of the call in the log, which is the same when the task is replayed."""
         return f"{self.subtask_id}/{number}"
 
     def _ticket(self, number: int, tool: str, attempt: int, cause: Envelope) -> Ticket:

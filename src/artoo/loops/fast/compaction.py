@@ -1,9 +1,9 @@
-"""Shortens a conversation that fills its share of the model's window (SPEC section 3.4).
+"""Shortens a conversation that exceeds its share of the model's window (SPEC section 3.4).
 
     outputs of older calls → one line each │ older turns → a summary │ outputs of the newest turns → one line each
 
-Each step is taken only if the one before it was not enough, and a summary, which costs a call, only where it helps.
-The assignment, with the request, the criteria and the project guide, and what the user wrote are never touched.
+Each step runs only if the previous one was not enough. A summary costs a call and is made only if it helps. The
+assignment (with the request, the criteria and the project guide) and the user's messages are never changed.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from artoo.contracts.conversation import Message, Returned, Said, Took
 from artoo.contracts.shortened import without_middle
 from artoo.loops.fast.conversation import tokens_of
 
-# Of the window, what a conversation may fill before it is compacted.
+# The share of the window that a conversation may fill before it is compacted.
 SHARE = 0.7
-# Of the window, what it may fill afterwards: a conversation that was just compacted has room for some turns.
+# The share of the window that it may fill afterwards, so that there is room for some turns.
 _TARGET = 0.5
-# The newest turns stay as they are, if that is possible.
+# So many of the newest turns stay complete if possible.
 _WHOLE_TURNS = 5
-# Characters that are left of an output of the newest turn, when nothing else helps.
+# Characters that remain of an output in the newest turn if nothing else is enough.
 _LAST_OUTPUT = 2_000
 
-# A call's result in one line; empty where it cannot be read again.
+# Returns a call's result in one line; empty if it cannot be read again.
 LineOf = Callable[[Returned], str]
-# A summary of older turns.
+# Returns a summary of older turns.
 Summarise = Callable[[str], Awaitable[str]]
 
 
@@ -41,7 +41,7 @@ class Summary(Contract):
     open_points: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """Write the summary as the conversation goes on with it."""
+        """Write the summary as text for the conversation."""
         lists = {
             "Done": self.done,
             "Decisions": self.decisions,
@@ -59,7 +59,7 @@ def is_due(tokens: int, window: int) -> bool:
 
 @dataclass(slots=True)
 class Compaction:
-    """One compaction: the messages as they are now, how many tokens they have, and how many they may have."""
+    """One compaction: the current messages, the number of their tokens, and the allowed number."""
 
     messages: list[Message]
     tokens: int
@@ -69,17 +69,17 @@ class Compaction:
 
     @classmethod
     def of(cls, messages: Sequence[Message], tokens: int, window: int, line_of: LineOf) -> Compaction:
-        """Start a compaction. A conversation that a server refused although it seemed to fit loses half."""
+        """Start a compaction. A conversation that a server refused although it seemed to fit is halved."""
         target = round(_TARGET * window) if is_due(tokens, window) else tokens // 2
         return cls(list(messages), tokens, target, line_of)
 
     @property
     def excess(self) -> int:
-        """Return how many tokens have still to go."""
+        """Return how many tokens must still be removed."""
         return self.tokens - self.target
 
     async def run(self, summarise: Summarise) -> None:
-        """Shorten it until it fits, or nothing is left that may be shortened."""
+        """Shorten the conversation until it fits, or until nothing more may be shortened."""
         self._leave_outputs_out(1, self._newest(_WHOLE_TURNS))
         if 0 < self.excess < tokens_of(self._older()):
             await self._summarise(summarise)
@@ -89,7 +89,7 @@ class Compaction:
         self._cut_newest()
 
     def _newest(self, turns: int) -> int:
-        """Find the index where the newest turns begin, or the end of the assignment if there are no more turns."""
+        """Return the index of the first of the newest turns, or of the end of the assignment if there are few."""
         taken = [index for index, message in enumerate(self.messages) if isinstance(message, Took)]
         return taken[-turns] if len(taken) > turns else 1
 

@@ -1,4 +1,4 @@
-"""The executor's side of one conversation with a model: what was said, and how much of the window it fills."""
+"""The executor's side of a conversation with a model: the messages, and how much of the window they fill."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ CONTRACT = "ExecutorStep"
 
 SaidBy = Literal["request", "correction", "user", "control", "notice"]
 
-# Cautious: code has about three, prose more, and a Chinese character is three for less than one token.
+# A cautious value: code has about three bytes a token, prose more; a Chinese character is three bytes and < 1
+# token.
 _BYTES_A_TOKEN = 3
 _PICTURE_BYTES = 4_800
 
 
 @dataclass(slots=True)
 class Talk:
-    """Messages that only grow, except when the conversation is compacted.
+    """Messages of a conversation. They are only appended, except by compaction.
 
-    `reported` of them are on the stream. `numbers` maps a tool request's id to the number of its call.
+    The first `reported` messages are published. `numbers` maps a tool request's id to the number of its call.
     """
 
     opening: Opening
@@ -35,11 +36,11 @@ class Talk:
     _measured_tokens: int = 0
 
     def say(self, text: str, source: SaidBy = "notice") -> None:
-        """Add a message of the user's side."""
+        """Append a message on the user's side."""
         self.messages.append(Said(text=text, source=source))
 
     def asked_with(self, tools: tuple[ToolSpec, ...], *, max_tokens: int, variant: int, key: str) -> Conversation:
-        """Build the conversation that the next turn is asked with."""
+        """Build the conversation for the request of the next turn."""
         return Conversation(
             contract=CONTRACT,
             tier=Tier.TOOL,
@@ -53,7 +54,7 @@ class Talk:
         )
 
     def took(self, spoken: Spoken) -> None:
-        """Add the model's turn, and remember how many tokens the server counted for everything up to it."""
+        """Append the model's turn, and store the server's token count for everything up to it."""
         self.messages.append(Took(turn=spoken.turn))
         self.reported = len(self.messages)
         usage = spoken.usage
@@ -63,19 +64,19 @@ class Talk:
     def returned(
         self, requests: Iterable[ToolRequest], read: Mapping[str, str], numbers: Mapping[str, int]
     ) -> None:
-        """Add what the model reads of each of its requests; `numbers` are those of the calls that were made."""
+        """Append the texts that answer the model's requests. `numbers` are those of the calls that were made."""
         self.messages += [Returned(call_id=one.id, name=one.name, text=read[one.id]) for one in requests]
         self.numbers.update(numbers)
 
     def replace(self, messages: Iterable[Message]) -> None:
-        """Resume from a compacted conversation, which is on the stream."""
+        """Continue with a compacted conversation, which is published already."""
         self.messages = list(messages)
         self.reported = len(self.messages)
         self._measured = self._measured_tokens = 0
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of the prompt: the server's count, and an estimate for what came since."""
+        """Return the tokens of the prompt: the server's count, plus an estimate for later messages."""
         if self._measured:
             return self._measured_tokens + tokens_of(self.messages[self._measured :])
         return len(self.opening.text_system.encode()) // _BYTES_A_TOKEN + tokens_of(self.messages)

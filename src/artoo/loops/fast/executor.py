@@ -1,4 +1,4 @@
-"""R3, the plant of the fast loop: one conversation with a model for one subtask. It never judges itself.
+"""R3, the plant of the fast loop: one conversation with a model for one subtask. It does not judge its own work.
 
 SubTask ──► opening, first calls ──► between turns ──► a turn ──► its calls ──► … ──► ExecutionResult
                                      │ news, messages, directives
@@ -43,8 +43,8 @@ _NOTED = "Noted."
 
 @dataclass(slots=True)
 class _Work:
-    """The subtask under way. `first` is the index of this attempt's first call in the record; `ends`: R7 has ended
-    the attempt, and why.
+    """The running subtask. `first` is the index of this attempt's first call in the record. `ends` is the reason if
+    R7 has ended the attempt, or empty.
     """
 
     subtask: SubTask
@@ -69,10 +69,10 @@ class _Work:
 
 @dataclass(slots=True, eq=False)
 class Executor:
-    """Lives for one subtask: answers the SubTask, and each CorrectionSignal, with an ExecutionResult.
+    """Works on one subtask: answers the SubTask, and each CorrectionSignal, with an ExecutionResult.
 
-    `view` looks at the task's workspace and at what reached the executor; paths are shown from `project`.
-    `unasked`: what may take effect unasked after the task. `asks`: a user can answer questions.
+    `view` reads the task's workspace and the messages for the executor; paths are shown relative to `project`.
+    `unasked`: changes that may take effect after the task without a question. `asks`: a user can answer questions.
     """
 
     port: Port
@@ -92,7 +92,7 @@ class Executor:
         return len(self._work.record.calls) if self._work is not None else 0
 
     async def run(self) -> None:
-        """Listen until the port closes. Messages that come while an attempt is under way go into the inbox."""
+        """Listen until the port closes. Messages that arrive during an attempt go into the inbox."""
 
         async def handle(envelope: Envelope) -> None:
             if isinstance(envelope.payload, SubTask | CorrectionSignal):
@@ -143,7 +143,7 @@ class Executor:
             if work.ends:
                 return Ending("uncertain", work.ends)
             turn = await self._turn(work)
-            if turn is None:  # the user holds it
+            if turn is None:  # the user holds the task
                 continue
             before = len(work.record.calls)
             ending = await self._obey(work, turn)
@@ -156,7 +156,7 @@ class Executor:
                 return ending
 
     async def _make_first_calls(self, work: _Work) -> None:
-        """Make the read-only calls that the plan names, as if the model had asked for them."""
+        """Make the read-only calls that the plan names, as if the model had requested them."""
         reading = {spec.name for spec in self.toolbox.specs if spec.only_reads}
         named = [each for each in work.subtask.first_calls if each.tool in reading]
         requests = [
@@ -169,7 +169,7 @@ class Executor:
             await self._obey(work, turn)
 
     async def _look(self, work: _Work) -> None:
-        """Turn what happened outside the executor's calls, between two turns, into messages of the conversation."""
+        """Convert external events since the last turn into messages of the conversation."""
 
         async def arrived() -> tuple[Heard, ...]:
             return (*self._inbox.drain(), *work.sampling.due())
@@ -194,7 +194,7 @@ class Executor:
         work.progress.disturbed()
 
     async def _turn(self, work: _Work) -> ModelTurn | None:
-        """Take the model's next turn; None when the user interrupted it."""
+        """Take the model's next turn; None if the user interrupted it."""
         if is_due(work.talk.tokens, self.asker.known.window):
             await self._compact(work)
         asking = asyncio.ensure_future(self._asked(work))
@@ -208,7 +208,7 @@ class Executor:
                 raise
 
     async def _asked(self, work: _Work) -> ModelTurn:
-        """Ask the model; a conversation that does not fit its window is compacted once."""
+        """Ask the model. If the conversation does not fit the window, compact it once and ask again."""
         try:
             return await self._ask(work)
         except ContextOverflow:
@@ -232,7 +232,7 @@ class Executor:
         return spoken.turn
 
     async def _obey(self, work: _Work, turn: ModelTurn) -> Ending | None:
-        """Make the calls that a turn asks for, and return how the attempt ends if it does."""
+        """Make the calls that a turn requests; return the end of the attempt, or None if it goes on."""
         if not turn.calls and turn.cut:
             work.talk.say(_CUT)
             return None
@@ -254,7 +254,7 @@ class Executor:
         return endings[0] if endings else None
 
     async def _compact(self, work: _Work) -> None:
-        """Shorten the conversation, and put what it is now on the stream."""
+        """Shorten the conversation, and publish the new one."""
         talk = work.talk
 
         async def summarise(transcript: str) -> str:
@@ -280,8 +280,8 @@ class Executor:
         self.port.publish(compacted, cause=work.cause)
 
     async def _summary(self, work: _Work, transcript: str) -> str:
-        """Ask for a summary of older turns, and add what code knows; without a summary the calls alone are
-        listed.
+        """Ask for a summary of older turns, and add the touched files. If the model gives none, list the calls
+        instead.
         """
         changed = listed({path: None for call in work.record.calls for path in call.changes})
         known = f"Files touched so far: {changed}" if changed else "No file was touched so far."

@@ -1,6 +1,6 @@
-"""The inbox of an executor at work: messages of the user, R7's directives, answers to its questions.
+"""The inbox of a working executor: messages of the user, R7's directives, and answers to its questions.
 
-port ──► Inbox ──► drained once between two turns │ a hold cancels the model call under way
+port ──► Inbox ──► drained once between two turns │ a hold cancels the running model call
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MOST_WAITING = 256
 
 @dataclass(slots=True, eq=False)
 class Inbox:
-    """Keeps what came until the executor looks, at most `MOST_WAITING` things between two turns.
+    """Keeps messages until the executor reads them, at most `MOST_WAITING` between two turns.
 
-    `messages`: ids of the user's messages that were read, also in an earlier process.
+    `messages`: ids of the user's messages that were read, including those read by an earlier process.
     """
 
     messages: list[str] = field(default_factory=list[str])
@@ -37,9 +37,9 @@ class Inbox:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, envelope: Envelope) -> None:
-        """Keep what the executor acts on; an empty message of the user ends a hold and says nothing.
+        """Queue a message for the executor. An empty message of the user only ends a hold.
 
-        Raises InboxOverflow when more waits than can be kept: no message may be lost.
+        Raises InboxOverflow if the queue is full, because no message may be lost.
         """
         if len(self._waiting) >= MOST_WAITING:
             raise InboxOverflow(
@@ -62,12 +62,12 @@ class Inbox:
 
     @property
     def interrupted(self) -> bool:
-        """Return whether the user has interrupted the last turn."""
+        """Return whether the user interrupted the last turn."""
         return self._interrupted
 
     @contextmanager
     def interrupting(self, turn: asyncio.Future[ModelTurn]) -> Generator[None]:
-        """Cancel this turn when the user interrupts it."""
+        """Cancel this turn if the user interrupts it."""
         self._under_way, self._interrupted = turn, False
         self._interrupt()
         try:
@@ -76,25 +76,25 @@ class Inbox:
             self._under_way = None
 
     def note(self, heard: Heard) -> None:
-        """Mark a message as read: it is not drained again when a task goes on after its log."""
+        """Mark a message as read, so that it is not drained again when a task is resumed from its log."""
         self._heard.add(heard.id)
         if heard.what == "message":
             self.messages.append(heard.id)
 
     def drain(self) -> tuple[Heard, ...]:
-        """Return everything that came since the last look, oldest first."""
+        """Return all unread messages since the last call, oldest first."""
         found = tuple(each for each in self._waiting if each.id not in self._heard)
         self._waiting.clear()
         return found
 
     async def until_released(self) -> None:
-        """Return when no hold is in force. Time limits stand still meanwhile."""
+        """Wait until no hold is active. Time limits are paused meanwhile."""
         if self._held:
             with waiting_for_a_person():
                 await self._until(lambda: not self._held)
 
     async def answer_to(self, question: Envelope) -> str:
-        """Wait for the user's answer; empty when no answer came in time. Time limits are paused meanwhile."""
+        """Wait for the user's answer; empty if none came in time. Time limits are paused meanwhile."""
         with waiting_for_a_person():
             await self._until(lambda: question.id in self._answers)
         return self._answers.pop(question.id)

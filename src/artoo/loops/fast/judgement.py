@@ -1,4 +1,6 @@
-"""Judgement: one call of a capable model for the criteria that are left, shown the facts and held to quote them."""
+"""Judgement: a capable model judges the remaining criteria in one call. It is shown the facts
+and must quote them.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ _QUOTE = (
     "Of verdict {} the quote was missing or is not in the evidence. Give all verdicts again, with exact quotes."
 )
 
-# What is asked about a result that says it cannot be done.
+# The criterion that is judged if a result says that the subtask cannot be done.
 CANNOT = Criterion(text="What was tried shows that this cannot be done here")
 
 
@@ -44,9 +46,9 @@ class ValidationReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The facts that a judge is shown next to the calls: the line with the day that the executor was shown, the
-    paths that the task had changed before this subtask, what code found against the claim, files that task and
-    claim name and that are not there, and what checks found now.
+    """The facts that a judge is shown with the calls: the line with the day that the executor saw, the paths that
+    the task changed before this subtask, the doubts of code about the claim, the files that task and claim name and
+    that do not exist, and the current findings of checks.
     """
 
     today: str = ""
@@ -65,7 +67,7 @@ async def judge(
     cause: Envelope,
     beside: Beside,
 ) -> Judged:
-    """Return the judge's verdicts on these criteria; it is asked once more where a quote is not in the evidence."""
+    """Return the judge's verdicts on these criteria. It is asked once more if a quote is not in the evidence."""
     judged: Judged | None = None
     gone = _ABSENT.format(absent=beside.absent) if beside.absent else ""
     doubt = _DOUBT.format(beside.doubt) if beside.doubt else ""
@@ -106,14 +108,14 @@ async def judge(
 
 
 def _planned(subtask: SubTask) -> str:
-    """Say which part of the request is judged, where the plan words it in another way."""
+    """Name the part of the request that is judged, if the plan words it differently."""
     if subtask.request in ("", subtask.intent):
         return ""
     return f"{'Only this part of the request is judged' if subtask.part else 'Planned as'}: {subtask.intent}"
 
 
 def claim_of(result: ExecutionResult, shown: str) -> str:
-    """Return the claim. A longer output that is whole in the evidence is not shown twice."""
+    """Return the claim. A long output that the evidence contains completely is not repeated."""
     claim = result.output.strip()
     if result.put_out_by is not None and len(claim) > SHORTEST_SHARE and set_off(claim) in shown:
         return f"what call {result.put_out_by} put out, word for word and all of it."
@@ -121,7 +123,7 @@ def claim_of(result: ExecutionResult, shown: str) -> str:
 
 
 def heads_used(subtask: SubTask, result: ExecutionResult) -> str:
-    """Return what the executor was shown of files that no call has read."""
+    """Return the parts of files that the executor was shown and that no call has read."""
     read = tuple(call.target for call in result.tool_calls if call.tool == "read_file")
     shown = by_file(subtask.heads)
     return "\n".join(
@@ -130,5 +132,5 @@ def heads_used(subtask: SubTask, result: ExecutionResult) -> str:
 
 
 def _checks(failed: Sequence[CriterionVerdict]) -> str:
-    """List the checks that fail, each with what it found: the check may be what is wrong."""
+    """List the failing checks with their findings, because a check may be wrong."""
     return "\n".join(("Checks that fail:", *(set_off(reason_of(each)) for each in failed))) if failed else ""

@@ -1,4 +1,4 @@
-"""The first message of an executor's conversation: everything that it is told before it begins."""
+"""The first message of an executor's conversation, which contains its whole assignment."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
 _ALL = "The whole request."
-# Characters of a request that is said again below "Your subtask" if it is the subtask: pasted text is not.
+# A request up to this length is repeated under "Your subtask" if it is the subtask. Longer pasted text is not.
 _REPEATED = 200
 _PART = "The rest of the request is not yours."
-# Characters of a tree of files from which it is left out for a worker that knows where to begin.
+# A file tree longer than this is left out for an executor that knows where to begin.
 _LONG_TREE = 1_200
 
 
 @dataclass(slots=True)
 class Briefing:
-    """Words an executor's assignment and its corrections. `unasked`: what may take effect unasked after the task.
+    """Writes an executor's assignment and its corrections. `unasked`: changes that take effect without a question.
 
-    `listing` is what a small model may be shown of the disk, and `shown`
-    the part of it that the first message had.
+    `listing` is the listing of the disk that a small model may be shown, and `shown`
+    the part of it in the first message.
     """
 
     asker: Asker
@@ -46,8 +46,8 @@ class Briefing:
     async def open(
         self, subtask: SubTask, at: datetime, own: tuple[ToolSpec, ...], surroundings: SurroundingsSource
     ) -> tuple[Opening, Glance | None]:
-        """Write the conversation's beginning, and return what was seen on disk where other parts may have changed
-        it.
+        """Write the beginning of the conversation. Return also the surroundings if other parts may have changed the
+        files.
         """
         small = self.asker.known.small
         simple = small and self.heuristics.programs
@@ -76,7 +76,7 @@ class Briefing:
         return opening, None if seen is None else Glance(surroundings=seen.listing, heads=seen.heads)
 
     def correction(self, correction: CorrectionSignal, last: ToolCall | None) -> str:
-        """Write what was wrong with the last answer. A small model is shown the whole listing too."""
+        """Describe the problem with the last answer. A small model is also shown the whole listing."""
         told = [f"Not accepted: {correction.what_was_wrong.strip()}", correction.what_to_do.strip()]
         if self.shown != self.listing:
             told.append(f"Files here:\n{self.listing}")
@@ -87,13 +87,13 @@ class Briefing:
         return "\n".join(filter(None, told))
 
     async def _seen(self, subtask: SubTask, surroundings: SurroundingsSource) -> Surroundings | None:
-        """Look again where other parts of the task may have changed files since the plan."""
+        """Look at the files again if other parts of the task may have changed them since the plan."""
         if not (self.heuristics.listing and subtask.begun):
             return None
         return await surroundings.look(subtask.intent)
 
     def _caution(self, subtask: SubTask, seen: Surroundings | None) -> str:
-        """Say what is pending for the user already, or what would be if something were changed."""
+        """Describe the changes that wait for the user's approval, or that would if something were changed."""
         if seen is not None and (pending := prepared(seen.classes, self.unasked)):
             return pending
         only_reads = any(spec.name == subtask.preferred_tool and not spec.writes for spec in self.specs)
@@ -101,19 +101,19 @@ class Briefing:
 
 
 def _listing(subtask: SubTask, seen: Surroundings | None) -> str:
-    """Return the listing of the disk as it is now, and what the task has done there."""
+    """Return the current listing of the disk, and the changes that the task has made."""
     return subtask.surroundings if seen is None else "\n".join(filter(None, (seen.listing, *_done(seen))))
 
 
 def _without_long_tree(subtask: SubTask) -> str:
-    """Return the first listing, without a long tree where the plan or the request names files."""
+    """Return the first listing. A long tree is left out if the plan or the request names files."""
     begins = bool(subtask.named_files or subtask.first_calls)
     is_long = len(subtask.surroundings) - len(subtask.heads) > _LONG_TREE
     return (subtask.named_files or subtask.heads) if begins and is_long else subtask.surroundings
 
 
 def _since(listing: str, subtask: SubTask, seen: Surroundings | None) -> str:
-    """Return what the task has done since then, and what is shown of files beyond the listing or otherwise."""
+    """Return the changes of the task since then, and the files that differ from the listing or are not in it."""
     shown = beyond(listing, subtask.heads if seen is None else seen.heads)
     files = (f"Files as they are now:\n{shown}",) if shown else ()
     return "\n".join((*(() if seen is None else _done(seen)), *files))
@@ -126,12 +126,12 @@ def _done(seen: Surroundings) -> Iterator[str]:
 
 
 def _said(subtask: SubTask) -> str:
-    """Return what the user wrote to the running task before this subtask began."""
+    """Return the user's messages to the running task from before this subtask began."""
     return "\n".join(f"The user wrote meanwhile: {text}" for text in subtask.said)
 
 
 def _assignment(subtask: SubTask, *, small: bool) -> str:
-    """Write the intent and the criteria of the result. What the prompt shows above is not said twice."""
+    """Write the intent and the success criteria. Texts that the prompt already contains are not repeated."""
     above = (subtask.intent,) if small else (subtask.intent, subtask.request)
     above_all = not small and subtask.intent == subtask.request and len(subtask.intent) > _REPEATED
     intent = _ALL if above_all else subtask.intent

@@ -1,4 +1,4 @@
-"""The executor's own tools: they end or shape an attempt, and touch nothing on the machine."""
+"""The executor's own tools. They end or shape an attempt, and change nothing on the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from artoo.ports.arguments import read_arguments
 from artoo.ports.bus import Port
 from artoo.ports.tools import INTEGER, Arguments, Parameter, ToolSpec
 
-# The priority of these tools: they are described after those that do the work.
+# The priority of these tools: they are described after the tools that do the work.
 _LAST = 1_000
 
 DELIVER = ToolSpec(
@@ -72,15 +72,15 @@ assert _OWN.keys() == OWN_TOOLS
 
 
 def in_text(specs: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
-    """Return the tools that the text dialect uses like any other; it has own forms for the ends of an attempt."""
+    """Return the tools that the text dialect calls like any other. It has its own forms to end an attempt."""
     return tuple(spec for spec in specs if spec not in (DELIVER, CANNOT))
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of an attempt. `put_out_by`: the number of the call whose output this is, word for word.
+    """The end of an attempt. `put_out_by`: the number of the call whose output is the answer, word for word.
 
-    `circled`: it went round in circles.
+    `circled`: the attempt repeated itself without progress.
     """
 
     status: Literal["completed", "cannot", "uncertain", "failed"]
@@ -91,9 +91,9 @@ class Ending:
 
 @dataclass(slots=True)
 class OwnTools:
-    """The own tools of one subtask. `asks`: a user can answer. `recall`: outputs were left out.
+    """The executor's own tools for one subtask. `asks`: a user can answer. `recall`: some outputs were left out.
 
-    `one_program`: an attempt is one program, so that one which fails ends it: another way is asked for then.
+    `one_program`: an attempt is a single program. If it fails, the attempt ends, so that another way is requested.
     """
 
     port: Port
@@ -106,7 +106,7 @@ class OwnTools:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Return the tools that are offered now."""
+        """Return the tools that are currently offered."""
         return (
             *(DELIVER, CANNOT, UPDATE_PLAN),
             *([ASK_PERSON] if self.asks else []),
@@ -114,11 +114,11 @@ class OwnTools:
         )
 
     def has(self, request: ToolRequest) -> bool:
-        """Return whether a request is for one of these tools."""
+        """Return whether a request names one of these tools."""
         return request.name in _OWN
 
     async def use(self, request: ToolRequest, cause: Envelope) -> str | Ending:
-        """Use a tool, and return what the model reads of it, or how the attempt ends."""
+        """Use a tool; return the text for the model, or the end of the attempt."""
         arguments, problem = read_arguments(_OWN[request.name], request.arguments)
         if problem:
             return problem
@@ -142,7 +142,7 @@ class OwnTools:
         if answer:
             return Ending("completed", answer, number)
         if call.withheld_by is not None:
-            return Ending("uncertain", call.reason or "")  # a refusal is not worked around
+            return Ending("uncertain", call.reason or "")  # the executor must not work around a refusal
         if self.one_program:
             return self._program_ended(call)
         why = "printed nothing" if call.status is CallStatus.OK else "did not end well"
@@ -151,7 +151,7 @@ class OwnTools:
     def _program_ended(self, call: ToolCall) -> Ending:
         said = call.output.strip()
         if said and call.says_no and self.record.came_before(call):
-            return Ending("cannot", said)  # it came back to a program that says why
+            return Ending("cannot", said)  # the model repeated a program that explains the failure
         why = "printed nothing" if call.status is CallStatus.OK else "did not end well"
         return Ending("uncertain", f"the program {why}")
 

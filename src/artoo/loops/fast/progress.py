@@ -1,4 +1,4 @@
-"""The progress of an attempt by facts: when it is stuck, and when it is sampled (SPEC section 3.5)."""
+"""The progress of an attempt by facts: whether it is stuck, and when to sample it (SPEC section 3.5)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from artoo.contracts.steering import Heard, SampleDue
 from artoo.loops.fast.calls import outcome_of
 from artoo.ports.clock import Clock
 
-# The same call with the same result so often in one attempt is a loop.
+# A call that has the same result this often in one attempt is a loop.
 MOST_EQUAL = 3
-# Turns of one attempt in which nothing changed and nothing new was printed.
+# An attempt is stuck after so many turns in which nothing changed and nothing new was printed.
 MOST_IDLE = 10
 
 
 @dataclass(slots=True)
 class Progress:
-    """The results of an attempt's turns. Failures and refusals of earlier attempts count on."""
+    """The results of an attempt's turns. Failures and refusals of earlier attempts still count."""
 
     _results: Counter[tuple[object, ...]] = field(default_factory=Counter[tuple[object, ...]])
     _failed: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
@@ -28,18 +28,18 @@ class Progress:
     _withheld: int = 0
 
     def begin(self) -> None:
-        """Start the next attempt: calls that succeeded may be made again."""
+        """Start the next attempt. Calls that succeeded before may be repeated."""
         self._idle = 0
         self._results = Counter({key: count for key, count in self._results.items() if key in self._failed})
 
     def disturbed(self) -> None:
-        """Reset the count of idle turns, because the user or another process brought something new."""
+        """Reset the count of idle turns, because the user or another process changed something."""
         self._idle = 0
 
     def stuck_by(self, calls: Sequence[ToolCall]) -> str:
-        """Count a turn that made these calls; return why the attempt is stuck now, or nothing.
+        """Count a turn that made these calls; return the reason if the attempt is now stuck, else "".
 
-        After a change the same call may be made again, as tests are. So may a call that waits for a process.
+        After a change the same call may be repeated, for example tests. So may a call that waits for a process.
         """
         moved, why = False, ""
         for call in calls:
@@ -67,8 +67,8 @@ class Progress:
         return said or f"the same call had the same result {MOST_EQUAL} times"
 
     def _withheld_again(self, call: ToolCall) -> str:
-        """Count an operation that was not allowed, and return the reason at the second: a refusal is not worked
-        around.
+        """Count an operation that was not allowed, and return the reason at the second one, because the executor
+        must not work around a refusal.
         """
         if call.withheld_by is None:
             return ""
@@ -82,7 +82,7 @@ _SECONDS = 120.0
 
 @dataclass(slots=True)
 class Sampling:
-    """Counts the turns and the time of one attempt."""
+    """Counts the turns and the time of one attempt to decide when it is sampled."""
 
     clock: Clock
     turns: int = 0
@@ -99,13 +99,13 @@ class Sampling:
         self._calls += calls
 
     def due(self) -> tuple[Heard, ...]:
-        """Return a sample if so many turns or so much time have passed, whichever comes first."""
+        """Return a sample request after a number of turns or a time, whichever comes first."""
         since = self.turns - self._sampled_turn
         due = since >= _TURNS or (since > 0 and self.clock.monotonic() - self._sampled_at >= _SECONDS)
         return (Heard(what="sample"),) if due else ()
 
     def take(self, subtask_id: str, attempt: int) -> SampleDue:
-        """Start a sample, with the calls since the last one."""
+        """Start a sample that contains the calls since the last one."""
         calls, self._calls = tuple(self._calls), []
         self._sampled_turn, self._sampled_at = self.turns, self.clock.monotonic()
         return SampleDue(subtask_id=subtask_id, attempt=attempt, turn=self.turns, calls=calls)

@@ -168,7 +168,8 @@ def subtasks_of(
 
 
 def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:
-    """Merge criteria in order, each text once. The first one wins, so that a standing criterion is never weakened.
+    """Merge criteria in order, each text once. The first one wins, so that a standing criterion
+    is never weakened.
     """
     by_text: dict[str, Criterion] = {}
     for criterion in (each for group in groups for each in group):

@@ -8,12 +8,14 @@ from artoo.loops.slow.passing import Draft
 from artoo.ports.dream import Cluster
 from artoo.prompts.segments import Segment
 
-# Characters of each megram's content that are shown.
+# Characters of each megram's content that the model is shown.
 EVIDENCE_LENGTH = 240
 
 
 def model_draft(asker: Asker) -> Draft:
-    """Return a draft that asks the Dreamer's model once for each cluster. Raises what the model raises."""
+    """Return a draft function that asks the Dreamer's model once for each cluster. Errors of
+    the model propagate.
+    """
 
     async def draft(cluster: Cluster) -> SOPDraft | None:
         return await asker.ask("SOPDraft", SOPDraft, _segments(cluster), cause=None, max_tokens=256)

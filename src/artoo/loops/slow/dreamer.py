@@ -1,4 +1,4 @@
-"""The Dreamer, which is the slow loop: it maintains memory while no task is waiting for it (paper, section 7)."""
+"""The Dreamer, which is the slow loop: it maintains memory while no task needs it (paper, section 7)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from artoo.ports.dream import DreamingElsewhere, DreamStore
 from artoo.ports.ids import Ids
 
 STEPS: tuple[Callable[[Pass], Awaitable[None]], ...] = (forget, bankrupt, consolidate, doubt, transfer, propose)
-# The steps of a brief pass, which ask no model and no user.
+# The steps of a brief pass. They ask neither a model nor a user.
 WITHOUT_MODEL = (forget, bankrupt, doubt, transfer)
-# The mark that holds the end of the last pass.
+# The mark that stores the end time of the last pass.
 _PASSED = "passed"
 _TICK = 1.0
 
 
 @dataclass(slots=True, eq=False)
 class Dreamer:
-    """Runs passes: every five minutes, and a settle delay after a task ended.
+    """Runs a pass every five minutes, and after a settle delay when a task has ended.
 
-    `busy` returns whether tasks are running. `publish` publishes as the Dreamer. `draft` words rules; None means
-    that no model is configured and nothing is consolidated. A pass that its limits, tasks or a crash interrupted
-    goes on from its cursors.
+    `busy` returns whether tasks are running. `publish` publishes as the Dreamer. `draft` words rules; if it is
+    None, no model is configured and nothing is consolidated. A pass that was interrupted by its limits, tasks or a
+    crash continues from its cursors.
     """
 
     store: DreamStore
@@ -45,11 +45,11 @@ class Dreamer:
     _nudged: bool = field(default=False, init=False)
 
     def nudge(self) -> None:
-        """Dream after the settle delay instead of after the interval, because a task has ended."""
+        """Make the next pass start after the settle delay instead of the interval, because a task has ended."""
         self._nudged = True
 
     async def run(self) -> None:
-        """Dream until cancelled. A pass that fails is reported and tried again at the next interval."""
+        """Dream until cancelled. A failed pass is reported and repeated at the next interval."""
         while True:
             await self._until_due()
             await self.dream()
@@ -63,9 +63,9 @@ class Dreamer:
         return None
 
     async def dream(self) -> DreamReport:
-        """Run one pass now. Never raises MemoryStoreError: the report has the error.
+        """Run one pass now. Never raises MemoryStoreError, because the report contains the error.
 
-        While another process dreams over the same store, the report says so and is not published.
+        If another process dreams over the same store, the report says so and is not published.
         """
         dream_id, started_at = self.ids.new(), self.clock.now()
         try:

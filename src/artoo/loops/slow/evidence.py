@@ -1,9 +1,9 @@
-"""The Dreamer's steps over experience (levels M and K): forget it, find a bias in it, guess from it.
+"""The Dreamer's steps over experience (levels M and K): forget it, find a bias in it, and guess from it.
 
-forget     what has faded is deleted, so that it cannot become noise (paper, section 7.1)
-doubt      an intent whose rounds came nearer by a wrong approach in several tasks has a biased evaluation
+forget     faded entries are deleted, so that they do not become noise (paper, section 7.1)
+doubt      if rounds of an intent came nearer by a wrong approach in several tasks, its evaluation is biased
            (v0.8 specification, "the subtle case")
-transfer   a tool that served similar intents is guessed for this one (v0.8 specification, Phase 2)
+transfer   a tool that worked for similar intents is guessed for this one (v0.8 specification, Phase 2)
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from artoo.ports.dream import Fading
 INTENTS = 200
 DELETED_TOGETHER = 128
 ROUNDS = 24
-# Tasks of one intent, within what is remembered, from which on a suspicious round is no accident.
+# From so many remembered tasks of one intent on, suspicious rounds are no accident.
 SYSTEMATIC = 3
 LEAST_SCORE = 0.5
 _TOLD = "results looked nearer although the approach was wrong; criteria that code can check would tell"
 
 
 def faded(entry: Fading) -> bool:
-    """Check whether an M or K entry's own live magnitude is below .1."""
+    """Check whether the live magnitude of a single M or K entry is below .1."""
     return entry.f * retention(entry.k, entry.age_days) < FORGET_BELOW
 
 
 async def forget(work: Pass) -> None:
-    """Delete what has faded, slice by slice from where the last pass stopped."""
+    """Delete faded entries, slice by slice from where the last pass stopped."""
     limits = work.limits
 
     async def delete(doomed: list[str]) -> None:
@@ -54,7 +54,7 @@ async def forget(work: Pass) -> None:
 
 
 async def doubt(work: Pass) -> None:
-    """Note each intent whose rounds were suspicious in enough tasks, and again when they have doubled."""
+    """Record each intent with suspicious rounds in enough tasks, and again after their number has doubled."""
     await work.pace()
     for cluster in await work.store.about(CELL_6, INTENTS, ROUNDS):
         tasks = {megram.origin.task_id for megram in cluster.megrams if megram.state is MegramState.SUSPICION}
@@ -71,10 +71,10 @@ async def doubt(work: Pass) -> None:
 
 
 async def transfer(work: Pass) -> None:
-    """Write the best new guesses, as many as one pass may.
+    """Write the best new guesses, up to the limit of a pass.
 
-    A guess is a hypothesis megram: marked, weak, never evidence, made once, and never of a tool that was tried for
-    this intent and was worse than nothing.
+    A guess is a hypothesis megram: it is marked, weak and never evidence. It is made only once, and not for a tool
+    that was tried for this intent with a negative result.
     """
     await work.pace()
     left = work.limits.hypotheses
@@ -95,10 +95,10 @@ async def transfer(work: Pass) -> None:
 
 
 def guesses(worked: Mapping[str, frozenset[str]]) -> list[tuple[float, str, str]]:
-    """Guess tools (score in [.5, 1), intent, tool) that an intent has not used, best first.
+    """Guess tools that an intent has not used; return (score in [.5, 1), intent, tool), best first.
 
-    Two intents are as similar as the tools that served both (cosine). A score is the similarity-weighted vote of
-    the intents that used the tool, with one more vote for it and one against (rule of succession).
+    The similarity of two intents is the cosine of the sets of tools that worked for them. A score is the weighted
+    vote of the similar intents, with one extra vote for the tool and one against it (rule of succession).
     """
     found: list[tuple[float, str, str]] = []
     for intent, tools in worked.items():

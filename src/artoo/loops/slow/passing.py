@@ -1,4 +1,4 @@
-"""The parts that all steps of a Dreamer pass share: its limits, its pace, and the report that they fill."""
+"""The parts that all steps of a Dreamer pass share: its limits, its pace, and its report."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ EXAMPLES = 20
 class DreamLimits:
     """Limits of one pass, and its pace. Times are in seconds.
 
-    `duty` is the share of time that the pass works; the rest it sleeps, so that tasks keep the processor.
-    `patience`: how long a pass waits for running tasks before it stops. `seconds`: how long the pass may
-    take; each step has an equal share of it, and goes on from its cursor next time.
+    `duty` is the share of time in which the pass works. The rest it sleeps, so that tasks keep the processor.
+    `patience`: the time that a pass waits for running tasks before it stops. `seconds`: the time limit of the
+    pass. Each step has an equal share of it, and continues from its cursor next time.
     """
 
     interval: float = 300.0
@@ -46,17 +46,17 @@ class DreamLimits:
     seconds: float = math.inf
 
 
-# A pass at the end of a one-shot command: the result was shown, and the process is about to end.
+# The limits of a pass at the end of a one-shot command, after the result was shown and before the process ends.
 BRIEF = DreamLimits(duty=1.0, slice=256, seconds=0.2)
 
 
 class TasksRunning(Exception):
-    """Tasks kept the machine busy for longer than the pass waits. The next pass goes on."""
+    """Raised if tasks keep the machine busy for longer than the pass waits. The next pass continues."""
 
 
 @dataclass(slots=True)
 class Findings:
-    """The report while it grows."""
+    """The results of a running pass, from which the report is made."""
 
     examined: int = 0
     forgotten: int = 0
@@ -71,7 +71,7 @@ class Findings:
     scale: float = 1.0
 
     def report(self, dream_id: str, started_at: datetime, duration_ms: int, error: str | None) -> DreamReport:
-        """Return the finished report; each list has its first twenty entries."""
+        """Return the finished report. Each list is limited to its first twenty entries."""
         found: dict[str, object] = {each.name: getattr(self, each.name) for each in fields(self)}
         lists = (each.name for each in fields(self) if each.default is MISSING)
         cut = {name: getattr(self, name)[:EXAMPLES] for name in lists}
@@ -95,9 +95,9 @@ class Pass:
     _resumed_at: float | None = None
 
     async def pace(self) -> None:
-        """Sleep between two slices in proportion to the work done, and as long as tasks are running.
+        """Sleep between two slices in proportion to the work done, and until no task is running.
 
-        Raises TasksRunning when that takes longer than the pass waits.
+        Raises TasksRunning if that takes longer than `patience`.
         """
         now = self.clock.monotonic()
         worked = now - self._resumed_at if self._resumed_at is not None else 0.0
@@ -112,9 +112,9 @@ class Pass:
     async def slices(
         self, cursor: str, most: int, size: int, look: Callable[[str | None, int], Awaitable[Slice[T]]]
     ) -> AsyncGenerator[Slice[T]]:
-        """Yield a scan slice by slice from where the last pass stopped, up to `most` entries and the step's time.
+        """Yield a scan slice by slice from the last pass's cursor, up to `most` entries and the step's time limit.
 
-        The cursor moves when the caller has worked on a slice: a crash in between repeats it and loses nothing.
+        The cursor moves after the caller has processed a slice. A crash repeats the slice and loses nothing.
         """
         after = await self.store.mark(cursor) or None
         while most > 0 and self.clock.monotonic() < self.until:
@@ -128,15 +128,15 @@ class Pass:
         self.findings.finished = False
 
     async def tally(self, name: str) -> int:
-        """Return how often something has happened in this store."""
+        """Return the count of an event in this store."""
         return int(await self.store.mark(f"tally:{name}") or 0)
 
     async def count(self, name: str) -> None:
-        """Count that it has happened once more."""
+        """Increment the count of an event."""
         await self.store.set_mark(f"tally:{name}", str(await self.tally(name) + 1))
 
     async def keep(self, lesson: Lesson, origin: Origin, mark: str, value: str) -> Megram:
-        """Store a lesson of the Dreamer with a mark, both or neither, and publish it."""
+        """Store a lesson of the Dreamer together with a mark, atomically, and publish it."""
         megram = lesson.megram(self.ids.new(), self.clock.now(), origin)
         await self.store.store(megram, mark, value)
         self.publish(MemoryWritten.of(megram))
@@ -144,5 +144,5 @@ class Pass:
 
 
 def changed(megram: Megram, reason: str) -> MemoryChange:
-    """Return a line of the report."""
+    """Return an entry of the report for a megram."""
     return MemoryChange(megram_id=megram.id, space=megram.space, entity=megram.entity, reason=reason)

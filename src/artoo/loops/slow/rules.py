@@ -1,9 +1,10 @@
-"""The Dreamer's steps over rules (level C): promote experience to a rule, demote a rule, put one to the operator.
+"""The Dreamer's steps over rules (level C): promote experience to a rule, demote a rule, propose one to the
+operator.
 
 consolidate   strong, one-sided experience becomes a timeless rule, once per cluster and sign until its evidence
-              has doubled (paper, section 7.2). A model words it; evidence and sign are arithmetic.
-bankrupt      a rule that evidence contradicts loses its timelessness (paper, section 7.1)
-propose       a rule that has stood for long may be asked to become permanent; only the operator accepts it
+              has doubled (paper, section 7.2). A model words it; evidence and sign are computed.
+bankrupt      a rule that the evidence contradicts gets a decay (paper, section 7.1)
+propose       a rule that has held for long is proposed as permanent; only the operator can accept it
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from artoo.ports.dream import Cluster, Standing
 FALSE, PROMOTED = "false promotions", "promotions"
 RULES_PER_SLICE = 64
 SOURCES = 24
-# Kinds of request that are asked about a tool as such.
+# At most this many kinds of request are considered for a general rule about a tool.
 KINDS = 200
 RETRY_AFTER = timedelta(days=1)
 STOOD_FOR = timedelta(days=14)
@@ -41,7 +42,7 @@ _PROPOSE = "cursor:propose"
 
 
 async def bankrupt(work: Pass) -> None:
-    """Demote every rule whose sign the live evidence of its own pair contradicts."""
+    """Demote every rule whose sign contradicts the live evidence about its own pair."""
     async for slice_ in work.slices("cursor:bankrupt", work.limits.rules, RULES_PER_SLICE, work.store.standing):
         for standing in slice_.found:
             rule = standing.rule
@@ -55,9 +56,11 @@ async def bankrupt(work: Pass) -> None:
 
 
 async def consolidate(work: Pass) -> None:
-    """Look for clusters from where the last pass stopped, and promote as many as the limit allows."""
+    """Search for clusters from the position where the last pass stopped, and promote as many as
+    the limit allows.
+    """
     limits, drafts = work.limits, work.limits.drafts
-    # Where promoted rules have proved false, the next ones need more evidence.
+    # If promoted rules were found to be false, the next ones need more evidence.
     scale = work.findings.scale = promotion_scale(await work.tally(PROMOTED), await work.tally(FALSE))
     strong = partial(promotable, scale=scale)
     look = work.slices("cursor:consolidate", limits.pairs, limits.slice, partial(work.store.strong, select=strong))
@@ -70,7 +73,7 @@ async def consolidate(work: Pass) -> None:
 
 
 async def _promote(work: Pass, word: Draft, pair: Pair) -> int:
-    """Return how many drafts were asked for."""
+    """Promote a cluster if it is due. Return the number of drafts that were requested (0 or 1)."""
     cluster = await work.store.cluster(pair, SOURCES)
     sign = 1.0 if cluster.decision > 0 else -1.0
     mark = f"promoted:{sign:+.0f}:{pair.space}|{pair.entity}"
@@ -97,10 +100,10 @@ async def _promote(work: Pass, word: Draft, pair: Pair) -> int:
 
 
 async def _speaks(work: Pass, pair: Pair, sign: float) -> bool:
-    """Return whether a rule about `pair` may be told where it would be.
+    """Return whether a rule about `pair` is reliable wherever prompts would show it.
 
-    A rule about a tool as such speaks to every kind of request, and needs so many kinds that the next is likely the
-    same. A rule about one kind of request is told to that kind alone.
+    A rule about a tool in general applies to every kind of request. It needs experience with so many kinds that the
+    next kind probably agrees. A rule about one kind of request is shown only for that kind.
     """
     if not is_wide(pair):
         return True
@@ -118,7 +121,7 @@ async def _due(work: Pass, cluster: Cluster, mark: str, tried: str) -> bool:
 
 
 async def propose(work: Pass) -> None:
-    """Look at one slice of the rules, and propose at most as many as one pass may."""
+    """Look at one slice of the rules, and propose at most as many as the limit of a pass."""
     await work.pace()
     slice_ = await work.store.standing(await work.store.mark(_PROPOSE) or None, RULES_PER_SLICE)
     for standing in slice_.found:
@@ -136,10 +139,11 @@ async def propose(work: Pass) -> None:
 
 
 def _has_stood(work: Pass, standing: Standing) -> bool:
-    """Return whether a rule has twice the evidence of a promotion two weeks after it, and was recalled since.
+    """Return whether a rule, two weeks after its promotion, has twice the needed evidence and was recalled
+    recently.
 
     A rule that no plan recalls is not worth its place in every prompt. A rule about a tool for one kind of request
-    does not belong into the prompts of the others.
+    does not belong in the prompts of other kinds.
     """
     rule, now = standing.rule, work.clock.now()
     return (
