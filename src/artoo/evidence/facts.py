@@ -1,4 +1,4 @@
-"""Find exact facts against a result: the records of its calls, and tokens that are in no evidence (Law 0)."""
+"""Find exact facts that refute a result: in the records of its calls, and tokens without evidence (Law 0)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from artoo.evidence.grounding import named, nearest, own_words, seen_in, shown, 
 from artoo.evidence.tokens import Token, paths_in, words_of
 from artoo.ports.evidence import EvidenceSource
 
-LOOKED_FOR = 12  # names in a text that are looked for on disk
-MOST_WORDS = 40  # words of a request that are: most of them name nothing
+LOOKED_FOR = 12  # names in a text that are looked up on disk
+MOST_WORDS = 40  # words of a request that are looked up on disk; most of them name no file
 _NAME = re.compile(r"[\w-]{2,64}")
 _ENDING = re.compile(
     r"[^.]\.[A-Za-z][A-Za-z0-9]{0,7}\Z"
@@ -32,10 +32,9 @@ _OWN_WORDS = "What a call printed of its own input shows nothing."
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact against a result. `asked_once`: one correction is worth its call. `advice`: what may
-    fix it, for the model. `doubts`: the tokens that are in no evidence, or the call that fell short. `of_look`:
-    this call only looked, so that an answer may rest on its failure (what it says is not there).
-    """
+    """One fact against a result. `asked_once`: the fact justifies one correction. `advice` tells the model how
+    to fix it. `doubts` are the tokens without evidence, or the call that fell short. `of_look`: the call that
+    failed was read-only, so an answer may rest on its failure (that a file does not exist)."""
 
     message: str | Reason
     failure_class: FailureClass = FailureClass.LOGICAL
@@ -53,19 +52,18 @@ class Fact:
 
 
 def rests_on_nothing(calls: Iterable[ToolCall]) -> bool:
-    """Check whether no call shows anything: none was made, or each printed its own input."""
+    """Check whether no call shows anything, because none was made or each printed only its own input."""
     return all(map(own_words, calls))
 
 
 def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | None:
-    """Return what the records say against a result that calls itself completed, or that there is none.
+    """Return the fact in the call records that refutes a completed result, or the fact that there is no result.
 
-    A call that fell short and was not made good stands against it, unless the answer takes up something exact that
-    this call or a later one put out, is what a later one put out, or has a word of what a later one was given: only
-    a judge can tell then what it says of it.
-    """
+    A call that fell short and was not made good refutes the result. The exceptions are an answer with an exact
+    token that this call or a later one printed, an answer that a later call printed, and an answer with a word of
+    a later call's target: only a judge can then tell what the answer says about the failure."""
     calls, claimed, delivered = result.tool_calls, result.status != "uncertain", result.put_out_by or 0
-    if result.small_model and delivered:  # each of its programs is a whole way by itself
+    if result.small_model and delivered:  # each program of a small model is an independent attempt
         calls = calls[:delivered]
     ran = [(place, call) for place, call in enumerate(calls, 1) if not call.never_ran]
     last, ended = ran[-1] if ran else (0, None)
@@ -78,7 +76,7 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
         later = {word for each in calls[number:] for word in words_of(each.target)} - {*words_of(call.target)}
         told = delivered > number or any(len(word) > 2 and word in later for word in words_of(result.output))
         told = told or takes_up(result.output, calls[number - 1 :], request)
-        went_on = refused and claimed and any(map(_is_work, calls[number:]))  # without it: criteria tell the rest
+        went_on = refused and claimed and any(map(_is_work, calls[number:]))  # the criteria then judge the result
         if not went_on and (refused or not (told and claimed)):
             how = _how_it_ended(number, call)
             return Fact(
@@ -99,13 +97,13 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
 
 
 def _is_work(call: ToolCall) -> bool:
-    """Check whether a call may have done what was left to do."""
+    """Check whether a call succeeded and may have done the remaining work."""
     done = call.status is CallStatus.OK and not falls_short(call)
     return done and (call.changed_something or not call.only_looked)
 
 
 def _how_it_ended(number: int, call: ToolCall) -> Reason:
-    """Return the fact that a call fell short, and in which way."""
+    """Return the reason that says how a call fell short."""
     match call.status:
         case _ if call.dropped or call.withheld_by is not None:
             found, said = Found.WITHHELD, ", ".join(call.dropped[:3]) or shortened(call.target, 80) or call.tool
@@ -125,12 +123,12 @@ def _how_it_ended(number: int, call: ToolCall) -> Reason:
 
 
 async def told_files(result: ExecutionResult, asked: str, source: EvidenceSource) -> tuple[list[str], list[str]]:
-    """Return files that request and answer name and that are not there, and named files that are empty.
+    """Return the missing files that both request and answer name, and the named files that are empty.
 
-    The request's own words ground the former, so only the disk says that no one made them. What a call showed, also
-    behind its directory, what a call deleted, what a pattern ends with (`*.tmp`), and words with a slash (n/a), the
-    first of which is not there, need be no file's name.
-    """
+    The request's words ground the names of missing files, so only the disk shows that they were not made. Some
+    names are left out, because they need not be missing files: names that a call showed (with or without a
+    directory), names that a call changed or deleted, ends of patterns (`*.tmp`), and words with a slash (n/a)
+    whose first part does not exist."""
     said = dict.fromkeys(map(posixpath.normpath, paths_in(result.output))) if result.status == "completed" else ()
     if not said:
         return [], []
@@ -157,9 +155,9 @@ async def floating_tokens(
     source: EvidenceSource,
     unnamed: str = "",
 ) -> Fact | None:
-    """Return the tokens of the answer that are in no evidence; what costs a look (at the difference, the listing
-    that `around` makes, the paths) is looked at only when something is missing. `unnamed`: see Seen.
-    """
+    """Return the tokens of the answer without evidence as a fact; None if there are none. The expensive sources
+    (the difference, the listing by `around`, the paths) are read only if a token is missing. `unnamed`: see
+    Seen."""
     calls = result.tool_calls
     if result.put_out_by is not None and not own_words(calls[result.put_out_by - 1]):
         return None
@@ -182,11 +180,11 @@ async def floating_tokens(
 async def own_knowledge(
     answer: str, request: Sequence[str], source: EvidenceSource, told: Sequence[str] = (), unnamed: str = ""
 ) -> Fact | None:
-    """Judge an answer without any call: it may say what it likes of the world, but not of files that are here.
+    """Judge an answer without any call: it may state facts about the world, but not about files on this machine.
 
-    It names one that the request does not, or states tokens where either names one, be it a directory whose name is
-    a plain word. What its author was `told` may be said, and of `unnamed` files all but numbers.
-    """
+    The answer is refuted if it names an existing file that the request does not name, or if it states tokens
+    while request or answer names an existing file or directory. Text that its author was `told` is evidence;
+    `unnamed` texts are evidence for all tokens except numbers."""
     known = frozenset(name for text in (*told, unnamed) for name in paths_in(text))
     asked = dict.fromkeys(name for text in request for name in paths_in(text))
     names = list(paths_in(answer))
@@ -202,7 +200,7 @@ async def own_knowledge(
 
 
 async def _on_disk(names: Iterable[str], source: EvidenceSource, most: int = LOOKED_FOR) -> str | None:
-    """Return the first of these names that is a file, a directory or a broken link here."""
+    """Return the first of these names that is a file, a directory or a broken link on disk."""
     for name in list(dict.fromkeys(names))[:most]:
         seen = await source.file(name)
         if seen.exists or seen.is_broken_link:

@@ -1,6 +1,6 @@
-"""Ground an answer: find its exact tokens in a call, a change or the request, and name the other ones.
+"""Find the exact tokens of an answer that no call, no change and no part of the request contains.
 
-tokens of the answer ──► by value in what was seen? ──► worked out from that? ──► the rest"""
+tokens of the answer ──► in the evidence, by value? ──► derived from the evidence? ──► ungrounded tokens"""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _DIGITS = re.compile(r"\d+")
 _LEADING_ZERO = re.compile(r"\b0")
 _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
 _FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")  # words or a number between the signs of a line
-_VARIABLE = "$*{<%"  # what begins a variable part of a path: backup-$(date), log-*
+_VARIABLE = "$*{<%"  # characters that begin a variable part of a path: backup-$(date), log-*
 _COMMAS = re.compile(r"[,\u3001\uff0c]")
 _MOST_LINES, _ROWS = 4_000, 6
-_STEM, _ENDING = 4, 3  # of a word with more letters, so many forms: TODOs are lines with TODO
+_STEM, _ENDING = 4, 3  # a word of more than 4 letters has 3 forms, so that TODOs counts lines with TODO
 _NAMED = 12  # tokens that a correction names
 _LINE = 120  # characters of the nearest line
 
 
 def own_words(call: ToolCall) -> bool:
-    """Check whether a call's output has nothing but text of its input."""
+    """Check whether a call printed only words of its own input, which proves nothing."""
     said, written = words_of(call.output), words_of(call.input)
     if call.status is not CallStatus.OK or call.changed_something or not said or not set(said) <= set(written):
         return False
@@ -39,18 +39,18 @@ def own_words(call: ToolCall) -> bool:
 
 @dataclass(frozen=True)
 class Seen:
-    """The evidence of an answer: texts that were seen, and counts that follow from them."""
+    """The evidence for an answer: the texts of calls and of the request, and counts that follow from them."""
 
     texts: tuple[str, ...] = ()
     counts: frozenset[int] = frozenset()
-    outputs: int = 0  # how many of the texts, from the first, are what calls put out
+    outputs: int = 0  # the first `outputs` texts were printed by calls
     columns: tuple[Number, ...] = ()  # numbers of outputs whose unit of size their command names
-    measured: frozenset[str] = frozenset()  # outputs whose bare numbers are such sizes and nothing else
-    listing: str = ""  # what lies around: its numbers are sizes, and ground nothing else
-    unnamed: str = ""  # shown parts of files that no text names: its numbers ground nothing
+    measured: frozenset[str] = frozenset()  # outputs whose bare numbers are only such sizes
+    listing: str = ""  # a listing of the directory; its numbers are evidence for sizes only
+    unnamed: str = ""  # shown parts of files that no text names; its numbers are no evidence
 
     def wider(self, changed: str, listing: str) -> Seen:
-        """Return the evidence with more texts: made files can be counted like output."""
+        """Return the evidence with the changed text and the listing added; lines of `changed` can be counted."""
         counts = self.counts.union(_like_lines(changed))
         return replace(self, texts=(*self.texts, changed), listing=listing, counts=counts)
 
@@ -87,18 +87,18 @@ class Seen:
 
     @cached_property
     def digits(self) -> frozenset[str]:
-        """Return every run of digits in the texts without leading zeros: parts of dates, versions and ids."""
+        """Return every run of digits in the texts, without leading zeros, to look up dates, versions and ids."""
         return frozenset(run.lstrip("0") for text in self.texts for run in _DIGITS.findall(plain_digits(text)))
 
     @cached_property
     def days(self) -> frozenset[str]:
-        """Return day and month of every ISO date in the texts, with a point between them."""
+        """Return the day and month of every ISO date in the texts, as `day.month`."""
         found = (each.parts for text in self.texts for each in days_in(text))
         return frozenset(f"{int(day)}.{int(month)}" for _, month, day in found)
 
 
 def seen_in(calls: Sequence[ToolCall], request: Iterable[str], unnamed: str = "") -> Seen:
-    """Collect the evidence of these calls and the request. `unnamed`: see Seen."""
+    """Collect the evidence of these calls and the request. `unnamed` is described in Seen."""
     telling = [(call, shown(call)) for call in calls if not own_words(call)]
     outputs = [part for call, seen in telling for part in (seen, call.error_output, call.reason) if part]
     inputs = [part for call, _ in telling for part in (call.input, call.target, *call.changes, *call.dropped)]
@@ -116,14 +116,15 @@ def seen_in(calls: Sequence[ToolCall], request: Iterable[str], unnamed: str = ""
 
 
 def shown(call: ToolCall) -> str:
-    """Return the output of a call, without the lines that are in its input as they are."""
+    """Return the output of a call without the lines that its input contains word for word."""
     written = f" {folded(call.input)} "
     lines = ((line, folded(line)) for line in call.output.splitlines())
     return "\n".join(line for line, words in lines if " " not in words or f" {words} " not in written)
 
 
 def _counts(call: ToolCall) -> Iterable[int]:
-    """Count the lines (with or without a heading), lines of one form, elements, results, and files."""
+    """Count a call's output lines (with and without a heading), lines of one form, list elements, search results
+    and changed files."""
     lines = sum(bool(line.strip()) for line in call.output.splitlines())
     yield from (lines, *filter(None, (lines - 1, len(call.changes))))  # no call has counted zero
     yield from (*_like_lines(call.output), *call.list_lengths)
@@ -132,17 +133,15 @@ def _counts(call: ToolCall) -> Iterable[int]:
 
 
 def _like_lines(text: str) -> Iterable[int]:
-    """Count the lines of one form, whatever words and numbers fill it: rows of a table, entries of a list.
-    A form that has no sign but its fillings is plain text, and no row.
-    """
+    """Count the lines that share a form, such as rows of a table or entries of a list, whatever words and
+    numbers they contain. A form without any punctuation is plain text, so it is not counted."""
     forms = Counter(_FILLING.sub("w", line.strip()) for line in text.splitlines()[:_MOST_LINES])
     return (count for form, count in forms.items() if count > 1 and form.replace("w", "").strip())
 
 
 def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
-    """Return the tokens of the answer that are in no evidence, each once, in order, but for lengths of its own
-    lists.
-    """
+    """Return the tokens of the answer that the evidence does not contain, each once, in order. Lengths of the
+    answer's own lists need no evidence."""
     seen = replace(seen, counts=seen.counts.union(_entries(answer)))
     first = {token.text: token for token in reversed(tokens_of(answer))}
     missing = [token for token in first.values() if not (_stands(token, seen) or _is_counted(token, answer, seen))]
@@ -158,7 +157,7 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
 
 
 def _entries(answer: str) -> Iterator[int]:
-    """Count the entries of an answer's lists, in all and one by one, and the rows of its tables."""
+    """Count the entries of all lists of an answer together, of each list, and the rows of each table."""
     yield from (count for count in (len(LIST_MARK.findall(answer)),) if count > 1)
     kinds = ("|" if line.startswith("|") else bool(LIST_MARK.match(line)) for line in answer.splitlines())
     for kind, lines in groupby(kinds):
@@ -183,9 +182,8 @@ def _stands(token: Token, seen: Seen) -> bool:
 
 
 def _number_stands(number: Number, seen: Seen) -> bool:
-    """Look up a number by its runs of digits, if it is whole or a row (a date), which is quick; by its value, or as
-    a count.
-    """
+    """Look up a number in the evidence. A whole number or a row such as a date is looked up by its runs of
+    digits first, because that is quick; other numbers by value, as a count or as a size."""
     runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
     return (
         _LEADING_ZERO.sub("", number.text) in seen.days
@@ -197,9 +195,9 @@ def _number_stands(number: Number, seen: Seen) -> bool:
 
 
 def _is_counted(token: Token, answer: str, seen: Seen) -> bool:
-    """Check whether a number is that of a line of an output of which its own line has a word, or of all lines that
-    have such a word, or how many things that were seen its line lists.
-    """
+    """Check whether a number counts lines or items of the outputs: it is the number of an output line that
+    shares a word with the answer's line, it counts all output lines that have such a word, or it counts the
+    items that the answer's line lists."""
     if token.number is None or not token.text.isdecimal() or len(token.text) > _ROWS:
         return False
     start = answer.rfind("\n", 0, token.start) + 1
@@ -215,8 +213,8 @@ def _is_counted(token: Token, answer: str, seen: Seen) -> bool:
 
 
 def _listed(line: str, seen: Seen) -> Iterator[int]:
-    """Count the items between commas behind the line's colon, if all of them were seen. The last two may have
-    a word between them (a, b and c)."""
+    """Count the comma-separated items after the line's last colon, if the evidence contains all of them. A word
+    may join the last two items (a, b and c)."""
     before, _, listed = line.rpartition(":")
     *first, last = (words_of(part) for part in _COMMAS.split(listed))
     whole = f" {seen.folded} "
@@ -233,9 +231,8 @@ def _listed(line: str, seen: Seen) -> Iterator[int]:
 
 
 def takes_up(answer: str, calls: Sequence[ToolCall], request: Iterable[str]) -> bool:
-    """Check whether the answer has an exact token that these calls put out, and that neither inputs nor request
-    have.
-    """
+    """Check whether the answer has an exact token that these calls printed and that neither their inputs nor the
+    request contain."""
     put_out = Seen(tuple(text for call in calls for text in (call.output, call.error_output, call.reason) if text))
     given = Seen((*(text for call in calls for text in (call.input, call.target)), *request))
     names = (Token("path", name, 0) for name in paths_in(answer))
@@ -243,7 +240,7 @@ def takes_up(answer: str, calls: Sequence[ToolCall], request: Iterable[str]) -> 
 
 
 def nearest(missing: Token, answer: str, seen: Seen) -> list[str]:
-    """Return the line of an output that has most words of the token's own line, in a sentence for a correction."""
+    """Return, as a sentence for a correction, the output line that shares most words with the token's line."""
     line = answer[answer.rfind("\n", 0, missing.start) + 1 :].partition("\n")[0]
     wanted = frozenset(words_of(line))
     lines = chain(*(text.splitlines()[:_MOST_LINES] for text in seen.texts[: seen.outputs]))
@@ -252,6 +249,6 @@ def nearest(missing: Token, answer: str, seen: Seen) -> list[str]:
 
 
 def named(missing: Sequence[Token]) -> str:
-    """Return the first of them, and the number of the others, for a correction in any language."""
+    """Return the first missing tokens and the number of the others, for a correction in any language."""
     more = len(missing) - _NAMED
     return "; ".join((*(token.text for token in missing[:_NAMED]), *([f"… (+{more})"] if more > 0 else [])))

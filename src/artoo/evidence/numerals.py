@@ -2,8 +2,8 @@
 
     "1.234,5"  "1,234.5"  "1 234.5"  ──► 1234.5        "25 %" ──► 25 or 0.25        "12 KB" ──► 12000 or 12288 bytes
 
-A literal that can be read in two ways ("1.234") has two values, and equals whatever equals one of them. One that is
-said stands for every value that is written so when it is rounded: a span."""
+A literal that can be read in two ways ("1.234") has two values, and equals a number that equals either of them.
+A numeral in an answer may be rounded, so it matches a span of values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from decimal import Decimal
 from functools import cache
 from itertools import chain, islice, product
 
-_LONGEST = 40  # characters of a literal beyond which it is no quantity
+_LONGEST = 40  # a longer literal (in characters) is no quantity
 _MOST = 4_000  # numbers of one text that are read
 _SEPARATORS = dict(zip("\u00a0\u202f\u2009\u2019\u066b\u066c\uff05\u066a", "   '.,%%", strict=True))
-_POWER, _DIGIT = 0xE000, 0xE100  # where signs of powers of ten and of digits are put: they stand for no letter
+_POWER, _DIGIT = 0xE000, 0xE100  # private code points that replace signs for powers of ten and for digits
 _ALONE = r"\d+(?:[.'_]\d+)*"
 _GROUPED = r"(?:\d{1,3}(?:[ ]\d{3}(?!\d))+|\d+)(?:[.,'_]\d+)*"
 _BEHIND = (
@@ -29,41 +29,42 @@ _BEHIND = (
     r"(?:\s?(?P<unit>%|(?:[kKMGTPE]i?B|B|bytes?)\b)|(?P<prefix>[KMGTP])(?!\w))?)"
 )
 _AHEAD = r"(?P<ahead>(?<![\w)])%)?(?<![\w.])"  # Turkish and Basque put the sign first
-# Thousands do not begin within a date, a time or a range.
+# Grouped thousands do not begin within a date, a time or a range.
 _NUMBER = re.compile(rf"{_AHEAD}(?P<digits>(?<=\d[-/:]){_ALONE}|{_GROUPED}){_BEHIND}")
 _APART = re.compile(rf"{_AHEAD}(?P<digits>{_ALONE}){_BEHIND}")
-# In threes, or (India) in twos with three at the end.
+# Digits grouped in threes, or (India) in twos with three at the end.
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*|[1-9]\d?([.,])(?:\d\d\2)*\d{3}")
 _PART = re.compile(r"([\d.,'_]*)([\ue001-\ue00c]?)")
 _WRITTEN = re.compile(r"[\ue001-\ue109]+")
-# As the shell's `time` prints a duration; of day, or minutes and seconds (24:10).
+# A duration as the shell's `time` prints it, a time of day, or minutes and seconds (24:10).
 TIME = re.compile(
     r"(?<![\w:.])(?:(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s(?!\w)|([0-5]?\d):([0-5]\d)(?::([0-5]\d))?(?!:?\d))"
 )
 DATE = re.compile(r"(?<!\d)\d{4}-\d\d(-\d\d)?(?!\d)")
-_MYRIAD = 4  # the power from which on a sign multiplies all that stands before it
-_PRECISE = 10  # a whole number from here on may be a rounded one of a larger scale
+_MYRIAD = 4  # from this power of ten on, a sign multiplies everything before it
+_PRECISE = 10  # least whole number that may be a rounded number of a larger scale
 _ONE = Decimal(1)
 _HALF_DAY = 43_200
 PERCENT = (Decimal("0.01"),)
-# What a unit multiplies by: prefixes of bytes are decimal or binary.
+# Factors of each unit: prefixes of bytes are decimal or binary.
 _UNITS = {"%": PERCENT, "B": (_ONE,)} | {
     letter: (Decimal(1000) ** power, Decimal(1024) ** power) for power, letter in enumerate("KMGTPE", 1)
 }
-# A command line's option that gives its columns a unit of size.
+# A command-line option that sets the unit of size of the printed columns.
 _UNIT_OPTION = re.compile(r"(?<!\S)-[a-zA-Z]*?(?P<prefix>[kKmMgG])[a-zA-Z]*(?!\S)")
-# Programs whose bare numbers are sizes in such a unit: in KiB where no option says otherwise.
+# Programs whose bare numbers are sizes in such a unit; without an option, in KiB.
 _MEASURE = frozenset({"shell:du", "shell:df", "shell:free"})
 # The factors of scales that are written next to a number, in any language.
 _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
 
-Span = tuple[Decimal, Decimal]  # the least and the largest value that a numeral may stand for
+Span = tuple[Decimal, Decimal]  # the least and the largest value that a numeral may mean
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One numeral: its place, its text, its values as they may be read; what a unit behind it may multiply them by
-    (bytes, decimal and binary; a hundredth). `parts`: the runs of digits of a row such as a version."""
+    """A numeral with its position, its text and its possible values. `units` are the factors that its unit may
+    mean (decimal and binary bytes, or a hundredth). `parts` are the runs of digits of a row such as a
+    version."""
 
     start: int
     end: int
@@ -74,14 +75,13 @@ class Number:
 
     @property
     def amounts(self) -> tuple[Decimal, ...]:
-        """Return its values, in bytes if it is a size, as a fraction if it is in percent."""
+        """Return the values in bytes if the number is a size, and as a fraction if it is a percentage."""
         return tuple(value * unit for value, unit in product(self.values, self.units or (_ONE,)))
 
     def spans(self, units: Iterable[Decimal] = (_ONE,), *, zeros: bool = False, least: int = 0) -> Iterator[Span]:
-        """Return the range that it stands for in these units: a half of its last place to both sides. `zeros`: of
-        its last one that is no zero, if it is whole (1200 for 1234). Nothing is rounded to 0, nor to a whole number
-        below `least`.
-        """
+        """Return the range of values that round to this number in these units: half of its last place to both
+        sides. `zeros`: for a whole number, the last place that is not zero counts (1200 for 1234). Values are
+        never rounded to 0, or to a whole number below `least`."""
         for value, unit in product(self.values, units):
             whole = int(value.as_tuple().exponent) >= 0
             place = int((value.normalize() if zeros and whole else value).as_tuple().exponent)
@@ -95,10 +95,9 @@ def plain_digits(text: str) -> str:
 
 
 def parted(text: str) -> str:
-    """Return the text with a bar for every letter of a script without capitals, for such scripts need no space
-    between a word and a number; with a mark of its own for one that is a number, as Han has them. As long as
-    before.
-    """
+    """Return the text, of the same length, with a bar for every letter of a script without capitals, because
+    such scripts need no space between a word and a number. A letter that is a number, as in Han, becomes a
+    private code point."""
     return text if text.isascii() else "".join(map(_bar, text))
 
 
@@ -118,9 +117,8 @@ def _bar(character: str) -> str:
 
 
 def numbers_in(text: str, *, apart: bool = False) -> Iterator[Number]:
-    """Return every numeral of the text, in order. `apart`: a comma or a blank sets numbers apart (1,4.50,2), and
-    marks no thousands; in shown texts both readings are possible.
-    """
+    """Return every numeral of the text, in order. `apart`: if true, a comma or a blank separates numbers
+    (1,4.50,2) and marks no thousands. In shown texts both readings are possible."""
     plain = plain_digits(text)
     numbers = (_number(plain, each) for each in (_APART if apart else _NUMBER).finditer(parted(plain)))
     yield from islice(filter(None, numbers), _MOST)
@@ -138,9 +136,8 @@ def _number(plain: str, found: re.Match[str]) -> Number | None:
 
 
 def columns_in(output: str, command: str, programs: Collection[str]) -> tuple[list[Number], bool]:
-    """Return the numbers of an output as sizes, where an option of the command names the unit of its columns, and
-    whether it is certain that its bare numbers are nothing else.
-    """
+    """Return the numbers of an output as sizes, if an option of the command sets the unit of its columns. The
+    second value says whether its bare numbers are certainly only sizes."""
     measures = not _MEASURE.isdisjoint(programs)
     prefixes = [option["prefix"].upper() for option in _UNIT_OPTION.finditer(command)]
     if measures and not prefixes and " -" not in command:
@@ -151,22 +148,21 @@ def columns_in(output: str, command: str, programs: Collection[str]) -> tuple[li
 
 
 def written_in(text: str) -> Iterator[Number]:
-    """Return the numerals of scripts whose signs are numbers themselves and no digits, such as Han. Only to look
-    others up in: in an answer such a sign may be part of a word.
-    """
+    """Return the numerals of scripts whose signs are numbers instead of digits, such as Han. Use this only for
+    evidence, because in an answer such a sign may be part of a word."""
     for found in _WRITTEN.finditer(parted(text)):
         signs = "".join(sign if ord(sign) < _DIGIT else str(ord(sign) - _DIGIT) for sign in found.group())
         yield Number(*found.span(), found.group(), tuple(_composed(signs)))
 
 
 def read_in(shown: str) -> Iterator[Number]:
-    """Return every numeral and time of a shown text, in every way that it may be read."""
+    """Return every numeral and time of a shown text, in every possible reading."""
     yield from chain(numbers_in(shown), numbers_in(shown, apart=True), written_in(shown), times_in(shown))
 
 
 def _composed(signs: str) -> Iterator[Decimal]:
-    """Return the values of literals and signs of powers in turn: a power multiplies what stands before it, from ten
-    thousand on all that does."""
+    """Return the values of alternating literals and signs of powers. A power multiplies the literal before it;
+    from ten thousand on, it multiplies everything before it."""
     parts = _PART.findall(signs)[:-1]
     for literals in product(*(tuple(_readings(digits, "")) or (None,) for digits, _ in parts)):
         total = section = Decimal(0)
@@ -192,7 +188,7 @@ def times_in(text: str) -> Iterator[Number]:
 
 
 def days_in(text: str) -> Iterator[Number]:
-    """Return the ISO dates, as days since the first."""
+    """Return the ISO dates of a text, as days since 0001-01-01 (which is day 1)."""
     for found in DATE.finditer(plain_digits(text)):
         with suppress(ValueError):
             day = Decimal(date.fromisoformat(found.group()).toordinal())
@@ -200,7 +196,7 @@ def days_in(text: str) -> Iterator[Number]:
 
 
 def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
-    """Return the possible values of a literal of digits and separators; none for a dotted row such as a version."""
+    """Return the possible values of a literal of digits and separators; a row such as a version has no value."""
     bare = digits.translate({ord(each): None for each in " '_"})
     mark = max(".,", key=bare.rfind)
     whole, marked, part = bare.rpartition(mark)
@@ -214,7 +210,7 @@ def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
 
 
 class Shown:
-    """Numbers that were shown, to be asked whether one that is said is among them. Built once, asked often."""
+    """An index of the numbers in the evidence, in which numbers of an answer are looked up."""
 
     def __init__(self, numbers: Iterable[Number]) -> None:
         plain, sized, sizes = set[Decimal](), set[Decimal](), set[Decimal]()
@@ -224,7 +220,8 @@ class Shown:
         self._plain, self._sizes, self._all = sorted(plain), sorted(sizes), sorted(plain | sized | sizes)
 
     def has(self, said: Number) -> bool:
-        """Check whether it was shown, after formatting, rounding, percent, scale and units of size."""
+        """Check whether the number was shown, allowing for formatting, rounding, percent, scale and units of
+        size."""
         spans = said.spans((_ONE, *said.units), zeros=True)
         if said.units:
             return bool(_between(self._plain, spans) or _between(self._sizes, said.spans(said.units, zeros=True)))
@@ -233,10 +230,11 @@ class Shown:
         return bool(_between(self._all, chain(spans, said.spans(scales, least=_PRECISE), down)))
 
     def meant(self, said: Number) -> tuple[Decimal, ...]:
-        """Return its value, in bytes if it is a size, and the shown numbers of which it is the rounded form."""
+        """Return the number's values (in bytes if it is a size) and the shown numbers that it may be rounded
+        from."""
         return tuple(dict.fromkeys((*said.amounts, *_between(self._all, said.spans(said.units or (_ONE,))))))
 
 
 def _between(shown: Sequence[Decimal], spans: Iterable[Span]) -> list[Decimal]:
-    """Return the members of a sorted row that lie in one of these spans."""
+    """Return the values of a sorted sequence that are in one of these spans."""
     return [value for low, high in spans for value in shown[bisect_left(shown, low) : bisect_right(shown, high)]]

@@ -1,4 +1,4 @@
-"""Find the files that a model was shown before its first call, and of which its answer may give figures."""
+"""Find the files whose contents a model was shown before its first call, so that its answer may cite them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from artoo.contracts.execution import ToolCall
 from artoo.evidence.grounding import own_words
 
-# How the listing begins what it shows of a file: `All of a.csv (columns: x, y):`.
+# First words of the heading above a file's contents in the listing: `All of a.csv (columns: x, y):`.
 _BEGINS = ("All", "First lines")
 
 
 def by_file(heads: str) -> dict[str, str]:
-    """Return what is shown of each file, by its path."""
+    """Return the shown contents of each file, by its path."""
     parts, path = dict[str, list[str]](), ""
     for line in heads.split("\n"):
         kind, _, rest = line.partition(" of ")
@@ -25,15 +25,15 @@ def by_file(heads: str) -> dict[str, str]:
 
 
 def beyond(listing: str, heads: str) -> str:
-    """Return what is shown of files that a listing does not show, or shows otherwise."""
+    """Return the parts of `heads` that a listing does not contain word for word."""
     return "\n".join(part for part in by_file(heads).values() if part not in listing)
 
 
 def named_and_others(heads: str, texts: Iterable[str], calls: Sequence[ToolCall] = ()) -> tuple[str, str]:
-    """Return what is shown of the files that a text names or a call read, and of all others.
+    """Return the shown contents of the files that a text names or a call read, and the contents of all others.
 
-    A figure in a file that no text names is there by chance, because a whole project has nearly every small number.
-    """
+    A figure in a file that no text names may match by chance, because a project contains nearly every small
+    number."""
     read = (call.target for call in calls if call.only_looked and not own_words(call))
     said = "\n".join((*texts, *read))
     named, others = list[str](), list[str]()
@@ -43,10 +43,9 @@ def named_and_others(heads: str, texts: Iterable[str], calls: Sequence[ToolCall]
 
 
 def names_file(text: str, path: str) -> bool:
-    """Check whether a file's name is a token of its own in a text, behind directories or not.
+    """Check whether a file's name is a separate token in a text, with or without directories before it.
 
-    Letters of scripts that are written without spaces may be next to it.
-    """
+    Letters of scripts that are written without spaces may adjoin the name."""
     name = posixpath.basename(path)
     token = rf"(?<![\w.-]){re.escape(name)}(?![\w-]|/[\w.]|\.[A-Za-z0-9])"
     return bool(name) and re.search(token, text, re.ASCII) is not None

@@ -1,6 +1,5 @@
-"""Find the exact tokens of a text: numbers, paths, URLs, ids, quoted strings. No word of any language is known
-here.
-"""
+"""Find the exact tokens of a text: numbers, paths, URLs, ids, quoted strings. The rules know no words of any
+language."""
 
 from __future__ import annotations
 
@@ -14,25 +13,25 @@ from artoo.evidence.numerals import TIME, Number, numbers_in, parted, plain_digi
 Kind = Literal["number", "path", "url", "id", "quote"]
 
 LONGEST = 100_000  # characters of a text that are read for tokens
-# A fenced block with an info string is code that is proposed or explained, and no report.
+# A fenced block with an info string holds proposed or explained code; it reports nothing.
 _CODE_BLOCK = re.compile(r"^ {0,3}```[ \t]*[^\s`][^\n`]*\n.*?(?:^ {0,3}```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 LIST_MARK = re.compile(r"^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]+|^#+ .*?\d+[.)]?", re.MULTILINE)
 _URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://[^\s<>\"'`\])}\u3001\u3002\uff0c]+")
-# Every part has a bound: a path may begin at each `@` of a long run, and is not sought to its end each time.
+# Every part is bounded, because a path may begin at each `@` of a long run, and each try would scan to its end.
 _PATH = re.compile(
     r"(?<![\w/.~:-])(?:(?:~|\.{1,2})?/[\w@%+.-]+(?:/[\w@%+.-]*)*"
     r"|[\w@%+.-]{1,255}(?:/[\w@%+.-]{1,255}){0,32}/[\w@%+.-]{1,255}\.\w{1,8})"
 )
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@(?!\dx\.)[\w-]+(?:\.[\w-]+)+")  # icon@2x.png is none
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*(?![\w-])")
-# What letters and digits mixed have in them when they can only have been read: long digits; or they are a hash.
+# Identifiers that an author must have read somewhere: with three digits in a row, or the form of a hash.
 _READ = re.compile(r"\d{3}|^[0-9a-fA-F-]{7,64}$")
 _QUOTES = re.compile(
     r"\"([^\"\n]*)\"|\u201c([^\u201c\u201d\n]{8,300})\u201d|\u201e([^\u201c\u201d\n]{8,300})[\u201c\u201d]"
     r"|\u00ab([^\u00bb\n]{8,300})\u00bb|\u300c([^\u300d\n]{4,300})\u300d|\u300e([^\u300f\n]{4,300})\u300f"
 )
-_SHORTEST_QUOTE, _LONGEST_QUOTE = 8, 300  # characters between straight marks: shorter ones are names of things
+_SHORTEST_QUOTE, _LONGEST_QUOTE = 8, 300  # characters between straight marks; shorter quotes are mostly names
 _WORD = re.compile(r"\w+")
 _PIECES = re.compile(r"[\s\"'`<>()\[\]{},;|\u201c\u201d\u3001\u3002\uff0c]+")
 _TRAILING = ".,;:!?*_"
@@ -40,7 +39,7 @@ _TRAILING = ".,;:!?*_"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One exact token: what it is, where it stands, and its value when it is a number."""
+    """One exact token with its kind, its position, and its value if it is a number."""
 
     kind: Kind
     text: str
@@ -49,7 +48,7 @@ class Token:
 
 
 def tokens_of(text: str) -> tuple[Token, ...]:
-    """Return the tokens that an answer states, in order, without shown code and the marks of its lists."""
+    """Return the tokens that an answer states, in order, leaving out code and list markers."""
     text = text[:LONGEST]
     left = blanked(_CODE_BLOCK, text)
     found = list(_quotations(left))
@@ -70,8 +69,8 @@ def tokens_of(text: str) -> tuple[Token, ...]:
 
 
 def _quotations(text: str) -> Iterator[Token]:
-    """Find the texts between quotation marks. Straight ones open and close alike: they are paired from the left,
-    line by line and short pairs too; a line with an odd number of them has none.
+    """Find the texts between quotation marks. Straight marks open and close alike, so they are paired from the
+    left within a line, including short pairs. A line with an odd number of straight marks has no such quotation.
     """
     start = 0
     for line in text.split("\n"):
@@ -87,17 +86,18 @@ def _quotations(text: str) -> Iterator[Token]:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, folded: to be compared or counted, never understood."""
+    """Return the case-folded words of a text, for comparing and counting."""
     return [word.casefold() for word in _WORD.findall(plain_digits(text[:LONGEST]))]
 
 
 def folded(text: str) -> str:
-    """Return the words of a text in one line, for a search of one text in another."""
+    """Return the case-folded words of a text in one line, to search for one text in another."""
     return " ".join(words_of(text))
 
 
 def paths_in(text: str) -> Iterator[str]:
-    """Return the pieces of a text that could name a file: those with a point or a slash. Only the disk decides."""
+    """Return the pieces of a text with a point or a slash, which may name files; only the disk can confirm
+    that."""
     for piece in _PIECES.split(text[:LONGEST]):
         name = "" if _MAIL.fullmatch(piece.rstrip(_TRAILING)) else piece.strip(":!?*").rstrip(".")
         if ("." in name or "/" in name) and any(map(str.isalnum, name)) and not _URL.match(name):
@@ -109,7 +109,7 @@ def blanked(
 ) -> str:
     """Return the text, of the same length, with every match blank.
 
-    `keep` says which stay; `read_as` is what is matched.
+    `keep` returns true for a match that stays; `read_as` is matched instead of the text.
     """
     left = list(text)
     for match in pattern.finditer(text if read_as is None else read_as):

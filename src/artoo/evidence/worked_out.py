@@ -1,5 +1,7 @@
-"""Derive figures from stated or shown ones: by a formula before them, from two numbers near, from a run of
-them, from a column that was put out; from these, and so on until nothing more does."""
+"""Derive figures of an answer from stated or printed numbers.
+
+A figure follows from the formula before it, from two numbers near it, from a run of numbers, or from a printed
+column. Derived figures count as known in the next pass, until a pass derives nothing more."""
 
 from __future__ import annotations
 
@@ -15,43 +17,44 @@ from itertools import accumulate, chain, combinations, islice, pairwise, permuta
 from artoo.evidence.numerals import DATE, PERCENT, TIME, Number, days_in, numbers_in, plain_digits, times_in
 from artoo.evidence.tokens import blanked
 
-_NEAR = 8  # numbers that are near a figure: from more of them nearly every figure follows
-_FEW_DATES = 4  # dates that were put out or told, so few that any two of them may be meant
-_FEW = 2  # numbers that were put out in all, so few that each is near every figure
-_MOST = 300  # numbers of an answer that are looked at
-_PRECISE = 100  # a whole number from here on may be a rounded one: nearly every ratio or mean is near a smaller one
-_SHORT = 6  # numbers that were put out together, so few that two of them may be compared
+_NEAR = 8  # numbers near a figure that are combined; from more numbers nearly every figure would follow
+_FEW_DATES = 4  # with at most this many printed and stated dates, any two of them may be meant
+_FEW = 2  # with at most this many numbers in all outputs, each counts as near every figure
+_MOST = 300  # numbers of an answer that are examined
+_PRECISE = 100  # least whole number that may be rounded: nearly every ratio or mean is near a smaller number
+_SHORT = 6  # if at most this many numbers were printed together, two of them may be compared
 _ONE, _TWO, _WEEK, _MINUTE, _HOUR, _DAY, _HUNDRED = map(Decimal, (1, 2, 7, 60, 3_600, 86_400, 100))
 _YEAR = re.compile(r"(?<![\w.,])(?:1[5-9]|2[01])\d\d(?![\w.,]\d)(?!\w)")
-_BYTE = (_ONE,)  # said or not: a bare number may be of bytes
+_BYTE = (_ONE,)  # a bare number may count bytes, with or without a unit
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _OPERATIONS = (Decimal.__add__, Decimal.__sub__, Decimal.__mul__, Decimal.__truediv__)
 _SIGNS = str.maketrans("\u00d7\u00b7\u22c5\u2217\u00f7\u2212x\u2013\u2248\u2243\u2252", "****/-*-===")
 # Between two numbers of a formula: the unit of the first, brackets and a sign.
 _JOINT = re.compile(r"\s*(?:[^\W\d]{1,16}\.?)?[^\w()]?\s*(\)*)\s*([-+*/=])\s*(\(*)\s*[^\w()]?\s*")
-_BETWEEN = 40  # characters of that: more are no formula, and would be tried in many ways
-_READINGS = 64  # of the numbers of one formula together
-# What units of time, shares and prefixes multiply by: no call has to show it where a formula does so.
+_BETWEEN = 40  # most characters that _JOINT matches: longer text is no formula, and would be tried in many ways
+_READINGS = 64  # combinations of readings that are tried for the numbers of one formula
+# Factors of units of time, percentages and prefixes: no call has to show them if a formula uses them as factors.
 _CONSTANTS = frozenset(map(Decimal, (7, 12, 24, 52, 60, 100, 365, 1_000, 1_024, 3_600)))
-_FACTORS = frozenset(map(Decimal, range(2, 11)))  # what words say: twice, a quarter
+_FACTORS = frozenset(map(Decimal, range(2, 11)))  # factors that words express, such as twice or a quarter
 _STEPS_UP = tuple(map(Decimal, (60, 1_000, 1_440, 3_600, 60_000, 86_400)))
 # From one unit of time to another, from milliseconds to days.
 _STEPS_DOWN = (*_STEPS_UP, Decimal(3_600_000))
-# Days to weeks, months to years, hours to days: only to more than one, without a remainder or with a half.
+# Days to weeks, months to years, hours to days: only if the result is above one, and whole or with a half.
 _SMALL_STEPS = tuple(map(Decimal, (7, 12, 24)))
-# What an interval divides: every 15 minutes is 96 times a day. What comes to less than `_OFTEN` may be chance.
+# Periods that an interval divides: every 15 minutes is 96 times a day. Results below `_OFTEN` may be chance.
 _PERIODS = tuple(map(Decimal, (1_440, 3_600, 86_400)))
 _OFTEN = 90
-_LONG = 900  # of a smaller unit: from here on an amount may be told in two units
+_LONG = 900  # from this many of a smaller unit on, an amount may be stated in two units
 _MONTHS = Decimal(12)
-# Instead of a unit: a time of day or a duration, in seconds; a date, in days, which only a formula takes.
+# Used instead of a unit: a time of day or a duration (seconds), and a date (days), which only formulas use.
 _CLOCK, _DATED = (_DAY,), (Decimal(0),)
 _Amounts = Mapping[str, tuple[Decimal, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A number or a time, its unit, what it amounts to, its line and column: bars before it, and numbers since."""
+    """A number or a time with its unit, its possible amounts, its line and its column (the bars before it in the
+    line, and the numbers since the last bar)."""
 
     number: Number
     unit: tuple[Decimal, ...]
@@ -63,8 +66,8 @@ class _Cell:
 def worked_out(
     wanted: Collection[str], answer: str, stated: _Amounts, texts: Sequence[str], outputs: int
 ) -> set[str]:
-    """Return the wanted numbers that follow from stated ones (with their amounts) or from what was put out (the
-    first of the texts that were seen)."""
+    """Return the wanted numbers that follow from `stated` numbers (with their amounts) or from the outputs (the
+    first `outputs` of `texts`)."""
     cells = list(islice(_cells(answer), _MOST))
     shown = [[*_cells(output, apart=True)] for output in texts[:outputs]]
     few = [*chain(*shown)] if sum(map(len, shown)) <= _FEW else []
@@ -97,19 +100,19 @@ def worked_out(
 
 
 def _covers(cell: _Cell, amounts: Iterable[Decimal]) -> bool:
-    """Check whether one of these values is the stated one."""
+    """Check whether one of these values is the value of the cell, within its rounding."""
     spans = [*cell.number.spans((_ONE, *cell.number.units), least=0 if cell.number.units else _PRECISE)]
     return any(low <= amount <= high for amount in amounts for low, high in spans)
 
 
 def _joint(left: _Cell, right: _Cell, text: str) -> re.Match[str] | None:
-    """The text between two numbers of one formula."""
+    """Match the text between two numbers of one formula; None if they belong to no formula."""
     between = text[left.number.end : right.number.start].translate(_SIGNS)
     return _JOINT.fullmatch(between) if left.line == right.line and len(between) <= _BETWEEN else None
 
 
 def _unseen(cells: Sequence[_Cell], text: str, times: frozenset[Decimal]) -> tuple[_Amounts, _Amounts]:
-    """Return the numbers of formulas that no call has to show: constants, and factors that are nowhere else."""
+    """Return the numbers of formulas that no call has to show: constants, and factors used only as factors."""
     joints = [joint and joint[2] for joint in (_joint(*pair, text) for pair in pairwise(cells))]
     constants, factors, others = dict[str, tuple[Decimal, ...]](), dict[str, tuple[Decimal, ...]](), set[str]()
     for cell, before, behind in zip(cells, (None, *joints), (*joints, None), strict=False):
@@ -124,7 +127,7 @@ def _unseen(cells: Sequence[_Cell], text: str, times: frozenset[Decimal]) -> tup
 
 
 def _from_formula(cell: _Cell, cells: Sequence[_Cell], known: _Amounts, text: str) -> Iterator[Decimal]:
-    """Return the value of the formula before it, if all its numbers are known and a sign of equality follows."""
+    """Return the values of the formula before the cell, if all its numbers are known and `=` follows it."""
     formula, operands, right = "", list[tuple[Decimal, ...]](), cell
     for left in reversed(cells[: cells.index(cell)]):
         joint = _joint(left, right, text)
@@ -143,8 +146,8 @@ def _from_formula(cell: _Cell, cells: Sequence[_Cell], known: _Amounts, text: st
 
 
 def _arithmetic(cells: Sequence[_Cell], text: str, stated: _Amounts) -> _Amounts:
-    """Return the numbers of right formulas without a number that was seen: they state nothing of
-    this machine."""
+    """Return the numbers of correct formulas that contain no stated number, because such formulas are plain
+    arithmetic and claim nothing about this machine."""
     every, found = {cell.number.text: cell.amounts for cell in cells}, dict[str, tuple[Decimal, ...]]()
     for place, cell in enumerate(cells):
         begins = place
@@ -161,15 +164,16 @@ def _arithmetic(cells: Sequence[_Cell], text: str, stated: _Amounts) -> _Amounts
 
 
 def _value(of: ast.expr, values: Sequence[Decimal]) -> Decimal:
-    """Return the value of a formula, whose numbers are named by their places."""
+    """Return the value of a formula in which `n0`, `n1` … name the positions of its numbers in `values`."""
     if isinstance(of, ast.BinOp):
         return _OPERATIONS[_OPERATORS.index(type(of.op))](_value(of.left, values), _value(of.right, values))
     return values[int(ast.unparse(of)[1:])]
 
 
 def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Iterator[Decimal]:
-    """Derive values from two numbers near it (its own line first), from one of these and the largest of that one's
-    line, of its column and of all, from one in another unit of time, and from its line or its column summed up."""
+    """Derive values from two numbers near the cell (those of its line first); from a near number and the largest
+    one of that number's line, of its column or of all; from a near number in another unit of time; and from sums
+    and means along the cell's line and column."""
     place = cell.number.start
     near = sorted(told, key=lambda each: (each.line != cell.line, abs(each.number.start - place)))[:_NEAR]
     runs = ((one, run) for one in near for run in (*_runs(one, told), told))
@@ -185,7 +189,7 @@ def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Ite
 
 
 def _runs_of(shown: Iterable[Sequence[_Cell]]) -> Iterator[list[_Cell]]:
-    """Return the numbers of one column, of one line, or of one output that has few."""
+    """Return the runs of 2 to 6 numbers of one unit that fill a column, a line or a whole output."""
     for cells in shown:
         runs = defaultdict[tuple[object, ...], list[_Cell]](list)
         for cell in cells:
@@ -196,8 +200,8 @@ def _runs_of(shown: Iterable[Sequence[_Cell]]) -> Iterator[list[_Cell]]:
 
 
 def _of_runs(cell: _Cell, runs: Iterable[Sequence[_Cell]]) -> Iterator[Decimal]:
-    """Derive values from two numbers that were put out together: their difference and ratio; in per cent a change,
-    and a share of all, which may be one of them.
+    """Derive values from two numbers that were printed together: their difference and their ratio. For a
+    percentage derive their relative change and the share of each in the total, which may be one of the numbers.
     """
     for run, reading in product(runs, (0, -1)):
         amounts = [each.amounts[reading] for each in run]
@@ -211,7 +215,8 @@ def _of_runs(cell: _Cell, runs: Iterable[Sequence[_Cell]]) -> Iterator[Decimal]:
 
 
 def _years(texts: Iterable[str]) -> list[Decimal]:
-    """Count the years between two that were seen, if they are few; one less, if a day is seen of one."""
+    """Count the years between two years in the texts, if there are few. If the texts contain a full date, also
+    return one year less."""
     days = [day for text in texts for day in days_in(text)]
     seen = {Decimal(year) for text in texts for year in _YEAR.findall(plain_digits(text))}
     apart = {abs(one - other) for one, other in combinations(seen, 2)} if len(seen) <= _SHORT else set[Decimal]()
@@ -219,9 +224,8 @@ def _years(texts: Iterable[str]) -> list[Decimal]:
 
 
 def _in_other_units(cells: Iterable[_Cell]) -> Iterator[Decimal]:
-    """Convert bare numbers to other units of time, as hours, minutes and seconds, and how often such an interval
-    passes.
-    """
+    """Convert bare numbers to other units of time and to hours, minutes and seconds, and count how often such an
+    interval fits into a day or an hour."""
     for amount in (amount for each in cells if not each.unit for amount in each.amounts):
         yield from (amount * step for step in _STEPS_UP)
         yield from (amount / step for step in _STEPS_DOWN)
@@ -233,7 +237,7 @@ def _in_other_units(cells: Iterable[_Cell]) -> Iterator[Decimal]:
 
 
 def _since(texts: Sequence[str], outputs: int) -> Iterator[Decimal]:
-    """Count days, weeks, months and years from dates that were put out, if they are few, to a stated one."""
+    """Count days, weeks, months and years from a printed date to a stated date, if there are few dates."""
     put_out = {day.text: day for text in texts[:outputs] for day in days_in(text)}
     told = {day.text: day for text in texts[outputs:] for day in days_in(text)}
     for one, other in product(put_out.values(), told.values()) if len(put_out) + len(told) <= _FEW_DATES else ():
@@ -248,20 +252,21 @@ def _month(day: Number) -> Decimal:
 
 
 def _between(cell: _Cell, dates: Sequence[_Cell], days: Sequence[Number]) -> Iterator[Decimal]:
-    """Count the days or weeks between a date of its line and another one there, or a stated one."""
+    """Count the days or weeks between a date in the cell's line and another date there, or one in `days`."""
     own = [] if cell.unit else [each.amounts[0] for each in dates if each.line == cell.line]
     for one, other in product(own, (*own, *(day.amounts[0] for day in days))):
         yield from (abs(one - other), abs(one - other) / _WEEK)
 
 
 def _runs(cell: _Cell, told: Sequence[_Cell]) -> tuple[list[_Cell], list[_Cell]]:
-    """Return its line and its column, without itself."""
+    """Return the other known numbers of the cell's line, and those of its column."""
     line = [each for each in told if each.line == cell.line and each.number.start != cell.number.start]
     return line, [each for each in told if each.column == cell.column and each.line != cell.line]
 
 
 def _sums(run: Sequence[_Cell]) -> Iterator[list[Decimal]]:
-    """Sums and means of its first two, three … of one unit, in either reading."""
+    """Return the sums and means of the first two, three … numbers that share the first one's unit, for the first
+    and for the last reading of each."""
     run = [each for each in run if each.unit == run[0].unit]
     for reading in (0, -1):
         totals = enumerate(accumulate(each.amounts[reading] for each in run), 1)
@@ -269,9 +274,9 @@ def _sums(run: Sequence[_Cell]) -> Iterator[list[Decimal]]:
 
 
 def _totals(shown: Iterable[_Cell], output: str) -> Iterator[Decimal]:
-    """Return the sum and the mean of every column of an output, also without its first number (a heading may be
-    one), and of those in it with one sign before them: another text may follow below a table.
-    """
+    """Return the sum and the mean of every column of an output, with and without its first number, because a
+    heading may be a number. Also do so for the numbers of a column that have the same character before them,
+    because other text may follow below a table."""
     columns = defaultdict[tuple[object, ...], list[_Cell]](list)
     for cell in shown:
         columns[cell.column, cell.unit].append(cell)
@@ -281,9 +286,8 @@ def _totals(shown: Iterable[_Cell], output: str) -> Iterator[Decimal]:
 
 
 def _of_two(a: _Cell, b: _Cell, *, percent: bool) -> Iterator[Decimal]:
-    """Derive values from two numbers in this order, as a share or a change in per cent, or as a number. Sums and
-    differences need one unit; a percentage is a factor, a surcharge or a discount.
-    """
+    """Derive values from two numbers in this order: a share or a change in per cent, or a plain number. Sums and
+    differences need equal units. A percentage may be a factor, a surcharge or a discount."""
     like, factor = a.unit == b.unit, b.unit in ((), PERCENT)
     if _CLOCK in (a.unit, b.unit):
         yield from _how_long(a.amounts[0], b.amounts[0]) if like else ()
@@ -304,16 +308,16 @@ def _of_two(a: _Cell, b: _Cell, *, percent: bool) -> Iterator[Decimal]:
 
 
 def _how_long(start: Decimal, end: Decimal) -> Iterator[Decimal]:
-    """Return the span from one time to another, perhaps over midnight: in all, and as hours, minutes and seconds;
-    both together.
-    """
+    """Return the time from `start` to `end`, perhaps over midnight, as a total and split into hours, minutes and
+    seconds; also return the sum of both times."""
     took = (end - start + _DAY) % _DAY
     minutes, seconds = divmod(took, _MINUTE)
     yield from (took, took / _MINUTE, took / _HOUR, minutes, seconds, *divmod(minutes, _MINUTE), start + end)
 
 
 def _cells(text: str, *, apart: bool = False) -> Iterator[_Cell]:
-    """Return the numbers and times of a text; parts of a date are no quantities, nor are dates of an output."""
+    """Return the numbers, times and dates of a text. Parts of a date are no quantities. If `apart` (an output),
+    dates are left out, and commas and blanks separate numbers."""
     plain, before = plain_digits(text), Counter[tuple[int, int]]()
     numbers = [*numbers_in(blanked(TIME, blanked(DATE, plain)), apart=apart), *times_in(plain)]
     numbers += () if apart else days_in(plain)
