@@ -32,24 +32,23 @@ REGEX_SECONDS = 1.0
 REGEX_CHARACTERS = 2_000
 # Largest output that is read as JSON.
 JSON_CHARACTERS = 1_000_000
-# How a shell ends that cannot run a command, or finds none of that name.
+# Exit codes of a shell that cannot run a command, or finds no command of that name.
 _CANNOT_RUN = (126, 127)
 # Characters that continue a path: `data.txt` does not name `a.txt`.
 _IN_PATHS = frozenset(f"{string.ascii_letters}{string.digits}_-./~+@%=")
-# How much of an output a verdict's evidence quotes.
+# Characters of an output that a verdict's evidence quotes.
 SHOWN_CHARACTERS = 300
-# How much of what a failed command printed, and of what it printed as errors.
+# Characters of a failed command's output that are quoted, and of its error output.
 _FAILED_CHARACTERS = 600
-# Answers to nothing: short and long, in one line and in several, with and without figures, in two scripts.
+# Unrelated texts for `cannot_fail`: short and long, one line and several, with and without figures, two scripts.
 _PROBES = ("x", "7", "Nothing was done.", "\u6c34", "one\ntwo, three", "one more word " * 1_000)
 _PROBE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The finding of a check. `identities` are the tool identities that a failing verdict cites. `decided` False:
-    it gave no verdict, because the check itself cannot be used or did not end.
-    """
+    """The result of a check. `identities` are the tool identities that a failing verdict cites. `decided` False:
+    there is no verdict, because the check itself is unusable or did not end."""
 
     passed: bool
     evidence: str | Reason
@@ -67,11 +66,10 @@ async def run_check(
     asked: str = "",
     never_made: Sequence[str] = (),
 ) -> CheckResult:
-    """Decides one check. Never raises for what it looks at: a bad regex or schema gives no verdict.
+    """Run one check. A bad regex or schema raises no exception but gives no verdict.
 
-    `asked`: what the work is to do, where a check must not do it in its stead; empty for a person's own check.
-    `never_made`: files that other checks name as what is to be there, and that are not.
-    """
+    `asked` describes the work, which the check's command must not do itself; it is empty for a user's own check.
+    `never_made` are files that other checks require and that do not exist."""
     match check:
         case ToolSucceeded():
             return _tool_succeeded(check.tool, tool_calls)
@@ -90,8 +88,8 @@ async def run_check(
 def cannot_fail(check: Check) -> bool:
     """Check whether a check passes for every answer, as `.` and `\\S` do.
 
-    It is tried on unrelated texts, and on the words of its own expression: "no TODO in it" fails on that. One that
-    looks at a file is not meant: it fails where the file is not there.
+    The check is tried on unrelated texts, and on the words of its own expression, on which "no TODO in it" fails.
+    A check of a file can always fail, because the file may be missing.
     """
     if not isinstance(check, OutputMatches) or len(check.regex) > REGEX_CHARACTERS:
         return False
@@ -151,7 +149,7 @@ def _tool_succeeded(tool: str | None, tool_calls: Sequence[ToolCall]) -> CheckRe
 
 
 async def _matches(pattern: str, text: str, where: str = "") -> CheckResult:
-    """Searches in a thread that releases the interpreter, so that a slow expression never blocks the loop."""
+    """Search in a thread that releases the GIL, so that a slow expression never blocks the event loop."""
     if len(pattern) > REGEX_CHARACTERS:
         return _undecided(Found.BAD_PATTERN, _shown(pattern), f"{len(pattern)} > {REGEX_CHARACTERS}")
     return await asyncio.to_thread(_search, pattern, text, where)
@@ -188,13 +186,13 @@ def _is_json(output: str, schema: dict[str, object] | None) -> CheckResult:
 
 
 def misfit(value: object, schema: Mapping[str, object]) -> str | None:
-    """Return the reason why a value does not fit a schema, or why that cannot be told; None if it fits."""
+    """Return why a value does not fit a schema, or why this cannot be decided; None if it fits."""
     evidence = _fits(value, dict(schema)).evidence
     return evidence.text if isinstance(evidence, Reason) else None
 
 
 def _fits(value: object, schema: dict[str, object]) -> CheckResult:
-    """Validates without following references to other documents and with the time bound for patterns."""
+    """Validate without following references to other documents, and with a time limit for patterns."""
     from jsonschema.exceptions import SchemaError, ValidationError
     from referencing.exceptions import Unresolvable
 
@@ -212,10 +210,9 @@ def _fits(value: object, schema: dict[str, object]) -> CheckResult:
 
 
 def names(text: str, path: str) -> bool:
-    """Check whether a text names this path, by as much of its end as the text says. A directory (its path ends with
-    a slash) has to be written as a path: `./lib` or `lib/`, for a bare `build` may be any word. A relative path may
-    stand there with more before it.
-    """
+    """Check whether a text names this path or the end of it. A directory (its path ends with a slash) has to be
+    written with a slash, as `./lib` or `lib/`, because a bare `build` may be any word. The text may also prefix a
+    relative path with more directories."""
     is_directory, path = path.endswith("/"), path.rstrip("/")
     end = "" if path.startswith("/") else f"/{_bare(path)}/"
     name = path.rpartition("/")[2]
@@ -245,7 +242,7 @@ def _bare(said: str) -> str:
 
 async def _file_exists(path: str, source: EvidenceSource) -> CheckResult:
     view = await source.file(path)
-    if view.exists:  # whether its text could be read is another question
+    if view.exists:  # even if its text could not be read
         return _passed(f"{path} is a directory" if view.is_directory else f"{path} exists ({view.size} bytes)")
     if view.problem is not None:
         return _failed(Found.UNREADABLE, path, view.problem, why=FailureClass.ENVIRONMENTAL)
@@ -265,15 +262,15 @@ async def _file_matches(path: str, pattern: str, source: EvidenceSource) -> Chec
     found = await _matches(pattern, view.text, path)
     if found.passed or "\r\n" not in view.text:
         return found
-    return await _matches(pattern, view.text.replace("\r\n", "\n"), path)  # `$` stands before LF alone
+    return await _matches(pattern, view.text.replace("\r\n", "\n"), path)  # `$` matches before LF only
 
 
 async def _command_succeeds(
     command: str, tool_calls: Sequence[ToolCall], source: EvidenceSource, asked: str, never_made: Sequence[str]
 ) -> CheckResult:
-    """Run the command of a check in a fork, with which its writes are discarded, so that a build may be a check.
-    One that itself makes what was asked for would succeed without the work.
-    """
+    """Run the command of a check in a fork of the workspace, so that its writes are discarded and a build may be
+    a check. A command that itself makes the requested files gives no verdict, as it would pass without the
+    work."""
     view = await source.command(command)
     made = [path for path in view.written if asked and names(asked, path)]
     if view.exit_code == 0 and made:
@@ -284,7 +281,7 @@ async def _command_succeeds(
     if view.exit_code is None or view.exit_code in _CANNOT_RUN:
         problem = view.problem or _shown(view.output) or "it did not end by itself"
         return _undecided(Found.NO_VERDICT, command, problem)
-    printed = (view.output.removesuffix(view.errors), view.errors)  # of each the end, where the cause mostly stands
+    printed = (view.output.removesuffix(view.errors), view.errors)  # both are cut so that their ends remain
     parts = "\n".join(without_middle(part.strip(), _FAILED_CHARACTERS) for part in printed if part.strip())
     said = f"{view.exit_code}: {parts}"
     absence = _absence(view.output, tool_calls, never_made)
@@ -292,9 +289,8 @@ async def _command_succeeds(
 
 
 def _absence(output: str, tool_calls: Sequence[ToolCall], never_made: Sequence[str]) -> FailureClass:
-    """Return the failure class of a command that does not find a file: the world's, if a call has met an absence
-    too, and not that of what was to be made; else no call has looked for it, and it was left out.
-    """
+    """Return the failure class of a command that misses a file. It is environmental if a call met a missing file
+    too and the command misses no file that the work had to make; otherwise it is logical, a forgotten file."""
     lines = [line for line in output.splitlines() if says_absent(line)]
     met = any(call.absences for call in tool_calls) and not lacks(lines, never_made)
     return FailureClass.ENVIRONMENTAL if met else FailureClass.LOGICAL

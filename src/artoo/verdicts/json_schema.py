@@ -1,6 +1,6 @@
-"""Validate by JSON Schema for checks, without remote references, and with patterns that are bounded in time.
+"""Validate values by JSON Schema for checks, without remote references and with a time limit for patterns.
 
-Imported only where a schema is applied: jsonschema takes a while to load.
+This module is imported only when a schema is applied, because jsonschema loads slowly.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ PATTERN_SECONDS = 0.5
 
 
 class PatternProblem(Exception):
-    """An error of a `pattern` of the schema that cannot be read, or took too long.
+    """Raised for a `pattern` of the schema that is invalid or took too long.
 
-    checks.py turns it into a verdict.
-    """
+    checks.py turns this error into an undecided check."""
 
 
 def _pattern(_: object, pattern: str, instance: object, __: Mapping[str, object]) -> Iterator[ValidationError]:

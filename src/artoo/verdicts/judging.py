@@ -1,4 +1,4 @@
-"""Make verdicts: the decider, k of N, the accountable role, and the correction that follows."""
+"""Make verdicts: who decided them, k of N, the accountable role, and the correction that follows."""
 
 from __future__ import annotations
 
@@ -26,22 +26,21 @@ from artoo.evidence.facts import Fact
 from artoo.ports.evidence import EvidenceSource
 from artoo.verdicts.checks import CheckResult, lacks, run_check
 
-# Characters of all reasons of a correction, and of the judge's advice in it; how many reasons there are at most.
-# A failed check alone has room for both ends of what it printed, and of what it printed as errors.
+# Limits of a correction: characters of all its reasons, characters of the judge's advice, and number of reasons.
+# # A single failed check has room for both ends of its output and of its error output.
 _REASONS, _ADVICE, _NAMED = 1_200, 400, 2
-# Characters of a difference that show that there is one.
+# Characters of a difference that are read only to learn whether there is a difference.
 _LITTLE = 200
-# Why nothing decided about what no call shows.
+# The reason of a criterion that stays open because no call shows anything about it.
 OWN_WORDS = Reason(found=Found.OWN_WORDS)
-# Law 0's own criterion, for what stands against a result whose criteria are all decided.
+# Law 0's own criterion, which a fact fails if all other criteria of the result are decided.
 LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The decisions about an attempt. `advice`: the judge's, for the next. `final`: no correction can help.
-    `hopeless`: no other plan can.
-    """
+    """The decisions about an attempt. `advice` is the judge's advice for the next attempt. `final`: no correction
+    can help. `hopeless`: no other plan can help."""
 
     verdicts: tuple[CriterionVerdict, ...]
     advice: str = ""
@@ -60,7 +59,8 @@ class Judged:
 
 
 def counted(verdict: CriterionVerdict, attempt: int, before: Sequence[GapPoint]) -> CriterionVerdict:
-    """Return the verdict with the paper's k of N: the failed ones (`before`) of all attempts."""
+    """Return the verdict with the paper's k of N: its failed attempts (those in `before` and this) of all
+    attempts."""
     failed = sum(verdict.criterion in point.unmet_criteria for point in before) + (verdict.verdict == "fail")
     return verdict.model_copy(update={"failed_attempts": failed, "attempts": attempt})
 
@@ -68,7 +68,8 @@ def counted(verdict: CriterionVerdict, attempt: int, before: Sequence[GapPoint])
 def accountable(failure_class: FailureClass) -> Role:
     """Return the role that answers for an unmet subtask criterion (paper, Appendix C).
 
-    A feasible subtask done wrongly is the executor's; one that the world does not allow is the planner's.
+    The executor answers for a feasible subtask done wrongly, the planner for a subtask that the world does not
+    allow.
     """
     return Role.EXECUTOR if failure_class is FailureClass.LOGICAL else Role.PLANNER
 
@@ -80,14 +81,15 @@ def failing_identities(calls: Sequence[ToolCall]) -> tuple[str, ...]:
 
 
 def class_of_failure(result: ExecutionResult) -> FailureClass:
-    """Return environmental if infrastructure failed or a tool met something missing or forbidden, else logical."""
+    """Return environmental if infrastructure failed or a tool met something missing or forbidden, otherwise
+    logical."""
     met_the_world = any(call.met_the_world for call in result.attempt_calls)
     environmental = result.infrastructure is not None or met_the_world
     return FailureClass.ENVIRONMENTAL if environmental else FailureClass.LOGICAL
 
 
 def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> tuple[CriterionVerdict, ...]:
-    """Return all criteria as unmet, because the executor gave up or its time ran out."""
+    """Return a failed verdict on every criterion, because the executor gave up or its time ran out."""
     reason: str | Reason = result.output or "the executor reported failure"
     if result.infrastructure is not None:
         reason = Reason(found=Found.OUT_OF_TIME, said=result.infrastructure)
@@ -96,15 +98,15 @@ def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> t
 
 
 def no_budget(error: BudgetExhausted) -> Reason:
-    """Return the reason why nothing confirms a delivered result: no call was left to judge it."""
+    """Return the reason why nothing confirms a delivered result: the budget left no model call to judge it."""
     return Reason(found=Found.NO_BUDGET, subject=error.budget, said=str(error))
 
 
 async def held_before(criteria: Sequence[Criterion], source: EvidenceSource) -> frozenset[str]:
-    """Return the texts of R2's criteria whose check holds before the work: afterwards that shows nothing.
+    """Return the texts of the planner's criteria (R2) whose check passes before the work and so proves nothing
+    later.
 
-    Where the work has changed something meanwhile, nothing is known of before.
-    """
+    The result is empty if the workspace changed meanwhile, because the earlier state is then unknown."""
     found = set[str]()
     for each in criteria:
         if each.by != "person" and isinstance(each.check, OF_THE_WORLD):
@@ -121,14 +123,13 @@ async def checked(
     asked: str,
     held: Collection[str] = (),
 ) -> dict[str, CriterionVerdict]:
-    """Return the verdicts of those that have a check, by their text. `asked`: what the work is to do.
+    """Return the verdicts on the criteria that have a check, by their text. `asked` describes the work.
 
-    A person's own check decides, whatever it writes. One of R2's leaves its criterion open if it gave no verdict,
-    if it `held` before the work, or if it looks at files and no call could have changed any; in the place of one
-    that failed it can refute and not confirm. A command that held and holds guards what was there (that tests still
-    pass): it decides where another check shows that work was done since. Commands come last: what a file's check
-    misses was not made, also where a command meets that.
-    """
+    A user's own check always decides. A check of the planner's (R2) leaves its criterion open if it gave no
+    verdict, if it passed before the work (`held`), or if it inspects files and no call could have changed any. A
+    check that replaced a failed one can refute but not confirm. A command that passed before and after the work
+    guards existing behaviour (for example that tests still pass): it decides only if another check shows that
+    work was done. Commands run last, so that they know which required files the file checks found missing."""
     found, guards = dict[str, CriterionVerdict](), dict[str, CriterionVerdict]()
     worked = False
     idle = all(call.only_looked or call.never_ran for call in calls)
@@ -166,9 +167,8 @@ def _never_made(checked: Iterable[CriterionVerdict]) -> tuple[str, ...]:
 def _may_be_wrong(
     verdict: CriterionVerdict, criterion: Criterion, output: str, calls: Sequence[ToolCall]
 ) -> CriterionVerdict:
-    """Mark a failed check of R2's as blameless if every call succeeded, because the check may be wrong. It
-    cites the call whose output it refuses.
-    """
+    """Mark a failed check of the planner's (R2) as blameless if every call succeeded, because the check may be
+    wrong. If the answer is the output of a call, the verdict cites that call instead."""
     if verdict.verdict != "fail" or verdict.identities or criterion.by == "person":
         return verdict
     ran = [call for call in calls if not call.never_ran]
@@ -190,11 +190,10 @@ def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
 def refuted(
     checked: Collection[CriterionVerdict], left: Sequence[Criterion], fact: Fact, calls: Sequence[ToolCall]
 ) -> tuple[CriterionVerdict, ...]:
-    """Return the verdicts of a fact against a result: those of checks, and failures of the criteria that are
+    """Return the verdicts after a fact refuted a result: those of the checks, and failures of the criteria in
     `left`.
 
-    That the last act did not find what was to be made itself is no refusal of the world.
-    """
+    If the last call missed a file that the work itself had to make, the failure is logical, not environmental."""
     last = next((call for call in reversed(calls) if not call.never_ran), None)
     if last is not None and lacks(last.absences, _never_made(checked)):
         fact = replace(fact, failure_class=FailureClass.LOGICAL)
@@ -202,10 +201,9 @@ def refuted(
 
 
 def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
-    """Count a failed check as the world's failure if the world refused the last call.
+    """Class a failed check as environmental if the fact against the result is environmental.
 
-    A check sees that something is not there, and cannot see why; by itself it would call every fault logical.
-    """
+    A check sees that something is missing but not why, so alone it would class every failure as logical."""
     if verdict.verdict != "fail" or fact.failure_class is not FailureClass.ENVIRONMENTAL:
         return verdict
     worldly = {"failure_class": fact.failure_class, "accountable": accountable(fact.failure_class)}
@@ -217,10 +215,9 @@ def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
 def given_up(
     checked: Sequence[CriterionVerdict], left: Sequence[Criterion], fact: Fact
 ) -> tuple[CriterionVerdict, ...]:
-    """Return the verdicts on work that was given up: those of checks, and the reason (`fact`) against the rest.
+    """Return the verdicts on work that was given up: those of the checks, and failures by `fact` of the rest.
 
-    The reason is given once: where nothing is left, with the first failed check.
-    """
+    If no criteria are left, the reason is appended to the evidence of the first failed check."""
     failed = [verdict for verdict in checked if verdict.verdict == "fail"]
     if left or not failed:
         return (*checked, *against(left, fact))
@@ -232,7 +229,7 @@ def given_up(
 
 
 def against(criteria: Sequence[Criterion], fact: Fact) -> tuple[CriterionVerdict, ...]:
-    """Fail every undecided criterion for a fact against a result; Law 0's own criterion if all are decided."""
+    """Return failures of all these criteria because of a fact; without criteria, fail Law 0's own criterion."""
     return tuple(from_fact(each, fact) for each in criteria or (LAW_0,))
 
 
@@ -243,12 +240,12 @@ def from_fact(criterion: Criterion, fact: Fact) -> CriterionVerdict:
 
 
 def of_nobody(reason: Reason | None) -> bool:
-    """Check whether a finding speaks against no tool, whatever the calls were."""
+    """Check whether a finding blames no tool, whatever the calls were."""
     return reason is not None and reason.found in BLAMES_NOBODY
 
 
 def held(verdict: CriterionVerdict) -> bool:
-    """Check whether the check of a criterion holds, and held before the work."""
+    """Check whether the check of a criterion passes now and passed before the work."""
     return verdict.reason is not None and verdict.reason.found is Found.HELD_BEFORE
 
 
@@ -286,10 +283,10 @@ def verdict_on(
 def correction_for(
     result: ExecutionResult, failed: Sequence[CriterionVerdict], advice: str = ""
 ) -> CorrectionSignal:
-    """Return one correction of a few lines for failed verdicts: each fact once, and the judge's `advice`, if any.
+    """Return one correction of a few lines for failed verdicts, with each fact once and the judge's `advice`, if
+    any.
 
-    The record of the calls stays in the executor's prompt, so none of them is repeated here.
-    """
+    The record of the calls stays in the executor's prompt, so the correction repeats no calls."""
     logical = sum(verdict.failure_class is not FailureClass.ENVIRONMENTAL for verdict in failed)
     reasons = dict.fromkeys(reason_of(verdict, _REASONS // min(len(failed), _NAMED)) for verdict in failed)
     return CorrectionSignal(
@@ -303,6 +300,6 @@ def correction_for(
 
 
 def reason_of(verdict: CriterionVerdict, most: int = EVIDENCE_KEPT) -> str:
-    """Return the reason of a failure. A fact needs no other words; a check or a judge speaks about a criterion."""
-    said = without_middle(verdict.evidence.strip(), most)  # of a test the cause stands last
+    """Return the reason of a failure. The reason of a check or a judge is prefixed with its criterion."""
+    said = without_middle(verdict.evidence.strip(), most)  # keeps the end, where a test prints the cause
     return said if verdict.decided_by is DecidedBy.FACT else f"{verdict.criterion}: {said}"

@@ -1,4 +1,4 @@
-"""Compare two answers that were reached in two ways by their tokens; no word is understood."""
+"""Compare two independently found answers by their tokens, without understanding any word."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from artoo.evidence.numerals import Number, Shown, numbers_in
 from artoo.evidence.tokens import words_of
 
-# How many times more tokens one answer may have than the other; two more are always allowed.
+# One answer may have up to this many times as many tokens as the other, plus two.
 _LONGEST_MARK = 3
 
 
 def same_answer(one: str, other: str, request: str = "") -> bool:
     """Check whether two answers give the same numbers and names; one may have a few more words around them.
 
-    Words of the request are labels. Two zeros, and two answers without anything in them, confirm nothing: so do two
-    ways that both went wrong.
+    Words of the request are labels and do not count. Two zeros and two empty answers confirm nothing, because two
+    failed attempts also agree in that way.
     """
     numbers, names = _stated(one, other, request)
     nested = names[0] <= names[1] or names[1] <= names[0]
@@ -47,7 +47,7 @@ def _numbers(text: str) -> list[Number]:
 
 
 def _covers(one: Sequence[Number], other: Sequence[Number]) -> bool:
-    """Check whether every number of the shorter answer is in the longer one, which has few more words."""
+    """Check whether the longer answer has every number of the shorter one, and not many more."""
     shorter, longer = sorted((one, other), key=len)
     return _near(len(one), len(other)) and all(any(_same(a, b) for b in longer) for a in shorter)
 

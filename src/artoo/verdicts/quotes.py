@@ -14,7 +14,7 @@ from artoo.contracts.failure import FailureClass
 from artoo.contracts.shortened import set_off, without_middle
 from artoo.verdicts.judging import left_open, verdict_on
 
-# Why, of a judge that gave no reason.
+# The reason that is recorded for a judge that gave none.
 UNSAID = "judged as not met"
 _SHORTEST_QUOTE = 2
 # Characters of each part of a replaced check that a judge is shown.
@@ -38,7 +38,8 @@ _REPLACED = (
 
 
 def numbered(criteria: Sequence[Criterion]) -> str:
-    """Return the criteria as the judge sees them, numbered from 1; of a replaced check both, and the reason."""
+    """Return the criteria for the judge, numbered from 1. A replaced check is shown with the new one and the
+    reason."""
     return "\n".join(f"{number}. {each.text}{_replaced(each)}" for number, each in enumerate(criteria, 1))
 
 
@@ -54,18 +55,16 @@ def _replaced(criterion: Criterion) -> str:
 def usable_verdicts(
     report: Sequence[JudgedCriterion], criteria: Sequence[Criterion], evidence: str
 ) -> tuple[CriterionVerdict, ...]:
-    """Return one verdict for each criterion, in their order: what the judge's is worth.
+    """Return one verdict for each criterion, in order, after examining the judge's quotes.
 
-    A pass needs a quote that the evidence contains; without one its criterion is open. A fail stays a fail.
-    """
+    A pass needs a quote that the evidence contains; without one the criterion is open. A fail needs no quote."""
     by_number = {judged.number: judged for judged in report}
     return tuple(_usable(each, by_number.get(number), evidence) for number, each in enumerate(criteria, 1))
 
 
 def unquoted(report: Sequence[JudgedCriterion], criteria: Sequence[Criterion], evidence: str) -> list[int]:
-    """Return the numbers of criteria whose verdict is missing, or a pass without a quote, or quotes what is not
-    there: the judge is asked for these once more.
-    """
+    """Return the numbers of criteria that the judge is asked about once more: the verdict is missing, is a pass
+    without a quote, or quotes text that the evidence does not contain."""
     by_number = {judged.number: judged for judged in report}
     verdicts = ((number, by_number.get(number)) for number in range(1, len(criteria) + 1))
     return [
@@ -88,7 +87,7 @@ def _usable(criterion: Criterion, judged: JudgedCriterion | None, evidence: str)
 
 
 def is_quoted(quote: str, evidence: str) -> bool:
-    """Check whether the evidence contains the quote; one character has to be a whole line of it."""
+    """Check whether the evidence contains the quote. A quote of one character has to be a whole line of it."""
     folded = _folded(quote)
     if len(folded) >= _SHORTEST_QUOTE:
         return folded in _folded(evidence)

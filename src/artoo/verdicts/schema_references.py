@@ -1,4 +1,4 @@
-"""Put a JSON Schema into another one so that its references keep their targets."""
+"""Embed a JSON Schema in another one so that its references keep their targets."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import cast
 
 _REFERENCES = frozenset({"$ref", "$dynamicRef"})
-# Keywords below which values stand, not schemas: whatever they look like.
+# Keywords that contain values instead of schemas, even if the values look like schemas.
 _VALUES = frozenset({"const", "enum", "default", "examples"})
-# Keywords below which schemas stand by names, of which any may be a keyword, too.
+# Keywords that map names to schemas; such a name may equal a keyword.
 _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 
 
 def moved(schema: Mapping[str, object], place: str) -> dict[str, object]:
     """Return the schema for `place` (`#/properties/value`), with its `$defs` moved to the root.
 
-    JSON pointers (RFC 6901) from its root are led there; names (`#Anchor`) and other addresses mean the same
-    anywhere.
+    JSON pointers (RFC 6901) from the schema's root get the prefix `place`. Anchors (`#Name`) and other references
+    stay, because they mean the same anywhere.
     """
     return {name: _moved_part(name, part, place) for name, part in schema.items()}
 

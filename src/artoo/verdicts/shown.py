@@ -1,7 +1,6 @@
-"""Render the calls and changes that a judge is shown, from which alone its quotes may come.
+"""Render the calls and changes that a judge is shown and from which it must quote.
 
-Every line of an output stands behind a blank, and no heading does: a file cannot show a call that was never made.
-"""
+Every line of an output is indented by a blank and headings are not, so that a file's text cannot forge a call."""
 
 from __future__ import annotations
 
@@ -17,24 +16,22 @@ from artoo.evidence.facts import rests_on_nothing
 FACTS_SHOWN = 16_000
 DIFFERENCE_SHOWN = 8_000
 SHORTEST_SHARE = 600
-# Characters of a call's input; a quarter of its share, if that is more.
+# Characters of a call's input that are shown; a quarter of the call's share, if that is more.
 _INPUT_SHOWN = 1_000
-# Of the room for the facts of several results, one part in so many for what they were shown of files.
+# The file contents shown to several results get 1/_FOR_HEADS of the room for their facts.
 _FOR_HEADS = 4
 _BELOW = "(as it stands below, in what was changed)"
 
 
 def is_word_alone(outcome: SubTaskOutcome) -> bool:
-    """Check whether a result rests on its author's word alone: no call shows it, and no criterion of its own
-    passed.
-    """
+    """Check whether nothing but its author's claim supports a result: no call shows it, and none of its criteria
+    passed."""
     return not outcome.confirmed and rests_on_nothing(outcome.tool_calls)
 
 
 def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str:
-    """Calls with their numbers and ends, then what the task changed: before this subtask (`earlier`) by its paths,
-    in it line by line.
-    """
+    """Render the calls with their numbers and results, then the task's changes: the paths changed before this
+    subtask (`earlier`), and its own changes line by line."""
     calls = list(enumerate(result.tool_calls, 1))
     share = max(SHORTEST_SHARE, FACTS_SHOWN // max(1, len(calls)))
     seen = without_middle(difference, DIFFERENCE_SHOWN)
@@ -49,10 +46,9 @@ def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str
 
 
 def facts_of_all(outcomes: Sequence[SubTaskOutcome], difference: str, room: int) -> str:
-    """Render several results together, in about `room` characters: also what they may have used of files that they
-    were shown and did not read, the last calls of each, numbered by result and call, then what the task changed.
-    What an earlier one was shown or gave is not shown twice.
-    """
+    """Render several results together in about `room` characters: the file contents that they were shown and did
+    not read, the last calls of each (numbered by result and call), then the task's changes. File contents and
+    calls that repeat those of an earlier result are rendered once."""
     seen = without_middle(difference, min(DIFFERENCE_SHOWN, room // 3))
     heads = dict[str, list[str]]()
     for number, outcome in enumerate(outcomes, 1):
@@ -86,7 +82,7 @@ def _changed(heading: str, seen: str) -> str:
 
 def _call(call: ToolCall, share: int, difference: str) -> str:
     code = "" if call.exit_code is None else f", exit {call.exit_code}"
-    alone = call.says_no or (call.exit_code and call.status is CallStatus.OK)  # an answer, or its last program's
+    alone = call.says_no or (call.exit_code and call.status is CallStatus.OK)  # the exit code is no error
     ended = code[2:] if alone else f"{call.status}{code}"
     given = without_middle(_given(call, difference), max(_INPUT_SHOWN, share // 4))
     lines = [set_off(f"{call.tool} {given} [{ended}]")[1:]]
@@ -104,7 +100,7 @@ def _given(call: ToolCall, difference: str) -> str:
         return call.input
     try:
         arguments: object = json.loads(call.input)
-    except (ValueError, RecursionError):  # one text alone, or cut
+    except (ValueError, RecursionError):  # plain text, or cut JSON
         return call.input
     if not isinstance(arguments, dict):
         return call.input
