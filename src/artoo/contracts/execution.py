@@ -1,4 +1,4 @@
-"""Define the fast loop's exchange: R3 ⇄ R4a, and the outcome that leaves it."""
+"""Define the messages of the fast loop: those between R3 and R4a, and the outcome of a subtask."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from artoo.contracts.findings import Reason
 from artoo.contracts.plan import Glance
 from artoo.contracts.roles import Role
 
-# Characters of a tool's output that are kept: the first and the last half (SPEC section 2).
+# Characters of a tool's output that are kept, half from its start and half from its end (SPEC section 2).
 OUTPUT_KEPT = 4_000
 
 
 # Characters of a verdict's evidence.
 EVIDENCE_KEPT = 2_000
 
-# How artoo's own file tools begin when a path is not there.
+# First words of the error of artoo's own file tools for a missing path.
 _OWN_ABSENCE = "there is no "
-# How a shell ends that has no program of that name, or none whose libraries are there.
+# Exit code of a shell that finds no program of that name, or a program without its libraries.
 _NO_PROGRAM = 127
-# How Python begins to report an error.
+# First line of an error report of Python.
 _TRACEBACK = "Traceback (most recent call last)"
 _SHELL = "shell:"
 _READING_TOOLS = frozenset(
@@ -41,9 +41,9 @@ _TEXT_PROGRAMS = (
     "cat cksum cmp column cut diff egrep fgrep grep head jq md5sum nl rg sha256sum sort tac tail tr uniq wc"
 )
 _STATE_PROGRAMS = "date du file find id locate ls mdfind pgrep ps pwd readlink realpath stat tree uname whoami"
-# Programs that print what stands somewhere else than in their command, and change nothing.
+# Programs that change nothing and print information that is not in their command.
 _READING_PROGRAMS = frozenset((*_TEXT_PROGRAMS.split(), *_STATE_PROGRAMS.split()))
-# Programs that only show something: one that fails is one that found nothing.
+# Programs that only show something; if one fails, it found nothing.
 _SHOWING_PROGRAMS = _READING_PROGRAMS | {"[", "basename", "command", "dirname", "echo", "printf", "test", "which"}
 _GIT_SHOWS = frozenset(
     ("blame", "describe", "diff", "grep", "log", "ls-files", "rev-list", "rev-parse", "shortlog", "show", "status")
@@ -56,10 +56,9 @@ WithheldBy = Literal["person", "nobody"]
 
 
 class CallStatus(StrEnum):
-    """The possible ends of a tool call. Only `ok` can support a claim that something was done.
+    """The possible results of a tool call. Only `ok` can support a claim that something was done.
 
-    `running`: the call's time was over and its command goes on as a process; nothing is known of its end yet.
-    """
+    `running`: the call timed out and its command continues as a process, whose result is not known yet."""
 
     OK = "ok"
     ERROR = "error"
@@ -70,24 +69,23 @@ class CallStatus(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Check whether the call ran and ended badly."""
+        """Check whether the call ran and failed."""
         return self in (CallStatus.ERROR, CallStatus.TIMEOUT, CallStatus.INTERRUPTED)
 
 
 class ToolCall(Contract):
-    """Record one tool call: the ground truth against which claims are checked.
+    """A record of one tool call, against which claims are checked.
 
-    `identity` is the unit of blocking: the tool's name, and for the shell each program (`shell:find`).
-    `target` is the main input: a path, query or URL; for the shell the normalised command.
-    `ran` says what really ran when that differs from `input`. `output` and `error_output` are cut to
-    head and tail; `total_bytes` counts all of both streams. `result_count` is set by searches.
-    `changes` are the paths that the call created or changed, `bookkeeping` whether it changed git's own notes.
-    `dropped` are those changes that were withheld, `withheld_by` who refused, if a user was asked.
-    `self_contained`: what ran could see nothing but its own text. `process` is the id of the process that still ran
-    when the call ended. `overlapped`: calls or processes of other subtasks ran at the same time, so that some of
-    `changes` may be theirs; their records name these paths too. `masked`: the command goes on after an error of one
-    of its programs, so that its exit code need not tell of it.
-    """
+    `identity` is the unit of blocking: the tool's name, and for the shell each program (`shell:find`). `target`
+    is the main input: a path, query or URL; for the shell the normalised command. `ran` is the command that
+    really ran if it differs from `input`. `output` and `error_output` are cut to head and tail; `total_bytes`
+    counts all bytes of both streams. `result_count` is set by searches. `changes` are the paths that the call
+    created or changed; `bookkeeping` is true if it changed git's own files. `dropped` are the changes that were
+    withheld; `withheld_by` says who refused them. `self_contained`: the code that ran could read nothing but its
+    own text. `process` is the id of the process that still ran when the call ended. `overlapped`: calls or
+    processes of other subtasks ran at the same time, so some of `changes` may be theirs, and their records name
+    these paths too. `masked`: the command continues after an error of one of its programs, so its exit code may
+    hide that error."""
 
     tool: str
     identity: tuple[str, ...]
@@ -114,35 +112,33 @@ class ToolCall(Contract):
 
     @property
     def never_ran(self) -> bool:
-        """Check whether the call was refused before it could do anything, and not for want of consent: by a block,
-        because it was made before, for its arguments. Such a call says nothing about the tools and targets that it
-        names."""
+        """Check whether the call was refused before it did anything, for another reason than missing consent: a
+        block, a repeated call or bad arguments. Such a call proves nothing about its tool and its target."""
         return self.status is CallStatus.REFUSED and self.withheld_by is None and not self.dropped
 
     @property
     def went_wrong(self) -> bool:
-        """Check whether it did not end well. A command that still runs has not ended."""
+        """Check whether the call ended without success. A command that still runs has not ended."""
         return self.status not in (CallStatus.OK, CallStatus.RUNNING)
 
     @property
     def changed_something(self) -> bool:
-        """Check whether it changed files, or git's own notes."""
+        """Check whether the call changed files, or git's own files."""
         return bool(self.changes) or self.bookkeeping
 
     @property
     def says_no(self) -> bool:
-        """Check whether it may be a search, a test or a comparison that says no: exit code 1, and nothing that the
-        system or Python reports as an error.
-        """
+        """Check whether the call may be a search, a test or a comparison with a negative result: its exit code is
+        1, and neither the system nor Python reports an error."""
         if self.status is not CallStatus.ERROR or self.exit_code != 1:
-            return False  # asked of every call that is shown; the search below is long
+            return False  # return early, because this runs for every shown call and the search below is slow
         told = bool(self.output.strip()) or not self.error_output.strip()
         error = _TRACEBACK in self.error_output or failure_class(self.error_output) is FailureClass.ENVIRONMENTAL
         return told and not error
 
     @property
     def only_looked(self) -> bool:
-        """Check whether it is a reading tool, or consists of programs of the shell that only show or print."""
+        """Check whether the call used a reading tool, or only shell programs that show or print something."""
         words = self.target.split()
         if self.changed_something or not _WRITES.isdisjoint(words):
             return False
@@ -153,19 +149,17 @@ class ToolCall(Contract):
 
     @property
     def looked_in_vain(self) -> bool:
-        """Check whether it only looked, did not end well, and has its exit code from a look: one that a command
-        gives itself (`exit 1`) may stand for anything.
-        """
+        """Check whether the call was read-only and failed. A command that sets its exit code itself (`exit 1`) is
+        excluded, because that code may mean anything."""
         words = {word.strip(_BRACKETS) for word in self.target.split()}
         return self.went_wrong and self.only_looked and _ENDS_ITSELF.isdisjoint(words)
 
     @property
     def hidden_error(self) -> str:
-        """Return the error that it printed and its exit code hides; `-` if it printed only its own words.
+        """Return the error that the call printed although its exit code is 0; empty if there is none.
 
-        A command that is done already (`grep -q x f || echo x >> f`) prints nothing, and a reading program in it
-        prints what a file has, also where these are words of the command.
-        """
+        A command whose work was already done (`grep -q x f || echo x >> f`) prints nothing. A reading program
+        prints words of a file, which may also be words of the command."""
         quiet = not (printed_words(self) or self.changed_something)
         if self.status is not CallStatus.OK or not (self.masked or quiet):
             return ""
@@ -180,14 +174,15 @@ class ToolCall(Contract):
 
     @property
     def failure_class(self) -> FailureClass:
-        """Return why it failed, if it did: interrupted, refused, something was lacking, or wrong."""
+        """Return the class of the call's failure: environmental if it was interrupted, not allowed, or met
+        something missing or forbidden; otherwise logical."""
         if (
             self.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING)
             or self.withheld_by is not None
             or self.dropped
         ):
             return FailureClass.ENVIRONMENTAL
-        if self.status is CallStatus.REFUSED or self.exit_code == _NO_PROGRAM:  # whose program is the way itself
+        if self.status is CallStatus.REFUSED or self.exit_code == _NO_PROGRAM:  # the model chose a missing program
             return FailureClass.LOGICAL
         if (self.reason or "").startswith(_OWN_ABSENCE):
             return FailureClass.ENVIRONMENTAL
@@ -195,26 +190,25 @@ class ToolCall(Contract):
 
     @property
     def met_the_world(self) -> bool:
-        """Check whether the world refused it: it did not succeed, and was not made wrongly."""
+        """Check whether the call failed because of its environment."""
         return self.went_wrong and self.failure_class is FailureClass.ENVIRONMENTAL
 
     @property
     def absences(self) -> tuple[str, ...]:
-        """Return what it says of missing files, if it failed: the lines that name them."""
+        """Return the lines of a failed call that report missing files."""
         if self.status is not CallStatus.ERROR:
             return ()
         reason = self.reason or ""
         if reason.startswith(_OWN_ABSENCE):
-            return (reason.partition(";")[0],)  # behind it stands what there is
+            return (reason.partition(";")[0],)  # the rest lists files that exist
         lines = "\n".join((reason, self.error_output, self.output)).splitlines()
         return tuple(line for line in lines if says_absent(line))
 
     @property
     def list_lengths(self) -> tuple[int, ...]:
-        """Return the lengths of the lists that lines of its output end with, as Python and JSON print them.
+        """Return the lengths of the Python or JSON lists at the ends of output lines.
 
-        Empty ones are left out.
-        """
+        Empty lists are left out."""
         lists: list[int] = []
         for line in map(str.rstrip, self.output.splitlines()):
             if not line.endswith("]") or "[" not in line or "\\" in line:  # Python warns of some escapes
@@ -233,12 +227,12 @@ class ToolCall(Contract):
 
 
 def printed_words(call: ToolCall) -> frozenset[str]:
-    """Return the words that a call put out and that are not in its input."""
+    """Return the words that a call printed and that are not in its input."""
     return frozenset(call.output.casefold().split()) - frozenset(call.input.casefold().split())
 
 
 def falls_short(call: ToolCall) -> bool:
-    """Check whether what a call was to do did not come about, or not all of it, as its own record says."""
+    """Check whether a call did not do all of its task, according to its own record."""
     ended_badly = call.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING)
     withheld = call.withheld_by is not None or bool(call.dropped)
     error = call.status is CallStatus.ERROR and not call.says_no
@@ -248,10 +242,9 @@ def falls_short(call: ToolCall) -> bool:
 def standing_failure(calls: Sequence[ToolCall]) -> int:
     """Return the number of the last call that fell short and was not made good later; 0 if there is none.
 
-    A call is made good by a later one of the same kind that succeeded, or that changed something; a look by any
-    later call, a withheld change when it came about, a process when it was looked after. Where every call was
-    turned away it is the last one.
-    """
+    A later successful call makes a call good if it changed something or is of the same kind (tool and program).
+    Any later success makes a read-only call good. A withheld change is made good by the same change, and a
+    running process by a call that names it. If every call was refused, the result is the last one."""
     if calls and all(call.never_ran for call in calls):
         return len(calls)
     for number in range(len(calls), 0, -1):
@@ -274,7 +267,8 @@ def _makes_good(later: ToolCall, call: ToolCall) -> bool:
 
 
 def _kinds(call: ToolCall) -> frozenset[tuple[str, str]]:
-    """Return its tools, and its programs with the bare words behind them: `git push` is no `git status`."""
+    """Return the tools of a call, and its programs with the plain words that follow them, because `git push` is
+    another kind of call than `git status`."""
     behind = _words_behind(call.target.split())
     names = (name.partition(":")[2] or name for name in call.identity)
     return frozenset((name, word if word.isalpha() else "") for name in names for word in behind.get(name, ("",)))
@@ -299,12 +293,11 @@ def identities_of(calls: Iterable[ToolCall]) -> KeysView[str]:
 
 
 class CallEffects(StrEnum):
-    """The reach of a call, which decides what a resumed task may do about one that a crash cut off.
+    """The reach of a call, which decides how a resumed task treats a call that a crash interrupted.
 
-    `none`: it only reads, and may be run again. `staged`: it works in the task's workspace alone: what it left
-    there stays, and artoo does not repeat it. `outside`: other programs, services, foreign code, commands without a
-    sandbox: no one can know what it did.
-    """
+    `none`: the call only reads and may be run again. `staged`: it changes only the task's workspace, so its
+    effects remain there and artoo does not repeat it. `outside`: it uses other programs, services, foreign code
+    or commands without a sandbox, so its effects are unknown."""
 
     NONE = "none"
     STAGED = "staged"
@@ -312,12 +305,11 @@ class CallEffects(StrEnum):
 
 
 class ToolStarted(Contract):
-    """Report that a tool call goes out now. R3's record; the ToolCalled with the same `act` ends it.
+    """A record by R3 that a tool call starts now. The ToolCalled with the same `act` ends it.
 
-    `act` is unique within the task and the same when the task is run again from its log. `input` is cut as in
-    ToolCall; `digest` (sha256 of tool and whole input) is there when `effects` is `outside`. A call that goes
-    further than it began (a command that is allowed to run without a sandbox) is started a second time.
-    """
+    `act` is unique within the task and stays the same when the task is run again from its log. `input` is cut as
+    in ToolCall. `digest` (sha256 of tool and whole input) is set if `effects` is `outside`. A call whose reach
+    grows (a command that may now run without a sandbox) is recorded as started a second time."""
 
     subtask_id: str
     attempt: int
@@ -329,10 +321,10 @@ class ToolStarted(Contract):
 
 
 class ToolCalled(Contract):
-    """Report that a tool call ended. R3's record on the stream, in the order in which the calls ended.
+    """A record by R3 that a tool call ended, in the order in which the calls ended.
 
-    `act` as in ToolStarted; a call that was refused has one too, and no ToolStarted. Empty in logs of version 0.1.
-    """
+    `act` is as in ToolStarted. A refused call has an `act` but no ToolStarted. In logs of version 0.1 it is
+    empty."""
 
     subtask_id: str
     attempt: int
@@ -341,19 +333,17 @@ class ToolCalled(Contract):
 
 
 class ExecutionResult(Contract):
-    """Report the executor's result. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
+    """The executor's result. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
 
     `tool_calls` are the calls of all attempts of the subtask, in order; a call's number is its index + 1, and
-    `attempt_from` the index of this attempt's first one. `verbatim`: the output is what the call that `sources`
-    names put out, word for word (or what it made). Else `sources`, and `failures`, are what a model said of its
-    answer; they decide nothing.
-    `cannot`: it says that this cannot be done; `output` is why. `uncertain`: no step led to a result; `stuck`:
-    nothing new was carried out either, so that another attempt would be the same.
-    `infrastructure` says that the subtask's time ran out, which no retry in the fast loop can fix.
-    `small_model`: the steps came from a model that is known to be small. `glance`: what the first prompt had, where
-    that was inspected again since the plan, because other parts may have changed it. `heard` are the ids of the
-    user's messages that the model has read.
-    """
+    `attempt_from` is the index of this attempt's first call. `verbatim`: the output is exactly the output (or the
+    product) of the call that `sources` names. Otherwise `sources` and `failures` are a model's claims about its
+    answer, and decide nothing. `cannot`: the executor claims that the subtask cannot be done; `output` is the
+    reason. `uncertain`: no step led to a result. `stuck`: in addition no new call was made, so another attempt
+    would be the same. `infrastructure` says that the subtask's time ran out, which no retry in the fast loop can
+    fix. `small_model`: the steps came from a model that is known to be small. `glance` is the directory listing
+    in the first prompt if it was renewed since the plan, because other subtasks may have changed files. `heard`
+    are the ids of the user's messages that the model has read."""
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -372,7 +362,7 @@ class ExecutionResult(Contract):
 
     @property
     def put_out_by(self) -> int | None:
-        """Return the number of the call that put a verbatim output out; the last, where a log names none."""
+        """Return the number of the call that printed a verbatim output; the last call if a log names none."""
         if not self.verbatim or not self.tool_calls:
             return None
         named = self.sources[-1] if self.sources else len(self.tool_calls)
@@ -385,7 +375,7 @@ class ExecutionResult(Contract):
 
 
 class DecidedBy(StrEnum):
-    """The decider of a verdict, strongest first (SPEC section 3). `nobody`: it is open."""
+    """The kinds of decisions on a criterion, strongest first (SPEC section 3). `nobody`: the verdict is open."""
 
     CHECK = "check"
     FACT = "fact"
@@ -395,7 +385,7 @@ class DecidedBy(StrEnum):
 
     @property
     def assurance(self) -> Assurance:
-        """Return how far a verdict from here can be relied on."""
+        """Return the assurance of a verdict that was decided in this way."""
         return _ASSURES[self]
 
 
@@ -409,15 +399,14 @@ _ASSURES = {
 
 
 class CriterionVerdict(Contract):
-    """Give one criterion's verdict. `failed_attempts` of `attempts` is the paper's k/N.
+    """The verdict on one criterion. `failed_attempts` of `attempts` is the paper's k/N.
 
-    `open`: nothing decided it, and it counts as passed in D; `decided_by` is then `nobody`.
-    `evidence` is for models and programs, in English where it is code's; `reason` is the same, typed, where code
-    found it. `check` is what was checked, where a check decided. `identities` are the tool identities that a
-    failing verdict cites, `accountable` the role that answers for it (paper, Appendix C). `blameless`: what was
-    found speaks against no tool (`BLAMES_NOBODY`, or a check of R2's where every call succeeded): none is blocked,
-    and nothing is learnt against one for it.
-    """
+    `open`: nothing decided the criterion, so it counts as passed in D, and `decided_by` is `nobody`. `evidence`
+    is for models and programs, and in English if code wrote it; `reason` is the same as a typed value if code
+    found it. `check` is the check that decided, if any. `identities` are the tool identities that a failing
+    verdict cites, `accountable` is the role that answers for it (paper, Appendix C). `blameless`: the finding
+    blames no tool (`BLAMES_NOBODY`, or a check of R2's although every call succeeded), so no tool is blocked and
+    nothing is learnt against a tool."""
 
     criterion: str
     mode: Mode = Mode.PLAUSIBLE
@@ -436,7 +425,7 @@ class CriterionVerdict(Contract):
 
     @property
     def of_world(self) -> bool:
-        """Check whether it failed because of the world."""
+        """Check whether the criterion failed because of the environment."""
         return self.failure_class is FailureClass.ENVIRONMENTAL
 
 
@@ -446,7 +435,7 @@ def assurance_of(verdicts: Iterable[CriterionVerdict]) -> Assurance:
 
 
 class CriterionJudged(Contract):
-    """Report that a verdict was reached. R4a and R4b put each on the stream."""
+    """A record that a verdict was reached. R4a and R4b publish each verdict."""
 
     subtask_id: str | None = None
     attempt: int = 1
@@ -454,7 +443,7 @@ class CriterionJudged(Contract):
 
 
 class CorrectionSignal(Contract):
-    """Report the mistakes and what to do about them, each once. R4a → R3, at most `max_retries` times."""
+    """The mistakes of an attempt and how to fix them, each listed once. R4a → R3, at most `max_retries` times."""
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -466,7 +455,7 @@ class CorrectionSignal(Contract):
 
 
 class GapPoint(Contract):
-    """Give one attempt on the way: share of criteria met, and which were not."""
+    """The share of criteria that one attempt met, and the unmet criteria."""
 
     attempt: int
     score: float = Field(ge=0, le=1)
@@ -475,14 +464,13 @@ class GapPoint(Contract):
 
 
 class SubTaskOutcome(Contract):
-    """Report the outcome of the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
+    """The outcome of a subtask in the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
 
-    `assurance` is that of its weakest criterion, `open` are the criteria that nothing decided.
-    `hopeless`: the executor says that it cannot be done, and that stands: no other plan can help. `heads`: what was
-    shown of files before the first call, where no call has read one. `heard` as in ExecutionResult. `absent`: files
-    that the task and the output name and that are not there; `empty`: files that the output names and that hold
-    nothing. `failures` is what logs of earlier versions hold.
-    """
+    `assurance` is the assurance of its weakest criterion; `open` are the criteria that nothing decided.
+    `hopeless`: the executor claims that the subtask cannot be done and was not refuted, so no other plan can
+    help. `heads`: the contents of files that were shown before the first call, if no call read the file. `heard`
+    as in ExecutionResult. `absent`: missing files that the task and the output name; `empty`: empty files that
+    the output names. `failures` is used only in logs of earlier versions."""
 
     subtask_id: str
     parent_task_id: str
@@ -505,19 +493,19 @@ class SubTaskOutcome(Contract):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Return its texts: its output, and the inputs and outputs of its calls."""
+        """Return the output of the subtask, and the inputs, outputs and reasons of its calls."""
         calls = (text for call in self.tool_calls for text in (call.input, call.output, call.error_output))
         reasons = (call.reason or "" for call in self.tool_calls)
         return (self.output, *calls, *reasons)
 
     @property
     def confirmed(self) -> bool:
-        """Check whether a criterion of its own has passed."""
+        """Check whether a criterion of this subtask has passed."""
         return any(verdict.verdict == "pass" for verdict in self.criteria_verdicts)
 
     @property
     def done(self) -> bool:
-        """Check whether its work is done: not where nothing confirms it, and a call fell short."""
+        """Check whether the work is done. It is not if no criterion confirms it and a call fell short."""
         return self.status == "matched" and (self.confirmed or not standing_failure(self.tool_calls))
 
     @property

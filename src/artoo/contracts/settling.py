@@ -1,8 +1,8 @@
-"""End a task's workspace: R7 says that the task ends, the gate applies its changes and reports that.
+"""Define the messages that end a task's workspace: R7 ends the task, the gate applies its changes and reports them.
 
     R7 ─ Ending ─► gate ─ ConfirmationRequest (with a Review) ─► user ─ ConfirmationAnswer ─► gate ─ Settled ─► R7
 
-The difference is settled as a whole (SPEC section 8): when one change needs consent, all of it waits.
+The changes are applied as a whole (SPEC section 8): if one change needs consent, all changes stay pending.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from artoo.contracts.changes import CROWD, ChangeKind, Conflict, outermost
 
 
 class ChangeClass(StrEnum):
-    """The meaning of a change for the user, most dangerous first. All but `silent` need consent."""
+    """The classes of changes by their meaning for the user, most dangerous first. All except `silent` need
+    consent."""
 
     DELETION = "deletion"
     PERSISTENCE = "persistence"
@@ -33,13 +34,13 @@ class ChangeClass(StrEnum):
 
     @property
     def danger(self) -> int:
-        """Return the rank of danger, 0 for the most dangerous: the order in which changes are shown."""
+        """Return the rank of danger, with 0 for the most dangerous. Changes are shown in this order."""
         return _DANGER[self]
 
 
 _DANGER: dict[ChangeClass, int] = {each: number for number, each in enumerate(ChangeClass)}
 
-# Classes whose changes are shown one by one, however many there are; of the modes only `all` covers them.
+# Classes whose changes are always shown one by one. Only the mode `all` applies them without approval.
 BY_NAME = frozenset({ChangeClass.DELETION, ChangeClass.PERSISTENCE, ChangeClass.HISTORY, ChangeClass.SPECIAL})
 
 
@@ -47,12 +48,11 @@ _MADE = frozenset({ChangeKind.CREATED, ChangeKind.LINK})
 
 
 class ApplyMode(StrEnum):
-    """The changes that may take effect without approval.
+    """The changes that may be applied without approval.
 
-    `new`: silent changes. `edits`: edits of ordinary project files too. `ask`: nothing. `live`: as `edits`, and at
-    the end of every turn instead of at the end of the task. `all`: everything in project and output folder; for
-    containers and CI only, so it is never set in a file.
-    """
+    `new`: silent changes. `edits`: also edits of ordinary project files. `ask`: no changes. `live`: as `edits`,
+    but at the end of every turn instead of at the end of the task. `all`: all changes in project and output
+    folder; for containers and CI only, so no settings file may set it."""
 
     NEW = "new"
     EDITS = "edits"
@@ -62,7 +62,7 @@ class ApplyMode(StrEnum):
 
     @property
     def unasked(self) -> frozenset[ChangeClass]:
-        """Return the classes that are applied without approval, if all of a task's changes are of such."""
+        """Return the classes that are applied without approval if all changes of a task are of these classes."""
         return _UNASKED[self]
 
 
@@ -76,10 +76,9 @@ _UNASKED = {
 
 
 class Rewritten(BaseModel):
-    """Describe the loss of a repository, as git says it: how many of its branches and tags are moved back, aside or
-    removed, and how many commits have no name any more (counted up to 1,000). `repository`: its directory,
-    absolute.
-    """
+    """The losses of a repository, as git reports them: the branches and tags that are moved back, moved aside or
+    removed, and the commits that no ref reaches any more (counted up to 1,000). `repository` is its absolute
+    path."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -90,13 +89,12 @@ class Rewritten(BaseModel):
 
 
 class ClassifiedChange(BaseModel):
-    """Describe one path of a difference. Sizes in bytes (None where there is no file).
+    """One changed path. Sizes are in bytes (None if there is no file).
 
-    `reason` says why it needs consent, in English (`tools.gate_words.why` translates); empty for a silent one.
-    `moved_to`: the absolute printable path at which its old content stands now, and which ends the reason. `detail`
-    is what no other field can say: a link's target, the old and the new mode. `rewrites`: of one of git's files,
-    what its repository loses by them all. `diff` is filled in reviews only.
-    """
+    `reason` says in English why the change needs consent (`tools.gate_words.why` translates it); it is empty for
+    a silent change. `moved_to` is the absolute printable path to which the old content moved; the reason ends
+    with it. `detail` holds a link's target, or the old and the new mode. `rewrites`: for one of git's own files,
+    the losses of its repository through all its changed files. `diff` is set in reviews only."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -124,12 +122,12 @@ def _number() -> int:
 class ClassCount(Contract):
     """The number of changes of one class, by paths.
 
-    For history also what `Rewritten` counts, of all repositories together, because a branch that is moved back
+    For history it also has the counts of `Rewritten` for all repositories together, because moving a branch back
     changes many of git's files.
 
-    Among `count`: `moved` only stand elsewhere now. Of what is silent, `harmless` are no new files (git's own, what
-    was there before), and `implied` are told by others: directories above new files, and where moved ones arrive.
-    """
+    Parts of `count`: `moved` paths only moved. Among silent paths, `harmless` ones are no new files (git's own
+    files and files that existed before), and other changes imply the `implied` ones: directories above new files,
+    and targets of moves."""
 
     change_class: ChangeClass
     count: int = Field(ge=1)
@@ -142,19 +140,18 @@ class ClassCount(Contract):
 
     @property
     def parts(self) -> tuple[tuple[str, int], ...]:
-        """Return what a user would count, each by its name: that of the class, `moved`, `harmless`."""
+        """Return the counts that matter to a user, by name: the class, `moved` and `harmless`."""
         own = self.count - self.moved - self.harmless - self.implied
         named = ((self.change_class.value, own), ("moved", self.moved), ("harmless", self.harmless))
         return tuple((name, number) for name, number in named if number)
 
 
 class Review(Contract):
-    """Show a whole difference, shown to a user. Part of a ConfirmationRequest.
+    """All changes of a task, as shown to a user. Part of a ConfirmationRequest.
 
-    `counts` and `changes` are in order of danger; `changes` is complete. `conflicts` are paths that the person has
-    changed meanwhile: they are not part of what an approval applies. `unfinished`: the task was abandoned, so no
-    standing permission may answer. `went_out`: data that was sent, which discarding does not undo.
-    """
+    `counts` and `changes` are in order of danger; `changes` is complete. `conflicts` are paths that the user has
+    changed meanwhile, so an approval does not apply them. `unfinished`: the task was abandoned, so no standing
+    permission may answer. `went_out`: data that was sent, which discarding the changes does not undo."""
 
     task_id: str
     counts: tuple[ClassCount, ...] = ()
@@ -165,11 +162,10 @@ class Review(Contract):
 
 
 class Ending(Contract):
-    """Report that the task has decided its end; its difference is to be settled. R7 → gate.
+    """The order to apply the task's changes, because the task ends. R7 → gate.
 
-    `may_ask` False: no user is asked (an interrupt, or no time is left); what needs consent is kept pending.
-    `may_go_on`: an abandoned task may be resumed, and its subtasks go on in the forks that they left.
-    """
+    `may_ask` False: no user is asked (an interrupt, or no time is left), and changes that need consent stay
+    pending. `may_go_on`: an abandoned task may be resumed, and its subtasks then continue in their forks."""
 
     task_id: str
     directive: Literal["accept", "success", "abandon"]
@@ -179,21 +175,20 @@ class Ending(Contract):
 
 
 SettledState = Literal["none", "applied", "pending", "discarded", "partly"]
-"""none: nothing was changed. partly: the person chose a part, it is applied, and the rest is pending."""
+"""none: nothing was changed. partly: the changes that the user chose are applied, and the rest is pending."""
 
 
 class Settled(Contract):
-    """Report the outcome of a task's changes. Gate → R7, and in the FinalResult.
+    """The outcome of a task's changes. Gate → R7, and in the FinalResult.
 
-    `changes` lists all that needed consent, and of the silent ones the first thousand (`unlisted` counts the rest);
-    `counts` counts all. `applied` are the paths that took effect, also in an earlier life of the task (empty means
-    all when the state is `applied`). `reason` says in the task's language why it waits, if not for
-    consent alone, or why something was not applied. `expires_at`: seconds since the epoch (UTC) after which a
-    pending difference may be dropped. `kept_under` is the task in whose view it lies, and under whose id it is
-    settled, where that is another: a task of the board. `stopped`: commands that still ran at the task's end;
-    `running`: commands that were then started outside the workspace because the user agreed, each as `ID: command`.
-    `unseen`: what its commands could not see of the user's files.
-    """
+    `changes` lists all changes that needed consent and the first thousand silent ones (`unlisted` counts the
+    rest); `counts` counts all changes. `applied` are the applied paths, including those from before a resumption
+    (empty means all if the state is `applied`). `reason` says in the task's language why changes are pending, if
+    missing consent is not the only reason, or why something was not applied. `expires_at`: seconds since the
+    epoch (UTC) after which pending changes may be dropped. `kept_under` is the id of another task (of the board)
+    whose workspace holds the changes, and under which they are applied. `stopped`: commands that still ran at the
+    task's end; `running`: commands that were then started outside the workspace because the user agreed, each as
+    `ID: command`. `unseen`: the user's files that the task's commands could not see."""
 
     state: SettledState = "none"
     counts: tuple[ClassCount, ...] = ()
@@ -222,7 +217,7 @@ class Settled(Contract):
 
     @property
     def took_effect(self) -> tuple[str, ...]:
-        """Return the paths that were applied, also where `applied` leaves them to be those of `changes`."""
+        """Return the paths that were applied: `applied`, or if that is empty, the paths of all applied changes."""
         return self.applied or tuple(one.path for one in self.changes if self.state == "applied")
 
 
@@ -241,20 +236,20 @@ def counts_of(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassCount, ...]:
 
 
 def arrived(changes: Iterable[ClassifiedChange]) -> dict[str, str]:
-    """Return where moved files are now, and where they were: these are not new. Only what is silent there."""
+    """Return the new path of each moved file with its old path, if the change at the new path is silent."""
     listed = tuple(changes)
     silent = {one.path for one in listed if one.change_class is ChangeClass.SILENT}
     return {one.moved_to: one.path for one in listed if one.moved_to is not None and one.moved_to in silent}
 
 
 def with_arrivals(paths: Iterable[str], changes: Iterable[ClassifiedChange]) -> frozenset[str]:
-    """Return the paths, and for moved files among them the place where they are now: half of a move is a loss."""
+    """Return the paths and the new paths of moved files among them, because applying half a move loses the file."""
     chosen = frozenset(paths)
     return chosen | {one.moved_to for one in changes if one.moved_to is not None and one.path in chosen}
 
 
 def is_gits(path: str) -> bool:
-    """Check whether a path is one of git's own, in a repository."""
+    """Check whether a path is one of git's own files in a repository."""
     return "/.git/" in f"{path}/"
 
 
@@ -270,8 +265,8 @@ def implied(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
 
 
 def crowds(changes: Iterable[ClassifiedChange]) -> dict[str, int]:
-    """Return outermost new directories with more than `CROWD` new files in them (an environment, packages, a
-    clone), and how many these are. No path that needs consent is among them."""
+    """Return the outermost new directories that contain more than `CROWD` new files (an environment, packages, a
+    clone), with the number of files. Only silent changes are counted."""
     made = [one for one in changes if one.change_class is ChangeClass.SILENT and one.kind in _MADE]
     directories = {one.path for one in made if one.kind is ChangeKind.CREATED and one.size_after is None}
     places = (outermost(one.path, directories) for one in made if one.path not in directories)
@@ -279,14 +274,14 @@ def crowds(changes: Iterable[ClassifiedChange]) -> dict[str, int]:
 
 
 def _is_new(change: ClassifiedChange) -> bool:
-    """Check whether a user would call it new, or it is a directory that holds such."""
+    """Check whether a change is a silent new file, link or directory that is not git's own."""
     return change.kind in _MADE and change.change_class is ChangeClass.SILENT and not is_gits(change.path)
 
 
 def count_of(
     change_class: ChangeClass, changes: Sequence[ClassifiedChange], told: Collection[str] = ()
 ) -> ClassCount:
-    """Count these, at least one, all of one class. `told`: what others of the difference imply."""
+    """Count these changes, of which there is at least one and which are of one class. `told`: the implied paths."""
     silent = [one for one in changes if change_class is ChangeClass.SILENT]
     # Several paths may belong to one repository, whose losses count once.
     lost = {one.rewrites.repository: one.rewrites for one in changes if one.rewrites is not None}.values()

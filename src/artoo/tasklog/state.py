@@ -1,9 +1,9 @@
-"""Reduces the messages of one task to what the task is doing now.
+"""Reduce the messages of one task to its present state.
 
-`TaskState.apply` takes one message after the other and reads no clock, file or setting. The terminal, `artoo log`,
-the web UI, ACP and MCP show parts of this state; none of them interprets the messages a second time. The state is
-bounded: its lists keep the latest entries (`MOST_…`), a round has the subtasks of its manifest.
-"""
+`TaskState.apply` takes one message after the other and reads no clock, file or setting. The terminal, `artoo
+log`, the web UI, ACP and MCP show parts of this state, and never interpret the messages themselves. The size of
+the state is bounded, because its lists keep only the latest entries (`MOST_…`) and a round has the subtasks of
+its manifest."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ MOST_MESSAGES = 100
 MOST_LESSONS = 20
 MOST_RUNNING = 1_000
 MOST_NOT_ALLOWED = 100
-# Characters of the model's present turn; a view shows its last lines.
+# Characters that are kept of the model's present turn; user interfaces show its last lines.
 WORDS_KEPT = 20_000
 
 _Item = TypeVar("_Item")
@@ -105,7 +105,7 @@ _TURNS = {
 
 @dataclass(slots=True)
 class Call:
-    """A tool call. `status` None: it has not ended. `target` as in ToolCall."""
+    """A tool call. `status` is None until the call ends. `target` is as in ToolCall."""
 
     act: str
     subtask_id: str
@@ -119,8 +119,9 @@ class Call:
 class Subtask:
     """One subtask of a round. `passed`, `judged` and `open` count the verdicts of the present attempt.
 
-    `started` and `calls` count tool calls that went out and that ended; `running` is the latest call that has not
-    ended, `ended` the latest that has. `lessons` are what the fast loop said was wrong, attempt by attempt.
+    `started` counts the tool calls that started, `calls` those that ended. `running` is the latest call that has
+    not ended, `ended` the latest call that has. `lessons` are the corrections of the fast loop, one for each
+    attempt.
     """
 
     subtask_id: str
@@ -141,7 +142,7 @@ class Subtask:
     outcome: SubTaskOutcome | None = None
 
     def take(self, payload: ChecklistUpdated | CriterionJudged | CorrectionSignal | SubTaskOutcome) -> None:
-        """Take in a message about this subtask."""
+        """Update the subtask with a message about it."""
         match payload:
             case ChecklistUpdated():
                 self.checklist = payload.items
@@ -162,17 +163,17 @@ class Subtask:
 
     @property
     def verdicts(self) -> tuple[CriterionVerdict, ...]:
-        """Return the verdicts with which it left the fast loop."""
+        """Return the verdicts with which the subtask left the fast loop."""
         return () if self.outcome is None else self.outcome.criteria_verdicts
 
     @property
     def failure(self) -> str:
-        """Return the reason of its failure; empty if it did not fail."""
+        """Return the reason of the subtask's failure; empty if it did not fail."""
         return "" if self.outcome is None else self.outcome.failure_reason or ""
 
     @property
     def reason(self) -> str:
-        """Return the reason of its failure, or of the present attempt if it is not the first one."""
+        """Return the reason of the subtask's failure; while it runs, the latest correction."""
         if self.stage.ended:
             return self.failure if self.stage is Stage.FAILED else ""
         return self.lessons[-1] if self.lessons else ""
@@ -182,9 +183,9 @@ class Subtask:
 class Round:
     """One turn of the medium loop: a plan, its subtasks, the unmet criteria, the decision of the control law.
 
-    `planned` False: the task ended before this round had a plan, or has none yet. `carried` are matched subtasks of
-    earlier rounds that still stand. `evidence` is the message on which the decision rests. `directive` says how the
-    next round must differ.
+    `planned` is False if this round has no plan, or the task ended before it had one. `carried` are matched
+    subtasks of earlier rounds that remain valid. `evidence` is the message on which the decision rests.
+    `directive` says how the next round must differ.
     """
 
     number: int
@@ -216,7 +217,7 @@ class Round:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Return the reasons for which its plan was refused; empty if it was not."""
+        """Return the reasons why the plan of this round was refused; empty if it was not refused."""
         return self.evidence.reasons if isinstance(self.evidence, PlanRefused) else ()
 
     @property
@@ -251,10 +252,10 @@ Asked = ConfirmationRequest | QuestionAsked | PlanProposed
 class TaskState:
     """The state of one task up to now.
 
-    `questions` are those that wait for the user, oldest first, `not_allowed` the operations that the user or a
-    policy refused (reviews left out). `running` are the tool calls that have not ended. `words` are the model's in
-    its present turn, of which `words_cut` characters are not kept. `trouble` is the latest thing that went wrong in
-    the present round. `missing` counts messages that the log lost, `unreadable` lines that cannot be read.
+    `questions` are the questions that wait for the user, oldest first; `not_allowed` are the operations that the
+    user or a policy refused (without reviews). `running` are the tool calls that have not ended. `words` is the
+    model's text in its present turn, without its first `words_cut` characters. `trouble` is the latest problem of
+    the present round. `missing` counts messages that the log lost, `unreadable` counts lines that cannot be read.
     """
 
     task_id: str = ""
@@ -288,10 +289,10 @@ class TaskState:
     missing: int = 0
     unreadable: int = 0
     _decision: str = ""
-    """The message of the last decision: a resumption may take it back."""
+    """The id of the last decision's message, because a resumption may revoke the decision."""
 
     def apply(self, envelope: Envelope) -> None:
-        """Take in the next message of the task."""
+        """Update the state with the next message of the task."""
         if self.started is None:
             self.started, self.task_id = envelope.at, envelope.task_id
         self.last = envelope.at
@@ -301,7 +302,7 @@ class TaskState:
 
     @property
     def intent(self) -> str:
-        """Return the understood request; before the TaskSpec, the request."""
+        """Return the request as the perceiver understood it; before the TaskSpec, the user's text."""
         return self.request if self.spec is None else self.spec.intent or self.request
 
     @property
@@ -311,7 +312,7 @@ class TaskState:
 
     @property
     def task_type(self) -> str:
-        """Return the short name of the kind of request."""
+        """Return the short name of the task's kind; empty before the TaskSpec."""
         return "" if self.spec is None else self.spec.task_id
 
     @property
@@ -369,17 +370,17 @@ class TaskState:
         return tuple(said.values())
 
     def subtask(self, subtask_id: str | None) -> Subtask | None:
-        """Return a subtask by its id, the latest of that id; None if no round has it."""
+        """Return the latest subtask with this id; None if no round has it."""
         if subtask_id is None:
             return None
         return next(
             (each.subtasks[subtask_id] for each in reversed(self.rounds) if subtask_id in each.subtasks), None
         )
 
-    # A reader of raw log lines takes these steps without building the message (`web.index`).
+    # A reader of raw log lines calls the next methods directly, without building the messages (`web.index`).
 
     def add_model_call(self, prompt: int, cached: int, completion: int) -> None:
-        """Count a model call and its tokens; the words of its turn are complete."""
+        """Count a model call and its tokens, and clear its text, because its turn is complete."""
         self.model_calls += 1
         self.prompt_tokens += prompt
         self.cached_tokens += cached
@@ -387,7 +388,7 @@ class TaskState:
         self.words, self.words_cut = "", 0
 
     def begin_call(self, call: Call) -> None:
-        """Count a tool call that goes out."""
+        """Count a tool call that starts."""
         self.running[call.act] = call
         if len(self.running) > MOST_RUNNING:
             del self.running[next(iter(self.running))]
@@ -397,7 +398,7 @@ class TaskState:
             subtask.running = call
 
     def end_call(self, call: Call) -> None:
-        """Count a tool call that ended, or was refused before it went out."""
+        """Count a tool call that ended, or that was refused before it started."""
         self.tool_calls += 1
         self.running.pop(call.act, None)
         subtask = self.subtask(call.subtask_id)
@@ -415,7 +416,7 @@ class TaskState:
             subtask.passed = subtask.judged = subtask.open = 0
 
     def _take(self, payload: Contract) -> None:
-        """Take in one payload by its type; a type without a case here or below changes nothing."""
+        """Update the state by the type of a payload; a type without a case here or below changes nothing."""
         match payload:
             case TaskOpened():
                 self.opened = payload
@@ -450,7 +451,7 @@ class TaskState:
                 self._take_step(payload)
 
     def _take_step(self, payload: Contract) -> None:
-        """Take in a step of the loops, or of a question to the user."""
+        """Update the state with a step of the loops, or with a question or an answer of the user."""
         match payload:
             case Plan():
                 self.phase = Phase.DISPATCHING
@@ -487,7 +488,7 @@ class TaskState:
                 self._take_work(payload)
 
     def _take_work(self, payload: Contract) -> None:
-        """Take in a step of one subtask."""
+        """Update the state with a step of one subtask."""
         match payload:
             case SubTask():
                 known = self.subtask(payload.subtask_id)
@@ -525,7 +526,7 @@ class TaskState:
         self.rounds.append(begun)
 
     def _current(self) -> Round:
-        """Return the present round. A task that ends before its next plan has a round for its end too."""
+        """Return the present round. If the next round has no plan yet, append a round without a plan."""
         if not self.rounds or self.rounds[-1].directive is not None:
             self.rounds.append(Round(self.round_number, planned=False))
         return self.rounds[-1]
