@@ -74,7 +74,9 @@ async def _through(base: Path, world: World) -> dict[str, str]:
     words = (ONE_BY_ONE, str(base / "outside"), str(world.home), str(os.getpid()), "")
     argv = ("/usr/bin/python3", "-I", "-S", "-c", *words)
     async with world.sandbox() as commands:
-        ended = await commands.run(*argv, patience=200.0, stdin=json.dumps(attempts).encode())
+        process = await commands.start(*argv, stdin=json.dumps(attempts).encode())
+        ended = await process.wait(200.0)
+        assert ended is not None, process.printed
     if ended.status != "ok" or ended.stderr.text:
         return {"all": f"{ended.status}: {ended.stderr.text}"}
     return dict(json.loads(line) for line in ended.stdout.text.splitlines())

@@ -131,9 +131,9 @@ class Commands:
         name = f"p{next(self.world.numbers)}"
         return await self.sandbox.start(command, name, self.world.task / "output" / name)
 
-    async def run(self, *argv: str, patience: float = PATIENCE, **more: object) -> Ended:
+    async def run(self, *argv: str, **more: object) -> Ended:
         process = await self.start(*argv, **more)
-        ended = await process.wait(patience)
+        ended = await process.wait(PATIENCE)
         assert ended is not None, f"{argv} did not end: {process.printed}"
         return ended
 
