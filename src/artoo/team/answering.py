@@ -1,8 +1,8 @@
-"""Answer a letter or a patrol item, which is a request like any other (SPEC section 11).
+"""Answer a letter or a patrol item, which is handled like any other request (SPEC section 11).
 
-The answer is the result's summary; the operator gets the text that a task of their own would show. No review stands
-between these requests and the disk. So an agent works on them in its own folder of the workspace, and all other
-operations go through the gate with no one to ask.
+The answer is the result's summary. The operator gets the same text as for a task of their own. There is no review
+before changes of these requests take effect. So an agent works on them in its own folder of the workspace, and all
+other operations are decided by the approval gate without asking anyone.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ logger = logging.getLogger(__name__)
 
 LONGEST_ANSWER = 20_000
 EARLIER, LONGEST_EARLIER = 4, 600
-"""Letters that are shown with one, and characters of each."""
+"""Maximum number of earlier letters shown with a letter, and of characters of each."""
 
 
 async def answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
-    """Do the request of a letter and answer it. A letter that is itself an answer is only read.
+    """Run the request of a letter and send the answer. A letter that is itself an answer is only stored.
 
     Raises IdentityRefused, ActivityStoreError.
     """
@@ -70,7 +70,7 @@ async def _answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
 
 
 async def _about(bench: Bench, mail: Mail) -> str:
-    """Return the sender and the two agents' earlier letters, because a letter may go on from one of them."""
+    """Return the sender and earlier letters between the two agents, because a letter may refer to them."""
     lines = [f"The request is a letter from {mail.sender}. Your result is the answer."]
     earlier = await bench.office.mailbox.earlier(mail, limit=EARLIER)
     if earlier:
@@ -80,7 +80,8 @@ async def _about(bench: Bench, mail: Mail) -> str:
 
 
 async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
-    """Keep an answer that came too late to be waited for, so that the agent knows it, and archive it."""
+    """Store an answer that arrived after the asking agent stopped waiting, so that the agent knows it, and archive
+    it."""
     mail = claim.mail
     await bench.minds.note(
         member.name, Session(mail.id, "mail", f"{mail.sender} answered: {mail.text}", mail=mail.id)
@@ -90,7 +91,7 @@ async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
 
 
 async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
-    """Do the request of a patrol item, and write the result to the operator, once."""
+    """Run the request of a patrol item, and send the result to the operator once."""
     context = {Segment.MAIL: f"The request is an item of your patrol ({request.source})."}
     result = await _do(bench, member, request.text, context, request.key)
     done = _done(result)
@@ -106,7 +107,7 @@ async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
             mail_id=request.key,
         )
     except MailRefused as error:
-        # The work is done all the same: a second time would cost as much and tell no more.
+        # The work is done. Repeating it would cost as much and produce no more information.
         logger.warning(
             "what came of a patrol item of %s (task %s) is not told: %s", member.name, result.task_id, error
         )
@@ -114,7 +115,8 @@ async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
 
 
 def _told(result: FinalResult, recipient: str) -> str:
-    """Return the letter's text. A summary's signs mean nothing to a person, who may have to approve changes."""
+    """Return the letter's text. The operator gets a readable text with pending changes, because they may have to
+    approve."""
     if recipient != OPERATOR:
         return result.summary[:LONGEST_ANSWER]
     found = result.changes

@@ -1,11 +1,11 @@
-"""Approve a submission with its files: the files first, all or none, then the task is complete (SPEC 8, 11).
+"""Approve a submission: apply its files, all or none, then complete the task (SPEC 8, 11).
 
     look ─ conflict ───────────────────────► sent back by artoo, with the paths
       └─ Law 1 asks, and no one may approve ► stays in review, for the operator
       └─ may happen ─ written down ─ applied ─► completed
 
-What was written down (`approval.json`) is finished at the next start when the process dies in between: the apply
-happens once, or has happened, and the board moves once.
+The approval is recorded in `approval.json` before the files change. If the process dies in between, the next start
+finishes the recorded approval, so that the files are applied once and the task is completed once.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _UNREADABLE = "the evidence of what was handed in cannot be read: it is a claim"
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The result of an approval: `completed`; or `waiting` for the operator; or sent back (neither).
+    """The result of an approval: `completed`, or `waiting` for the operator, or sent back (neither is true).
 
-    `why` gives the obstacles, `proposal` the changes to approve.
+    `why` lists the obstacles. `proposal` has the changes to approve.
     """
 
     task: BoardTask
@@ -60,10 +60,10 @@ class Ruling:
 
 @dataclass
 class Approvals:
-    """The approvals of submissions that may hold files.
+    """Reviews, approves and rejects submissions, and applies their files.
 
-    `allow` are the configured standing permissions, `mode` says what may take effect unasked. `machine`: this one,
-    where several share the database; `exchange` brings what another one made.
+    `allow`: the configured standing permissions. `mode`: which changes take effect without asking. `machine`: the
+    name of this machine, if several share the database. `exchange` fetches other machines' submissions.
     """
 
     board: Board
@@ -74,25 +74,28 @@ class Approvals:
     exchange: Exchange | None = None
 
     async def look(self, task: BoardTask) -> Proposal | None:
-        """Return the changes that the task's latest submission would make here; None: it has no files.
+        """Return the changes that the task's latest submission would make here. None if it has no files.
 
-        Raises SandboxError, also for another machine's submission that does not fit the files here, and (as
-        every ruling) WorkspaceInUse while another process looks at it or rules on it.
+        Raises SandboxError, also if another machine's submission does not fit the files here, and WorkspaceInUse
+        (as all methods here that take the lock) while another process reviews or decides this task.
         """
         async with self._ruling(task.id), self._at_hand(task):
             return await self._proposal(task)
 
     async def work(self, task: BoardTask) -> SubmittedWork | None:
-        """Return the evidence of the latest submission of any machine; None: there is none that can be read."""
+        """Return the evidence of the latest submission from any machine. None if there is none, or it cannot be
+        read."""
         if self.exchange is not None:
             return await self.exchange.work(task)
         return await asyncio.to_thread(self._papers(task).work)
 
     @asynccontextmanager
     async def by_hand(self, task: BoardTask, *, applying: bool) -> AsyncGenerator[None]:
-        """Let the operator apply another machine's submission by hand while this lasts; it stays in review.
+        """Let the operator apply another machine's submission by hand inside this context. The task stays in
+        review.
 
-        `applying`: on this machine alone from now on. Raises as `look`, and ClaimLost when another one is at it.
+        `applying`: if true, only this machine may apply it from now on. Raises the errors of `look`, and ClaimLost
+        if another machine is applying it.
         """
         async with self._alone(task.id), self._at_hand(task):
             if applying:
@@ -105,12 +108,12 @@ class Approvals:
     async def approve(
         self, task_id: str, actor: str, reason: str, *, submission: int, digest: str | None = None
     ) -> Ruling:
-        """Approve as an agent or the operator. `digest`: of the changes that they saw, which alone are approved.
+        """Approve as an agent or the operator. `digest`: the digest of the reviewed changes; only these are applied.
 
-        Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError when nothing can be applied.
+        Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError if nothing can be applied.
         """
         intent = Intent(actor=actor, reason=reason, submission=submission, digest=digest or "")
-        # Before its files are looked for: what another machine has approved meanwhile is in no store any more.
+        # Checked before loading files, because the store deletes the files of approved submissions.
         task = await self.board.get(task_id)
         check_waiting(task)
         async with self._ruling(task_id), self._at_hand(task):
@@ -123,7 +126,7 @@ class Approvals:
             return await self._rule(claim.task, intent)
 
     async def pass_by_policy(self, task: BoardTask) -> Ruling:
-        """Approve a submission that trust leaves unreviewed, if Law 1 lets it and it was not decided meanwhile."""
+        """Approve a submission that needs no review by the trust policy, if Law 1 allows it and it is undecided."""
         async with self._ruling(task.id):
             now = await self.board.get(task.id)
             if now.state is not BoardState.REVIEW or now.submission != task.submission:
@@ -131,7 +134,7 @@ class Approvals:
             return await self._rule(now, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
 
     async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
-        """Reject; the work stays in its workspace, for the next attempt. An interrupted approval is undone."""
+        """Reject a submission. Its workspace is kept for the next attempt. An interrupted approval is undone."""
         async with self._ruling(task_id):
             task = await self.board.get(task_id)
             rejected = await self.board.reviews.reject(task_id, actor, reasons, submission=submission)
@@ -142,9 +145,9 @@ class Approvals:
             return rejected
 
     async def finish_cut(self) -> tuple[str, ...]:
-        """Recover the approvals in which a process died, and pass submissions that need no review; their tasks.
+        """Finish interrupted approvals, and approve submissions that need no review. Returns their task ids.
 
-        An approval that cannot be finished now is tried again the next time.
+        An approval that cannot be finished now is retried at the next call.
         """
         finished: list[str] = []
         for task in await self._begun_here():
@@ -152,14 +155,15 @@ class Approvals:
                 if await self._finish(task.id):
                     finished.append(task.id)
             except WorkspaceInUse:
-                # Another process looks at it, and no one waits for that.
+                # Another process holds the lock. The next call retries.
                 continue
             except (GovernanceRefused, SandboxError) as error:
                 logger.warning("the approval of task %s is not finished yet: %s", task.id, error)
         return tuple(finished)
 
     async def _begun_here(self) -> list[BoardTask]:
-        """Return the pending tasks with files of this machine, and those that this machine may apply."""
+        """Return the tasks in review with files of this machine, and those that this machine has the right to
+        apply."""
         waiting = await self.board.list({BoardState.REVIEW}, limit=MOST_TASKS)
         found = {task.id: task for task in waiting if task.made_on == self.machine}
         if self.exchange is not None:
@@ -174,7 +178,7 @@ class Approvals:
             papers = self._papers(task)
             intent = await asyncio.to_thread(papers.noted)
             if task.state is not BoardState.REVIEW:
-                # Rejected elsewhere.
+                # The task has left review. If it is not completed, an interrupted approval is undone.
                 if intent is not None and task.state is not BoardState.COMPLETED:
                     await asyncio.to_thread(self._take_back, task, papers, intent)
                 await self._let_go(task)
@@ -193,19 +197,19 @@ class Approvals:
             return (await self._rule(task, intent)).completed
 
     def _at_hand(self, task: BoardTask) -> AbstractAsyncContextManager[None]:
-        """Hold another machine's submission over the files here for as long as it is looked at."""
+        """Keep another machine's submission unpacked over the files here while the context is open."""
         return nullcontext() if self.exchange is None else self.exchange.at_hand(task)
 
     def _is_elsewhere(self, task: BoardTask) -> bool:
         return self.exchange is not None and self.exchange.is_elsewhere(task)
 
     async def _take(self, task: BoardTask) -> None:
-        """Claim the right to apply for this machine. Raises ClaimLost when another one has it."""
+        """Claim the right to apply for this machine. Raises ClaimLost if another machine has it."""
         if self.exchange is not None:
             await self.exchange.differences.take(task.id, task.submission)
 
     async def _let_go_if_untouched(self, task: BoardTask) -> None:
-        """Let another machine apply it, unless a part of it took effect here by hand."""
+        """Release the right to apply to other machines, unless a part of the changes was applied here by hand."""
         if self.exchange is None or await asyncio.to_thread(took_effect, self.submissions, task.id):
             return
         await self._let_go(task)
@@ -224,7 +228,7 @@ class Approvals:
         if intent.actor == POLICY and (why := await self._why_a_claim(task)):
             left = await self.board.reviews.leave_to_operator(task.id, task.submission, why)
             return Ruling(left, waiting=True, why=(why,))
-        # Reviewed again under the lock: the user's files may have changed since they were shown.
+        # Reviewed again under the lock, because the user's files may have changed since they were shown.
         papers, proposal = self._papers(task), await self._proposal(task)
         if proposal is None:
             try:
@@ -245,14 +249,14 @@ class Approvals:
             return await self._left(task, intent, proposal)
         reason = "; ".join(filter(None, (intent.reason, permitted)))
         intent = intent.model_copy(update={"reason": reason, "digest": proposal.digest})
-        # Written down before the files change, so that the next start can finish an interrupted apply.
+        # Recorded before the files change, so that the next start can finish an interrupted apply.
         await self._take(task)
         await asyncio.to_thread(papers.note, intent)
         return await self._carry_out(task, papers, intent)
 
     async def _why_a_claim(self, task: BoardTask) -> str:
-        """Return why the result is only a claim, which the operator must look at; empty for other results."""
-        # A foreign agent is told itself how far it was checked.
+        """Return why the result is unconfirmed and needs the operator's review. Empty if it needs none."""
+        # A foreign agent is informed about the level of verification itself.
         if task.creator.startswith(FOREIGN):
             return ""
         work = await self.work(task)
@@ -261,17 +265,17 @@ class Approvals:
         return _UNCONFIRMED if assurance_of(work.verdicts) is Assurance.UNVERIFIED else ""
 
     async def _permitted(self, proposal: Proposal) -> str:
-        """Return the standing permissions that cover everything that needs approval; empty when they do not."""
+        """Return the standing permissions that cover everything that needs approval. Empty if they do not cover
+        everything."""
         policies = Policies.parse(self.allow, proposal.project, Path.home().resolve())
         answer = await Answers(policies, mode=self.mode).answer(proposal.question)
         return answer.by if answer.consent.is_yes else ""
 
     def _require_no_files(self, task: BoardTask, papers: Submission) -> None:
-        """Raise SandboxError when submitted files are not there any more and were never applied.
+        """Raise SandboxError if the submitted files no longer exist and were never applied.
 
-        Also when the papers are gone, so that nothing says whether there were any files.
-
-        The operator may have applied them by hand, in parts too (`artoo apply`).
+        Also raised if the evidence is missing, because then it is unknown whether there were files. Files that the
+        operator applied by hand, even in part, count as applied (`artoo apply`).
         """
         work = papers.work()
         if (work is not None and not work.digest) or took_effect(self.submissions, task.id):
@@ -283,7 +287,7 @@ class Approvals:
         )
 
     async def _carry_out(self, task: BoardTask, papers: Submission, intent: Intent) -> Ruling:
-        """Apply the files, then move the task. A submission that cannot be applied any more is sent back."""
+        """Apply the files, then complete the task. A submission with conflicts is sent back."""
         try:
             conflicts = await asyncio.to_thread(carry_out, self.submissions, task.id, intent)
         except SandboxError:
@@ -302,12 +306,12 @@ class Approvals:
         return Ruling(done, completed=True)
 
     async def _given_up(self, task: BoardTask, papers: Submission) -> None:
-        """Record that no part of it took effect here."""
+        """Discard the recorded approval after an apply that changed nothing, and release the right to apply."""
         await asyncio.to_thread(papers.forget_approval)
         await self._let_go(task)
 
     def _take_back(self, task: BoardTask, papers: Submission, intent: Intent) -> None:
-        """Undo an apply that the board no longer wants."""
+        """Undo an apply whose task the board no longer completes, and discard the recorded approval."""
         if took_effect(self.submissions, task.id, intent.digest):
             undo(self.submissions.home, task.id)
         papers.forget_approval()
@@ -331,16 +335,17 @@ class Approvals:
 
     @asynccontextmanager
     async def _ruling(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AsyncGenerator[None]:
-        """Hold the lock as `_alone`, for artoo's own operations: an error of the file system is a SandboxError.
+        """Lock the task as `_alone` does, and convert file system errors to SandboxError.
 
-        An approval that was written down stays so then, and is finished later.
+        After such an error a recorded approval is kept, and is finished later.
         """
         async with self._alone(task_id, patience):
             with writing(self.submissions.workspace(task_id).base):
                 yield
 
     def _alone(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AbstractAsyncContextManager[None]:
-        """Lock the rulings on one task, over all processes: a user who reads this one stops nothing else."""
+        """Lock rulings on one task across all processes. Other tasks are not blocked while a user reads this
+        one."""
         return alone(self.submissions.lock(task_id), f"what task {task_id} handed in", patience=patience)
 
 

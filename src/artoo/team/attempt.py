@@ -1,9 +1,9 @@
-"""Make one attempt at a task of the board, in a workspace of its own until it is handed in.
+"""Run one attempt at a board task in a separate workspace, which becomes the submission at the end.
 
     user's files ◄─ approved ── workspace of the board's task ◄─ handed in (renamed into place) ── attempt, a copy
 
-So a task that was sent back goes on with what it handed in, and nothing stays of an attempt that was interrupted
-and is done again. If the user has changed the same paths meanwhile, the attempt begins with the user's files.
+So a task that was sent back continues from its last submission, and an interrupted attempt that is repeated leaves
+no traces. If the user changed the same paths meanwhile, the attempt starts from the user's files.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ WAITS = "it waits for its review"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """`workspace` is where the agent works. `standing`: paths that earlier submissions changed in it.
+    """One attempt. `workspace`: where the agent works. `standing`: paths in it that earlier submissions changed.
 
-    `kept`: the work of an interrupted run is in it. No other process works in it while the claim on the task holds.
+    `kept`: if true, the workspace has the work of an interrupted run. Only the claim's holder uses the workspace.
     """
 
     workspace: Workspace
@@ -49,10 +49,10 @@ class Attempt:
 async def begin(
     artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions, exchange: Exchange | None = None
 ) -> Attempt:
-    """Start an attempt, on the last submission or on the files as they are now. `places`: where it works.
+    """Start an attempt from the last submission, or from the current files. `places`: the project and workspace.
 
-    Another machine's submission is put over the files here, if possible, and the agent goes on with it.
-    Raises SandboxError and ConfigurationError when there is no place to work.
+    If the last submission is of another machine, it is unpacked here if possible, so that the agent continues it.
+    Raises SandboxError and ConfigurationError if there is no place to work.
     """
     if exchange is not None:
         await exchange.take_over(task)
@@ -61,15 +61,15 @@ async def begin(
 
 
 async def reopened(artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions) -> Attempt:
-    """Return the attempt as an earlier process left it. Raises as `begin`."""
+    """Reopen an attempt as an earlier process left it. Raises the errors of `begin`."""
     kept = await asyncio.to_thread(lambda: submissions.attempt(task.id).exists)
     return Attempt(await artoo.workspace(task.id + ATTEMPT, places), kept=kept)
 
 
 def _prepare(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
-    """Delete an earlier attempt and copy what was handed in; return the paths that it changes.
+    """Delete an earlier attempt, copy the last submission, and return the paths that the submission changes.
 
-    Submitted work that conflicts with the user's files is deleted.
+    A submission that conflicts with the user's files is deleted.
     """
     submissions.enter(task.id, task.text)
     submitted, attempt = submissions.workspace(task.id), submissions.attempt(task.id)
@@ -87,7 +87,7 @@ def _prepare(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
             forget_pending(submitted)
             found = settlement.review()
             if found.all_conflicts:
-                # It is deleted all the same; there was no room to record that.
+                # The submission is deleted even if the disk is full and the deletion cannot be recorded.
                 with suppress(OSError):
                     discard(submitted, submissions.home, submissions.discarded(task.id, RUNTIME))
                 return ()
@@ -96,8 +96,8 @@ def _prepare(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
 
 
 def _record_dropped(submissions: Submissions, board_task: str, run: str) -> None:
-    """Record that what an earlier attempt made and never handed in is deleted."""
-    # A line for the user; the work goes on without it.
+    """Record that the unsubmitted work of an earlier attempt was deleted."""
+    # The record only informs the user, so the work continues if it cannot be written.
     with suppress(OSError):
         note_settled(submissions.home, submissions.discarded(board_task, RUNTIME, run))
 
@@ -105,12 +105,12 @@ def _record_dropped(submissions: Submissions, board_task: str, run: str) -> None
 async def hand_in(
     attempt: Attempt, submissions: Submissions, work: SubmittedWork, since: float, days: float
 ) -> None:
-    """Make the attempt the task's submission. Idempotent after a crash. Raises SandboxError.
+    """Make the attempt the task's submission. May be repeated after a crash. Raises SandboxError.
 
-    The dossier is written first: if it is there, handing in is finished, whatever happens to this process.
+    The evidence is written first. If it exists, submitting is finished by a later process after a crash.
     """
     papers = submissions.of(work.board_task, work.submission)
-    # Written first: where it stands, the work was done, whatever happens to this process.
+    # Written first, because its existence shows that the work is done, even if this process dies.
     await asyncio.to_thread(papers.keep, work)
     await attempt.workspace.close()
     digest = await asyncio.to_thread(_handed_in, submissions, work.board_task, since, days)
@@ -118,7 +118,7 @@ async def hand_in(
 
 
 def _handed_in(submissions: Submissions, board_task: str, since: float, days: float) -> str:
-    """Return the digest of what is handed in, which is safe on disk then; empty when there are no files."""
+    """Move the attempt into place and return the digest of its changes. Empty if there are no changed files."""
     submissions.adopt_attempt(board_task)
     submitted = submissions.workspace(board_task)
     if not submitted.exists:
@@ -142,13 +142,13 @@ def _handed_in(submissions: Submissions, board_task: str, since: float, days: fl
 
 @dataclass(frozen=True, slots=True)
 class LeftToReview:
-    """Settles the run of an attempt: nothing takes effect before its review. Implements ports.settling.Settling."""
+    """Leaves the changes of an attempt's run pending for the review. Implements ports.settling.Settling."""
 
     workspace: Workspace
     board_task: str
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
-        """Implement Settling. No one is asked here."""
+        """Implement Settling. No questions are asked here."""
         changes = await self.workspace.changes()
         if not changes:
             return Settled()
@@ -156,5 +156,5 @@ class LeftToReview:
         return Settled(state="pending", unlisted=len(changes), reason=reason, kept_under=self.board_task)
 
     async def settle_live(self) -> tuple[str, ...]:
-        """Implement Settling. Nothing takes effect before the review."""
+        """Implement Settling. No changes take effect before the review."""
         return ()

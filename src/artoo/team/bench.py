@@ -1,4 +1,4 @@
-"""Share the board, the mailbox, the submissions and artoo itself among the agents of a team."""
+"""Provide the board, mailbox, submissions and artoo itself to the agents of a team."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from artoo.tools.core.tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One agent of the team with its accepted identity. `registry` checks before each prompt that it still is."""
+    """An agent with its accepted identity. Before each prompt, `registry` checks that the identity is still
+    accepted."""
 
     folder: AgentFolder
     identity: Identity
@@ -39,7 +40,7 @@ class Member:
         return self.identity.name
 
     def standing(self, more: Mapping[Segment, str] | None = None) -> Standing:
-        """Return its segments of every prompt, with those of this piece of work."""
+        """Return the agent's segments for every prompt, and the additional segments `more`."""
 
         async def check() -> None:
             await self.registry.check(self.folder)
@@ -50,24 +51,25 @@ class Member:
 
     @property
     def tier(self) -> Tier | None:
-        """Return the models that it may ask; None: every role its own."""
+        """Return the model tier that the agent may use. None if each role uses its own."""
         return None if self.identity.tier == "default" else Tier(self.identity.tier)
 
     @property
     def must_not(self) -> frozenset[str]:
-        """Return the identities of tools that it has no right to."""
+        """Return the identities of the tools that the agent must not use."""
         return frozenset(self.identity.limits.must_not)
 
     @property
     def budgets(self) -> Budgets:
-        """Return the budgets of one piece of work."""
+        """Return the budgets for one piece of work."""
         limits = self.identity.limits
         return Budgets(seconds=limits.seconds, calls=limits.calls, tokens=limits.tokens, money=limits.money)
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The services that agents share. `names`: the agents that work here; `speak`: a role's port on the stream."""
+    """The services that agents share. `names`: the agents that run here. `speak` returns a role's port on the
+    stream."""
 
     office: Office
     artoo: Artoo
@@ -77,16 +79,16 @@ class Bench:
 
     @property
     def workspace(self) -> Path:
-        """Return the folder where agents work when no project is named."""
+        """Return the folder where agents work if a task names no project."""
         return self.office.config.workspace_path
 
     def places(self, task: BoardTask) -> RunOptions:
-        """Return where a task works: its project, or without one the workspace. Raises ConfigurationError."""
+        """Return where a task runs: in its project, or without one in the workspace. Raises ConfigurationError."""
         project = self.office.projects.place(task.project) if task.project else self.workspace
         return RunOptions(project=project, workspace=self.workspace)
 
     def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:
-        """Return the tools for letters that `name` may write for one piece of work."""
+        """Return the tools with which `name` may write letters during one piece of work."""
         office, settings = self.office, self.office.config.runtime.communication.a2a_protocol
         others = tuple(other for other in (*self.names(), OPERATOR) if other != name)
         seconds, asked = float(settings.sync_timeout_seconds), office.board.work.ask
@@ -94,9 +96,9 @@ class Bench:
         return mail_tools(letters)
 
     def desk(self, name: str) -> Path:
-        """Make the agent's own folder in the workspace, for work that is no task. Blocks.
+        """Create the agent's own folder in the workspace, for work that is not a board task. Blocks.
 
-        Raises ConfigurationError when it cannot be made.
+        Raises ConfigurationError if it cannot be created.
         """
         place = self.workspace / "agents" / name
         try:

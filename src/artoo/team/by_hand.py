@@ -1,4 +1,4 @@
-"""Act on the board and on letters for the operator, in a terminal or in the web UI."""
+"""Perform the operator's actions on the board and on letters, for the CLI and the web UI."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from artoo.team.office import Office, open_office
 from artoo.workspace.settlement.pending import DAY
 
 UNKNOWN = "unknown"
-"""The state of a task that the board does not have: its database is new, or an old copy."""
+"""Shown as the state of a task that the board does not know, for example because its database is new or an old
+copy."""
 
 _FORSAKEN = (None, BoardState.FAILED, BoardState.CANCELLED)
 
 
 def moves_from(state: BoardState) -> tuple[BoardState, ...]:
-    """Return the states to which a task can be moved by hand and without a review."""
+    """Return the states to which the operator can move a task without a review."""
     on = {
         BoardState.FAILED: BoardState.PENDING,
         BoardState.REJECTED: BoardState.PENDING,
@@ -38,7 +39,7 @@ def moves_from(state: BoardState) -> tuple[BoardState, ...]:
 async def move(office: Office, task_id: str, state: BoardState, why: str) -> None:
     """Move a task as the operator.
 
-    Raises GovernanceRefused as the board does, ConfigurationError for a state that no move leads to.
+    Raises GovernanceRefused as the board does, ConfigurationError for a state that cannot be reached by a move.
     """
     board = office.board
     match state:
@@ -57,7 +58,7 @@ async def move(office: Office, task_id: str, state: BoardState, why: str) -> Non
 
 
 def _instead(state: BoardState, task_id: str) -> str:
-    """Return the command to use instead of a move that is not the operator's to make."""
+    """Describe what to do instead of a move that the operator cannot make."""
     if state in (BoardState.COMPLETED, BoardState.REJECTED):
         verdict = "approve" if state is BoardState.COMPLETED else 'reject "why"'
         return f"a task becomes {state.value} by a review: artoo task review {task_id} {verdict}"
@@ -65,9 +66,9 @@ def _instead(state: BoardState, task_id: str) -> str:
 
 
 async def approve(office: Office, found: BoardTask, why: str, *, submission: int, digest: str | None) -> Ruling:
-    """Approve as the operator, also a task that was rejected too often.
+    """Approve as the operator. This also works for a task that was rejected too often.
 
-    Raises as `Approvals.approve`.
+    Raises the errors of `Approvals.approve`.
     """
     if found.state is BoardState.REJECTED and found.submission == submission:
         await office.board.reconsider(found.id, OPERATOR, why or "approved after all")
@@ -77,10 +78,11 @@ async def approve(office: Office, found: BoardTask, why: str, *, submission: int
 
 @asynccontextmanager
 async def brought(config: Config, beginning: str, *, applying: bool) -> AsyncGenerator[Pending | None]:
-    """Hold a submission of another machine, by the beginning of its task's id, over the files here.
+    """Unpack another machine's submission over the files here, and yield its pending changes.
 
-    None: there is none. `applying`: no other machine applies it from now on. Raises ConfigurationError when several
-    begin so, and as `Approvals.by_hand`.
+    `beginning`: the beginning of the task's id. Yields None if no such submission is pending. `applying`: if true,
+    no other machine may apply it from now on. Raises ConfigurationError if several ids match, and the errors of
+    `Approvals.by_hand`.
     """
     async with open_office(config) as office:
         exchange = office.exchange
@@ -103,14 +105,14 @@ async def brought(config: Config, beginning: str, *, applying: bool) -> AsyncGen
 
 
 def standing(one: Pending, state: BoardState | None) -> Pending:
-    """Return the changes with the state of their task (None: it is not on the board), where they are the team's."""
+    """Add the task's state to pending changes of the team. `state` None: the task is not on the board."""
     if not one.on_board:
         return one
     return replace(one, stands=UNKNOWN if state is None else state.value, forsaken=state in _FORSAKEN)
 
 
 async def as_they_stand(config: Config, found: Sequence[Pending]) -> tuple[Pending, ...]:
-    """Return pending changes, the team's with the state of their tasks; unchanged if the board cannot be read."""
+    """Add the tasks' states to pending changes of the team. Returns them unchanged if the board cannot be read."""
     teams = [one.task_id for one in found if one.on_board]
     if not teams:
         return tuple(found)
@@ -123,7 +125,8 @@ async def as_they_stand(config: Config, found: Sequence[Pending]) -> tuple[Pendi
 
 
 async def complete_applied(config: Config, task_id: str) -> BoardState | None:
-    """Approve a submission that the operator has applied by hand; its state, or None if it is not there.
+    """Approve a submission that the operator applied by hand. Returns the task's state, or None if there is no
+    task.
 
     Raises GovernanceRefused, ActivityStoreError, SandboxError.
     """
@@ -158,7 +161,7 @@ async def check_droppable(config: Config, task_id: str) -> None:
 
 
 async def read_letter(office: Office, mail_id: str) -> Kept:
-    """Return a letter, and archive it if it is in the operator's inbox. Raises MailRefused when there is none."""
+    """Return a letter, and archive it if it is in the operator's inbox. Raises MailRefused if it does not exist."""
     kept = await office.mailbox.get(mail_id)
     if kept.mail.recipient == OPERATOR and kept.partition == "inbox" and not kept.held:
         claim = await office.mailbox.take(OPERATOR, kept.mail.id)
@@ -168,7 +171,7 @@ async def read_letter(office: Office, mail_id: str) -> Kept:
 
 
 async def put_all_away(office: Office) -> int:
-    """Archive all letters of the operator's inbox, and those that follow; how many."""
+    """Archive all letters in the operator's inbox, also those that arrive meanwhile. Returns their number."""
     gone = 0
     while (claim := await office.mailbox.take(OPERATOR)) is not None:
         await office.mailbox.archive(claim, "read")

@@ -1,7 +1,7 @@
-"""Compose the request of a board task: its text, and the operator's later demands.
+"""Compose the request of a board task from its text and the operator's later demands.
 
-The operator's reasons for sending a version back, and their answers, change the request. An agent's only say
-what was wrong with a version. So its worker and its reviewer go by the same request.
+The operator's answers, and their reasons for sending a version back, change the request. An agent's reasons only
+describe the problems of a version. This keeps the request the same for the worker and the reviewer.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _BESIDES = (
 
 
 def is_demand(note: str) -> bool:
-    """Check whether a note on a task is the operator's."""
+    """Check whether a note on a task was written by the operator."""
     return note.startswith(f"{OPERATOR}: ")
 
 
 def with_demands(task: BoardTask) -> str:
-    """Return the request with the operator's demands."""
+    """Return the task's text with the operator's demands."""
     demands = [note for note in task.notes if is_demand(note)]
     if not demands:
         return task.text
@@ -30,11 +30,11 @@ def with_demands(task: BoardTask) -> str:
 
 
 def sent_back(notes: Sequence[str]) -> str:
-    """Return why an agent, or artoo, sent the last version back; empty when it was the operator, or no one."""
+    """Return why an agent, or artoo, sent the last version back. Empty if the operator or no one did."""
     return notes[-1] if notes and not is_demand(notes[-1]) else ""
 
 
 def earlier_reviews(notes: Sequence[str]) -> str:
-    """Return the notes on earlier versions, without those that are a part of the request."""
+    """Return the notes on earlier versions, without the operator's demands."""
     found = [f"- {note}" for note in notes[:-1] if not is_demand(note)]
     return "\n".join(("Earlier versions of this were sent back too:", *found)) if found else ""

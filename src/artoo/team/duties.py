@@ -1,4 +1,4 @@
-"""Do the work of the board and the mailbox at a heartbeat, in the order of the attention controller."""
+"""Do the work from the board and the mailbox at a heartbeat, in the order of the attention controller."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ LoadMember = Callable[[], Awaitable[Member]]
 
 @dataclass(slots=True)
 class WorkDuty:
-    """The duty of board and mailbox. Implements `artoo.agents.heartbeat.duties.Duty`.
+    """The duty for board and mailbox. Implements `artoo.agents.heartbeat.duties.Duty`.
 
-    `load` reads the identity afresh each time.
+    `load` reads the agent's current identity on each call.
     """
 
     agent: str
@@ -54,8 +54,8 @@ class WorkDuty:
         return None if item is None else f"{item.kind} {item.id}"
 
     async def do(self) -> Done:
-        """Implement Duty. Nothing is claimed under an identity that is not the accepted one: the agent is stopped
-        then, and has nothing to do until the operator accepts it."""
+        """Implement Duty. If the identity is not the accepted one, nothing is claimed. The agent is stopped then,
+        and has no work until the operator accepts the identity."""
         try:
             member = await self.load()
         except IdentityRefused:
@@ -65,7 +65,7 @@ class WorkDuty:
         try:
             claim = await self.allocation.next(self.agent)
         except (ClaimLost, GovernanceRefused):
-            # Another process was faster.
+            # Another process claimed it first.
             return Done()
         if claim is None:
             return Done()
@@ -86,7 +86,7 @@ class WorkDuty:
         return replace(done, bounded=done.items) if _is_bounded(claim.task) else done
 
     async def _review(self, member: Member, claim: TaskClaim) -> Done:
-        """Review a submission. Without a verdict it waits for the next reviewer."""
+        """Review a submission. Without a verdict, it is released for the next reviewer or left to the operator."""
         task, bench = claim.task, self.bench
         work = await bench.office.approvals.work(task)
         if work is None:
@@ -110,7 +110,7 @@ class WorkDuty:
             await bench.office.board.reviews.leave_to_operator(task.id, task.submission, str(error))
             return Done(items=1)
         except GovernanceRefused:
-            # The operator, or another process, has decided meanwhile, or the files moved on.
+            # The operator or another process has decided already, or the files have changed.
             await bench.office.board.reviews.let_go(claim)
             return Done(items=1)
         except BaseException:
@@ -119,7 +119,8 @@ class WorkDuty:
         return Done(items=1, llm_calls=calls)
 
     async def _not_judged(self, claim: TaskClaim, error: ModelError | BudgetExhausted) -> Done:
-        """Wait out trouble of the endpoint; leave a submission that this model cannot judge to the operator."""
+        """Release the review if the endpoint fails, or leave a submission that this model cannot judge to the
+        operator."""
         task, bench = claim.task, self.bench
         endpoint = isinstance(error, ModelUnreachable) or (
             isinstance(error, ModelRefused) and not error.of_this_prompt
@@ -138,7 +139,7 @@ class WorkDuty:
         return Done(items=1, llm_calls=1)
 
     async def _let_go(self, claim: TaskClaim | MailClaim, reason: str, *, counted: bool = False) -> None:
-        """Give back work that this agent may not go on with."""
+        """Release work that this agent may not continue."""
         bench = self.bench
         try:
             if isinstance(claim, MailClaim):
@@ -152,5 +153,6 @@ class WorkDuty:
 
 
 def _is_bounded(task: BoardTask) -> bool:
-    """Check whether the number of such tasks is limited by the operator, who hands them in or sets a quota."""
+    """Check whether the operator limits the number of such tasks, by creating them or by a quota for foreign
+    agents."""
     return task.creator == OPERATOR or task.creator.startswith(FOREIGN)

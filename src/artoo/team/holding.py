@@ -1,4 +1,4 @@
-"""Hold a claim during work: renew it in time, and cancel the work when it is lost."""
+"""Hold a claim during work: renew it in time, and cancel the work if the claim is lost."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ RENEW_SECONDS = 20.0
 
 
 async def held(work: Coroutine[Any, Any, T], renew: Callable[[], Awaitable[None]], clock: Clock) -> T:
-    """Return the work's result, or raise its error.
+    """Run `work` while renewing its claim. Returns the work's result, or raises its error.
 
-    Raises what `renew` raises (ClaimLost), the work cancelled, when the claim is over before the work is.
+    If `renew` raises (ClaimLost), the work is cancelled and that error is raised.
     """
     results: list[T] = []
     errors: list[Exception] = []

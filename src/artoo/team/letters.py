@@ -1,4 +1,4 @@
-"""Send an agent's letters while it works: each once, whatever happens to the process that sends them."""
+"""Send an agent's letters during its work. Each letter is sent once, even if the sending process crashes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOW_TO_ANSWER = (
 )
 
 _AN_ATTEMPT = re.compile(r"(?P<task>[0-9a-f-]{36})#\d+")
-"""Work on a task of the board, as it is named here; not a letter's, nor a patrol's."""
+"""Name of an attempt at a board task. The work on letters and patrol items has other names."""
 
 _GO_ON = (
     "who is a person and answers later: go on with what is most careful, and say in the result what was asked and"
@@ -28,12 +28,12 @@ _GO_ON = (
 
 @dataclass(frozen=True, slots=True)
 class Letters:
-    """The post of one piece of work. Implements `ports.post.Post`.
+    """The letters of one piece of work. Implements `ports.post.Post`.
 
-    `work` names that piece: the same letter sent again for it, after a crash, is one letter. `known` are those who
-    can be written to, `wait` how long each of those that are asked has for its answer; `standins` are asked in the
-    place of one that does not answer, as the operator has configured. `asked` puts a question to the operator on
-    the board's record, by the task's id.
+    `work` identifies the piece of work, so the same letter sent again after a crash is not duplicated. `known`: the
+    agents that can be written to. `wait`: seconds to wait for an answer of each asked agent. `standins`: agents,
+    configured by the operator, of which one is asked if the recipient does not answer. `asked` records a question
+    to the operator on the board (task id, agent, text).
     """
 
     name: str
@@ -47,7 +47,7 @@ class Letters:
 
     @property
     def seconds(self) -> float:
-        """Implement Post: the agent that was meant, and one substitute."""
+        """Implement Post. The maximum covers the recipient and one substitute."""
         return self.wait * (2 if self.standins else 1)
 
     async def send(self, recipient: str, text: str) -> str:
@@ -69,7 +69,7 @@ class Letters:
             except MailRefused:
                 if asked == recipient:
                     raise
-                # The substitute is not there either.
+                # The substitute cannot be reached either.
                 continue
             if reply.missed == "cycle":
                 circle = " -> ".join((*reply.cycle, reply.cycle[0]))
@@ -81,7 +81,7 @@ class Letters:
         return f"no answer from {' or '.join(silent)} within {self.wait:g} s; go on without it"
 
     async def _left_with_the_operator(self, text: str) -> str:
-        """Leave a question with the operator: no one waits, and the letter says how the answer reaches the task."""
+        """Send a question to the operator without waiting. The letter says how the answer reaches the task."""
         attempt = _AN_ATTEMPT.fullmatch(self.work)
         if attempt:
             await self.asked(attempt["task"], self.name, text)

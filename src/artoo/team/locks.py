@@ -1,4 +1,4 @@
-"""Lock a home for one `artoo serve`, and a submission for one ruling; a dead process keeps no lock."""
+"""Lock a home for one `artoo serve`, and a submission for one ruling. Locks end with their process."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from artoo.runtime.changes.submissions import writing
 from artoo.workspace.directory import WorkspaceInUse
 
 PATIENCE_SECONDS = 20.0
-"""How long a ruling waits for another one of the same task. The operator, who reads, may take longer."""
+"""Timeout for another ruling on the same task. The operator may hold the lock longer while reading."""
 _BETWEEN_TRIES_SECONDS = 0.02
 
 
 @asynccontextmanager
 async def alone(lock: Path, what: str, *, patience: float = PATIENCE_SECONDS) -> AsyncGenerator[None]:
-    """Hold the lock on `what`. Raises WorkspaceInUse when another process still has it after `patience` seconds,
-    and SandboxError when the file cannot be made.
-    """
+    """Hold the lock on `what`. Raises WorkspaceInUse if another process still holds it after `patience` seconds,
+    SandboxError if the lock file cannot be created."""
     until = time.monotonic() + patience
     with writing(lock):
-        # No thread waits for it: when a waiter is cancelled, no one would close what the thread gets afterwards.
+        # Polls instead of blocking in a thread, because after a cancellation nothing would close the descriptor.
         while (descriptor := _try_lock(lock)) is None:
             if time.monotonic() >= until:
                 raise WorkspaceInUse(f"another process reviews {what} or decides on it; try again after that")
@@ -38,12 +37,12 @@ async def alone(lock: Path, what: str, *, patience: float = PATIENCE_SECONDS) ->
 
 
 def _try_lock(lock: Path) -> int | None:
-    """Return a descriptor that holds it; None when it is held, or its last holder has just removed it."""
+    """Try to lock the file. Returns its descriptor, or None if it is locked or was removed by its last holder."""
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # A file without a name was removed by its last holder: a lock on it locks no one out.
+        # A file without a name was removed by its last holder, so a lock on it would exclude no one.
         if os.fstat(descriptor).st_nlink:
             return descriptor
     except BlockingIOError:
@@ -69,7 +68,8 @@ FILE = "serve.lock"
 
 @contextmanager
 def only_instance(home: Path) -> Generator[None]:
-    """Hold this home's lock. Raises ConfigurationError, naming the process, while another one serves it."""
+    """Hold this home's lock. Raises ConfigurationError, which names the process, if another process serves the
+    home."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(home / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -88,11 +88,11 @@ def only_instance(home: Path) -> Generator[None]:
 
 
 def serving(home: Path) -> int | None:
-    """Return the process that serves this home, None when there is none."""
+    """Return the id of the process that serves this home (0 if unknown), or None if there is none."""
     try:
         descriptor = os.open(home / FILE, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
-        # Never served, or not ours to look at.
+        # The home was never served, or this process has no access to the file.
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Give an agent's work its memory in three tiers (`004`; SPEC section 11).
+"""Give agents memory in three tiers (`004`; SPEC section 11).
 
 | tier | where | becomes |
 |---|---|---|
@@ -35,7 +35,7 @@ from artoo.runtime.memory.shared_memory import NO_TASK
 
 @dataclass(slots=True)
 class Minds:
-    """The memories of a team. `small_model`: prompts hold only the knowledge that is closest to the request."""
+    """The memories of a team. `small_model`: if true, prompts contain only the knowledge closest to the request."""
 
     database: Database
     artoo: Artoo
@@ -47,11 +47,11 @@ class Minds:
     _speaking: Port | None = None
 
     def enter(self, folder: AgentFolder) -> None:
-        """Add an agent."""
+        """Register an agent's folder."""
         self._folders[folder.name] = folder
 
     async def knowledge(self, agent: str, request: str) -> str:
-        """Return an agent's knowledge for the prompts of one request; empty when its file cannot be read."""
+        """Return an agent's knowledge for the prompts of one request. Empty if its file cannot be read."""
         try:
             text = await asyncio.to_thread(read_text, self._knowledge(agent))
         except (OSError, UnicodeDecodeError):
@@ -60,11 +60,11 @@ class Minds:
         return relevant(text, request, min(most, SMALL_MODEL_CHARACTERS) if self.small_model else most)
 
     async def remember(self, agent: str, session: Session, request: str, result: FinalResult) -> None:
-        """Store a finished session and what it teaches, once. Raises ActivityStoreError."""
+        """Store a finished session and the observation from it, once. Raises ActivityStoreError."""
         await self._store(agent).keep(session, observation_of(request, result))
 
     async def note(self, agent: str, session: Session) -> None:
-        """Store a session that teaches nothing. Raises ActivityStoreError."""
+        """Store a session without an observation. Raises ActivityStoreError."""
         await self._store(agent).keep(session, None)
 
     def dream_cycle(self, agent: str) -> DreamCycle:
@@ -94,7 +94,7 @@ class Minds:
 
     @property
     def _port(self) -> Port:
-        """Return the slow loop's port on the stream, which only publishes."""
+        """Return the slow loop's port on the stream, which is only used to publish."""
         if self._speaking is None:
             self._speaking = self.artoo.bus.port(Role.DREAMER, NO_TASK)
             self.artoo.bus.close_task(NO_TASK)

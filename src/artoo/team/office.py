@@ -1,4 +1,4 @@
-"""Open the team's database and submissions without the team, for commands and for `artoo serve`."""
+"""Open the team's database and submissions without running the team, for commands and for `artoo serve`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    """Everything durable of a home's team. `cluster`: where several machines share the database."""
+    """The persistent data and services of a home's team. `cluster` is set if several machines share the
+    database."""
 
     config: Config
     database: Database
@@ -66,37 +67,38 @@ class Office:
 
     @property
     def machine(self) -> str:
-        """Return the name of this machine, empty where there is one."""
+        """Return the name of this machine. Empty if the database is not shared."""
         return "" if self.cluster is None else self.cluster.machine
 
     @property
     def exchange(self) -> Exchange | None:
-        """Return the exchange with other machines, where there are some."""
+        """Return the exchange with other machines. None if the database is not shared."""
         return None if self.cluster is None else self.cluster.exchange
 
     @property
     def home(self) -> Path:
-        """Return artoo's own directory, real."""
+        """Return artoo's own directory as a real path."""
         return self.submissions.home
 
     @property
     def routine(self) -> Path:
-        """Return the patrol routine of the whole home, which need not exist; every agent has it besides its own."""
+        """Return the path of the home's patrol routine, which all agents run besides their own. It need not
+        exist."""
         return _routine(self.config, self.home)
 
     async def archive(self, task_id: str, actor: str) -> None:
-        """Move a task to the archive, then delete its work; the next start does so if this was interrupted.
+        """Archive a task, then delete its work. If interrupted, the next start deletes the work.
 
-        Raises GovernanceRefused when it cannot be archived.
+        Raises GovernanceRefused if the task cannot be archived.
         """
         await self.board.archive(task_id, actor)
         await asyncio.to_thread(self.submissions.discard, task_id, actor)
 
     async def sweep(self) -> None:
-        """Remove the work of archived tasks, where an earlier process was interrupted after the archiving.
+        """Delete the work of archived tasks that an interrupted process has left.
 
-        Work that the database does not know stays: the database may be new, or an old copy.
-        Raises ActivityStoreError.
+        Work of tasks unknown to the database is kept, because the database may be new or an old copy. Raises
+        ActivityStoreError.
         """
         listed = await asyncio.to_thread(self.submissions.listed)
         states = await self.board.states(listed)
@@ -110,17 +112,17 @@ class Office:
             )
 
     def _discard(self, task_id: str) -> None:
-        # Another process looks at it right now.
+        # Another process is using it.
         with suppress(SandboxError):
             self.submissions.discard(task_id, RUNTIME)
 
     def folders(self) -> Found:
-        """Return the agents on disk. Blocks."""
+        """Find the agents on disk. Blocks."""
         return folders_of(self.config, self.home)
 
 
 def folders_of(config: Config, home: Path) -> Found:
-    """Return the agents on disk. `home`: artoo's own directory, real. Blocks."""
+    """Find the agents on disk. `home`: artoo's own directory, as a real path. Blocks."""
     return find_agents(home, home / config.runtime.memory.procedural.path, _routine(config, home))
 
 
@@ -129,7 +131,8 @@ def _routine(config: Config, home: Path) -> Path:
 
 
 async def _missing(config: Config, home: Path, registry: Registry) -> frozenset[str]:
-    """Return the agents whose folders are gone. Only for one machine: else another one may have them."""
+    """Return the agents whose folders are gone. Use only on a single machine, because another one may have the
+    folders."""
     there = {folder.name for folder in (await asyncio.to_thread(folders_of, config, home)).agents}
     return frozenset(
         record.name for record in await registry.list() if not (record.retired or record.name in there)
@@ -149,7 +152,7 @@ def trust_policies(config: Config) -> Policies:
 
 
 def complexity_rules(config: Config) -> tuple[ComplexityRule, ...]:
-    """Return the operator's rules for tasks whose complexity no one sets."""
+    """Return the operator's rules for tasks without an explicit complexity."""
     return tuple(
         ComplexityRule(
             Complexity(rule.complexity),
@@ -163,17 +166,17 @@ def complexity_rules(config: Config) -> tuple[ComplexityRule, ...]:
 
 
 async def open_books(config: Config, clock: Clock, *, lasting: Tell | None = None) -> Database:
-    """Open the database of a home, made where there is none, or the store that it shares.
+    """Open the database of a home (created if absent), or the store that it shares.
 
-    `lasting`: for a process that stays: it waits for a store that is away until that is back, and for room on a
-    full disk, and says so by this. Raises ConfigurationError and ActivityStoreError, each with what to do.
+    `lasting`: for long-running processes. If given, the database waits for an unreachable store or a full disk, and
+    reports this by `lasting`. Raises ConfigurationError and ActivityStoreError, each with the necessary action.
     """
     home = config.home.resolve()
     if config.store is None:
         path = database_path(config.runtime.memory.episodic.activity_db, home)
         return await open_file(path, clock, lasting=lasting)
     check_installed()
-    # The driver is there only with the extra.
+    # The driver is installed only with an optional extra.
     from artoo.cluster.cluster import open_shared
 
     return await open_shared(config, parse(config.store), lasting)
@@ -183,7 +186,7 @@ async def open_books(config: Config, clock: Clock, *, lasting: Tell | None = Non
 async def open_office(
     config: Config, clock: Clock | None = None, ids: Ids | None = None, *, lasting: Tell | None = None
 ) -> AsyncGenerator[Office]:
-    """Open the database and the services over it. Raises as `open_books`."""
+    """Open the database and the services over it. Raises the errors of `open_books`."""
     clock, ids = clock or SystemClock(), ids or UuidIds()
     config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     home = config.home.resolve()

@@ -1,4 +1,4 @@
-"""Show the changes of an approval as for any user, and apply them."""
+"""Compare a submission with the user's files for an approval, and apply approved changes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from artoo.workspace.settlement.service import Subject, opened
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A submission compared with the user's files as they are now. An approval is bound to `digest`.
+    """A submission compared with the user's current files. An approval is bound to `digest`.
 
-    `question` is what the operator is asked; `review` has every change with its diff. `asks`: why they must be
-    asked, one reason a line; empty: no one needs to approve. `project`: where the task worked.
+    `question` is put to the operator. `review` has every change with its diff. `asks`: the reasons why the operator
+    must be asked, one per line; empty if no approval is needed. `project`: where the task worked.
     """
 
     project: Path
@@ -37,12 +37,12 @@ class Proposal:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """Return the user's conflicting changes: with a conflict, nothing can be applied."""
+        """Return the conflicts with the user's changes. If there are any, nothing can be applied."""
         return self.review.conflicts
 
 
 def propose(submissions: Submissions, board_task: str, mode: ApplyMode) -> Proposal | None:
-    """Return the review of a submission; None: there are no files. Blocking; raises SandboxError."""
+    """Return the review of a submission. None if it has no files. Blocking. Raises SandboxError."""
     directory = submissions.workspace(board_task)
     if not directory.exists:
         return None
@@ -66,10 +66,10 @@ def _asks(found: ChangeSet, mode: ApplyMode) -> Generator[str]:
 
 
 def carry_out(submissions: Submissions, board_task: str, approved: Intent) -> tuple[Conflict, ...]:
-    """Apply exactly what was approved, all or nothing; `artoo undo <board task>` undoes it. Blocking.
+    """Apply exactly the approved changes, all or nothing; `artoo undo <board task>` undoes them. Blocking.
 
-    Idempotent after a crash. Conflicts are returned, and nothing is changed then. Raises SandboxError when it is
-    not as it was approved, or the system refuses.
+    May be repeated after a crash. If there are conflicts, they are returned and nothing is changed. Raises
+    SandboxError if the changes differ from the approved ones, or the operating system reports an error.
     """
     directory = submissions.workspace(board_task)
     if directory.exists:
@@ -87,5 +87,5 @@ def carry_out(submissions: Submissions, board_task: str, approved: Intent) -> tu
 
 
 def took_effect(submissions: Submissions, board_task: str, digest: str | None = None) -> bool:
-    """Check whether a change set of this task (None: any) was applied, and not undone since. Blocking."""
+    """Check whether a change set of this task (`digest` None: any) was applied and not undone since. Blocking."""
     return finish.took_effect(submissions.home, board_task, digest)

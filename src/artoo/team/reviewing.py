@@ -1,8 +1,8 @@
-"""Review as a senior agent: code first, then one question to its model; the verdict goes the operator's way.
+"""Review a submission as a senior agent: code checks first, then one question to the agent's model.
 
-Request, result and changes are shown to the model whole or not at all: an approval applies all of it.
-Evidence takes the room that is left, each call's input and output apart: a long script does not push out what it
-printed.
+The verdict takes effect like the operator's. Request, result and changes are shown to the model completely or not
+at all, because an approval applies all changes. Evidence gets the remaining room. Each call's input and output have
+separate limits, so that a long script does not displace its output.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _MAX_TOKENS = 400
 REVIEW_CALLS = 8
 
 _RESERVED_TOKENS = 3_000
-"""Of the window: instructions, the agent's identity, and the answer."""
+"""Tokens of the window reserved for instructions, the agent's identity, and the answer."""
 _CHARACTERS_A_TOKEN = 3
 _SMALL_ROOM = 8_000
-"""A small model loses the thread in much text."""
+"""Limit in characters for a small model, which cannot follow long texts."""
 _LEAST_ROOM = 2_000
 _EVIDENCE_SHARE = 4
-"""Of the room, one part in so many is kept for evidence."""
+"""One part in this many of the room is reserved for evidence."""
 
 _LEAST_CALL = 600
-"""Characters for a call, else the oldest are left out."""
+"""Minimum number of characters for each call. If there is less room, the oldest calls are left out."""
 _FRAME, _LITTLE = 60, 200
-"""Of a text: what stands around it; by how much more than its limit it is not cut."""
+"""Characters around each text, and the excess over its limit up to which a text is not shortened."""
 
 _NEW_CONTENT = (ChangeKind.CREATED, ChangeKind.OVERWRITTEN)
 
@@ -48,7 +48,7 @@ _FROM_FILES = "Shown of files before the first call:"
 
 
 def problems_of(work: SubmittedWork) -> tuple[str, ...]:
-    """Return the problems of a submission without a model: unmet criteria, withheld acts, contradicted claims."""
+    """Return the problems found without a model: unmet criteria, withheld operations, contradicted claims."""
     return tuple(dict.fromkeys(_problems(work)))
 
 
@@ -65,14 +65,14 @@ def _problems(work: SubmittedWork) -> Iterator[str]:
 
 
 class TooMuchToJudge(ArtooError):
-    """The changes do not fit into the model's window. Nothing was asked."""
+    """The changes do not fit into the model's window. The model was not asked."""
 
 
 async def review(bench: Bench, member: Member, claim: TaskClaim, work: SubmittedWork) -> int:
-    """Approve or reject as the agent; how many model calls it took.
+    """Approve or reject as the agent. Returns the number of model calls.
 
-    Only what was looked at is approved. A submission that conflicts is approved too: artoo sends that back itself.
-    Raises ModelError, BudgetExhausted, TooMuchToJudge (no verdict then), SandboxError, GovernanceRefused.
+    Only the reviewed changes are approved. A submission with conflicts is approved too, because artoo itself sends
+    it back. Raises ModelError, BudgetExhausted, TooMuchToJudge (no verdict then), SandboxError, GovernanceRefused.
     """
     approvals, task = bench.office.approvals, claim.task
     problems, calls, reason = problems_of(work), 0, ""
@@ -109,7 +109,7 @@ async def _asked(
 
 
 def room_of(known: Known) -> int:
-    """Return how many characters of a submission such a model is shown."""
+    """Return how many characters of a submission are shown to such a model."""
     room = max(_LEAST_ROOM, (known.window - _RESERVED_TOKENS) * _CHARACTERS_A_TOKEN)
     return min(room, _SMALL_ROOM) if known.small else room
 
@@ -117,7 +117,7 @@ def room_of(known: Known) -> int:
 def exhibits(
     work: SubmittedWork, request: str, changes: Sequence[ClassifiedChange], room: int
 ) -> dict[Segment, str] | None:
-    """Return the segments of the question; None: the submission is too large to be shown."""
+    """Return the prompt segments of the question. None if the submission is too large to be shown."""
     if any(_is_unseen(change) for change in changes):
         return None
     result, changed = f"Result:\n{work.summary}", _changes(changes)
@@ -133,12 +133,12 @@ def exhibits(
 
 
 def _is_unseen(change: ClassifiedChange) -> bool:
-    """Check whether it is new content that is too large to be shown. A moved file's content is not new."""
+    """Check whether a change has new content that is too large to be shown. A moved file's content is not new."""
     return change.kind in _NEW_CONTENT and not change.diff and (change.size_after or 0) > DIFF_BYTES
 
 
 def _size(text: str) -> int:
-    """Return the size of a text in bytes, so that Chinese counts for more than Latin characters."""
+    """Return the size of a text in bytes, so that Chinese characters count for more than Latin ones."""
     return len(text.encode("utf-8", "replace"))
 
 
@@ -164,7 +164,8 @@ def _evidence(work: SubmittedWork, room: int) -> str:
 
 
 def _calls(work: SubmittedWork, room: int) -> str:
-    """Return the newest calls that have room; short texts leave their share of it to the others."""
+    """Return the newest calls that fit into `room`. The room that short texts do not need is given to longer
+    ones."""
     first = max(0, len(work.records) - max(1, room // _LEAST_CALL))
     calls = list(enumerate(work.records, 1))[first:]
     read = any(call.tool == "read_file" for call in work.records)
@@ -184,18 +185,19 @@ def _call(number: int, call: ToolCall, limit: int) -> Iterator[str]:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Return a text set off, in about `limit` characters: a little longer one stays whole."""
+    """Return a text set off and shortened to `limit` characters, unless it is only slightly longer."""
     return set_off(without_middle(text, max(0, limit - _LITTLE)))
 
 
 def _put_out(call: ToolCall) -> list[str]:
-    """Return the output of a call, and for a failed one also the reason."""
+    """Return the outputs of a call, and the reason of a failed call."""
     why = call.reason if call.status is not CallStatus.OK and call.reason not in (None, call.error_output) else ""
     return [text for text in (call.output, call.error_output, why or "") if text.strip()]
 
 
 def level(sizes: Sequence[int], room: int) -> int:
-    """Return how much each may have of `room`, if those that need less leave it to the others."""
+    """Return the limit for each item of `sizes` so that all fit into `room`; small items leave room to larger
+    ones."""
     left, most = room, 0
     for taken, size in enumerate(ordered := sorted(sizes)):
         share = left // (len(ordered) - taken)

@@ -1,4 +1,4 @@
-"""List the agents of a home: how far each is trusted, whether it may work, and what keeps it from working."""
+"""List the agents of a home: their trust levels, whether they may work, and why not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEPT = "what it left is kept; artoo agent accept {name} takes it back"
 
 
 class Standing(StrEnum):
-    """The standing of an agent. `NOT_ACCEPTED`: its identity on disk is not the one that the operator accepted."""
+    """The status of an agent. `NOT_ACCEPTED`: its identity on disk is not the one that the operator accepted."""
 
     READY = "ready"
     PAUSED = "paused"
@@ -33,7 +33,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An agent in a list. `trust` None: no one has accepted it yet. `detail`: what keeps it from working."""
+    """An agent in a list. `trust` None: the operator has not accepted it yet. `detail`: why it cannot work."""
 
     name: str
     trust: str | None
@@ -42,7 +42,7 @@ class Listed:
 
 
 async def roster(office: Office) -> tuple[list[Listed], list[str]]:
-    """Return all agents, and the problems of their folders and routines, which no agent reports by itself."""
+    """Return all agents, and the problems of their folders and routines, which agents do not report themselves."""
     found = await asyncio.to_thread(office.folders)
     records = {record.name: record for record in await office.registry.list()}
     agents = [await asyncio.to_thread(_on_disk, folder, records.pop(folder.name, None)) for folder in found.agents]
@@ -60,7 +60,7 @@ async def roster(office: Office) -> tuple[list[Listed], list[str]]:
 
 
 def listed(record: AgentRecord) -> Listed:
-    """Return an agent as the register has it."""
+    """Return an agent as recorded in the registry."""
     if record.retired:
         return Listed(record.name, record.trust.value, Standing.RETIRED, KEPT.format(name=record.name))
     state = Standing.STOPPED if record.stopped else Standing.PAUSED if record.paused else Standing.READY
@@ -69,7 +69,7 @@ def listed(record: AgentRecord) -> Listed:
 
 
 def _on_disk(folder: AgentFolder, record: AgentRecord | None) -> Listed:
-    """Compare the identity on disk with the accepted one, before a pulse does. Blocks."""
+    """Compare the identity on disk with the accepted one, without waiting for a heartbeat to do so. Blocks."""
     if record is not None and (record.retired or digest(folder.identity) == record.identity_sha256):
         return listed(record)
     trust, why = None, ""
@@ -80,7 +80,7 @@ def _on_disk(folder: AgentFolder, record: AgentRecord | None) -> Listed:
 
 
 def _without_folder(record: AgentRecord, *, shared: bool) -> Listed:
-    """Return an agent without a folder here. `shared`: another machine may have it."""
+    """Return an agent without a folder here. `shared`: if true, another machine may have the folder."""
     if record.retired:
         return listed(record)
     if shared:

@@ -1,4 +1,4 @@
-"""Run the team: one heartbeat an agent, all on one stream, in one process (SPEC section 11).
+"""Run the team: one heartbeat for each agent, all on one stream, in one process (SPEC section 11).
 
 database (Office) ─┬─ outbox ─────────────► the stream
                    ├─ wake ─► heartbeat ──► duties: work, patrol, dream cycle ──► Artoo.run
@@ -51,22 +51,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NO_TASK = ""
-"""Records of the team belong to no task of the dual loop: they are on the stream, and in no task's log."""
+"""Task id for records of the team. They belong to no task of the dual loop, so they are on the stream but in no
+task log."""
 
 UPKEEP_SECONDS, LATE_SECONDS = 60.0, 5.0
 LOOK_SECONDS = 20.0
-"""How often seats are renewed and free ones looked for: three times in a lease."""
+"""Seconds between two renewals of seats and checks for free seats: a third of the lease."""
 ARCHIVE_AFTER = timedelta(days=7)
-"""How long a completed or cancelled task stands on the board before artoo archives it."""
+"""How long a completed or cancelled task stays on the board before artoo archives it."""
 
 LONGEST_WAIT = 3_600.0
 STOP_AGAIN_SECONDS = 1.0
 BETWEEN_LOOKS_SECONDS = 2.0
-"""At least, between two looks at the seats: many tasks that come in at once are one look."""
+"""Minimum delay between two checks of the seats, so that many tasks arriving at once cause only one check."""
 
 
 class Team:
-    """The agents of one home, or as a worker those of all. Open it with `open_team`; `run` until `stop`."""
+    """The agents of one home, or for a worker those of all homes. Open it with `open_team`, and call `run` and
+    `stop`."""
 
     def __init__(self, office: Office, artoo: Artoo, minds: Minds, *, grace: float, worker: bool = False) -> None:
         self.office = office
@@ -90,7 +92,8 @@ class Team:
         self.problems: tuple[str, ...] = ()
 
     async def settle(self) -> None:
-        """Recover from earlier processes: operations, claims, letters, approvals, work on archived tasks.
+        """Recover interrupted operations, claims, letters and approvals of earlier processes, and delete archived
+        work.
 
         Raises ConfigurationError, ActivityStoreError, SandboxError.
         """
@@ -102,8 +105,8 @@ class Team:
         await office.sweep()
 
     async def run(self, *, ready: Callable[[], None] | None = None) -> None:
-        """Run until stopped; begun work is ended or given back. Raises ActivityStoreError, but not for want of a
-        store or of room where the office waits for them (`lasting`)."""
+        """Run until `stop`, then wait until running work has ended or is released. Raises ActivityStoreError,
+        except if the store is away or the disk full and the office was opened with `lasting`."""
         async with asyncio.TaskGroup() as group:
             beating: list[asyncio.Task[None]] = []
             publishing = group.create_task(self._outbox.run(self.office.clock))
@@ -124,18 +127,19 @@ class Team:
             await self.office.cluster.seats.leave()
 
     def stop(self) -> None:
-        """Stop the beats. Running tasks are asked to end now; work that has not ended is given back."""
+        """Stop the heartbeats. Running tasks are asked to end, and the claims on unfinished work are released."""
         self._stopping.set()
 
     async def _wound_up(self, beating: list[asyncio.Task[None]]) -> None:
-        """Return when no heart beats any more. Tasks that only begin now are asked to end as well."""
+        """Return when all heartbeats have ended. Tasks that start in the meantime are also interrupted."""
         running = set(beating)
         while running:
             self._artoo.interrupt()
             _, running = await asyncio.wait(running, timeout=STOP_AGAIN_SECONDS)
 
     async def _recruit(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
-        """Start the heartbeats of agents that are accepted and do not work yet."""
+        """Start heartbeats of accepted agents that do not have one yet, and stop those of agents that may not run
+        here."""
         records = await self.office.registry.list()
         registered = {record.name: record for record in records}
         found = await self._found(records)
@@ -168,9 +172,9 @@ class Team:
         self.problems = tuple(problems)
 
     async def _stop_the_gone(self, records: Sequence[AgentRecord], found: Found) -> None:
-        """Stop agents whose folders are gone: their tasks wait for the operator, who is told so.
+        """Stop agents whose folders are gone. Their tasks are held for the operator, who is notified.
 
-        Where several machines share the database, another one may have the folder.
+        This is skipped if several machines share the database, because another machine may have the folder.
         """
         there = {folder.name for folder in found.agents}
         for record in records:
@@ -179,13 +183,15 @@ class Team:
                     await self.office.registry.check(folder_of(self.office.home, record.name))
 
     async def _found(self, records: Sequence[AgentRecord]) -> Found:
-        """Return the folders of this home; a worker's are the accepted agents of all, as the store has them."""
+        """Return the agents' folders of this home. For a worker, return copies of all accepted agents' folders in
+        the store."""
         if not self._worker or self._seating is None:
             return await asyncio.to_thread(self.office.folders)
         return await self._seating.cluster.agent_files.borrow(self.office.home, records)
 
     async def _seat_elsewhere(self, folder: AgentFolder) -> str | None:
-        """Return why the agent may not beat here; None: it has its seat here, or there is one machine."""
+        """Return why the agent may not run on this machine. None if it holds its seat here, or there is only one
+        machine."""
         if self._seating is None:
             return None
 
@@ -196,20 +202,20 @@ class Team:
         return await self._seating.why_not(folder.name, borrowed=folder.borrowed, busy=busy)
 
     async def _keep_seats(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
-        """Renew seats, and look at free ones and at the work of machines that are gone: now and then, and when
-        work has come in."""
+        """Renew seats and check for free seats and work of dead machines, at intervals and whenever work
+        arrives."""
         office = self.office
-        # The mark is taken before the first look, so that work which comes in during it is seen.
+        # The mark is read before the first check, so that work arriving during the check is noticed.
         mark = await office.wake.mark(ANYBODY)
         while True:
             await office.wake.wait(ANYBODY, mark, LOOK_SECONDS)
-            # Before the look, so that nothing is missed during it.
+            # Read before the check, so that nothing that arrives during it is missed.
             mark = await office.wake.mark(ANYBODY)
             await self._tried(office.board.work.recover, partial(self._recruit, group, beating))
             await office.clock.sleep(BETWEEN_LOOKS_SECONDS)
 
     def _unseat(self, name: str) -> None:
-        """Stop the heartbeat of an agent that is retired, or has its seat on another machine by now."""
+        """Stop the heartbeat of an agent that is retired or whose seat is on another machine."""
         heartbeat = self.heartbeats.pop(name, None)
         if heartbeat is not None:
             heartbeat.stop()
@@ -240,7 +246,7 @@ class Team:
     def _duties(self, folder: AgentFolder) -> tuple[Duty, ...]:
         load = partial(self._load, folder)
         work = WorkDuty(folder.name, self._bench, self._allocation(), load)
-        # Patrols and dreams belong to the folder.
+        # Patrols and dreams need the agent's folder.
         if folder.borrowed:
             return (work,)
         return (work, self._patrol(folder), self._minds.dream_cycle(folder.name))
@@ -257,7 +263,7 @@ class Team:
         async def run(command: str) -> tuple[int | None, str]:
             await asyncio.to_thread(bench.desk, folder.name)
             seen = await (await self._artoo.evidence(desk)).command(command)
-            # Files that the script wrote would be lost without a word, so such a run has failed.
+            # Files that the script wrote are discarded, so such a run counts as failed.
             code = None if seen.written else seen.exit_code
             return code, seen.output if seen.problem is None else f"{seen.output}\n{seen.problem}"
 
@@ -279,7 +285,7 @@ class Team:
         )
 
     async def _load(self, folder: AgentFolder) -> Member:
-        """Return the agent with its identity as it is now. Raises IdentityRefused, ConfigurationError."""
+        """Load the agent with its current identity. Raises IdentityRefused, ConfigurationError."""
         if folder.borrowed:
             found = await self._found([await self.office.registry.get(folder.name)])
             if not found.agents:
@@ -291,7 +297,7 @@ class Team:
         return record.stopped or ("by the operator" if record.paused else None)
 
     async def _wake(self, name: str) -> None:
-        """Wake an agent for its mail and tasks, whichever process they come from."""
+        """Wake an agent for its letters and tasks, from any process."""
         wake = self.office.wake
         mark = await wake.mark(name)
         while True:
@@ -303,7 +309,10 @@ class Team:
                 heartbeat.wake("something came in")
 
     async def _upkeep(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
-        """Run the upkeep; a step that fails is tried again later and stops no other. Raises ActivityStoreError."""
+        """Run the upkeep steps periodically. A failed step is retried later and does not stop the others.
+
+        Raises ActivityStoreError.
+        """
         office = self.office
         steps: tuple[Callable[[], Awaitable[object]], ...] = (
             office.board.work.recover,
@@ -317,7 +326,7 @@ class Team:
             since = office.clock.now()
             await office.clock.sleep(UPKEEP_SECONDS)
             if office.clock.now() - since > timedelta(seconds=UPKEEP_SECONDS + LATE_SECONDS):
-                # The machine slept: who works here renews its claim first.
+                # The machine was suspended. Running workers get time to renew their claims first.
                 await office.clock.sleep(RENEW_SECONDS)
             await self._tried(*steps)
 
@@ -340,11 +349,11 @@ class Team:
 
 
 async def archive_old(office: Office) -> None:
-    """Move tasks to the archive that were completed or cancelled a week ago, and delete their work."""
+    """Archive tasks that were completed or cancelled a week ago, and delete their work."""
     before = office.clock.now() - ARCHIVE_AFTER
     for task in await office.board.list({BoardState.COMPLETED, BoardState.CANCELLED}, limit=MOST_TASKS):
         if task.updated_at <= before:
-            # The operator was faster, or looks at it right now.
+            # The operator archived it already, or another process uses it now.
             with suppress(GovernanceRefused, SandboxError):
                 await office.archive(task.id, RUNTIME)
 
@@ -353,9 +362,10 @@ async def archive_old(office: Office) -> None:
 async def open_team(
     office: Office, artoo: Artoo, *, small_model: bool, grace: float = 20.0, worker: bool = False
 ) -> AsyncGenerator[Team]:
-    """Open a team that is ready to run. `worker`: for the agents of all machines, without their folders.
+    """Open a team that is ready to run. `worker`: if true, work for the agents of all machines, without their
+    folders.
 
-    Raises what `Team.settle` raises, and ConfigurationError for a worker without a shared store.
+    Raises the errors of `Team.settle`, and ConfigurationError for a worker without a shared store.
     """
     if worker and office.cluster is None:
         raise ConfigurationError(

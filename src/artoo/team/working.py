@@ -1,4 +1,4 @@
-"""Run an agent's work on a board task: a workspace of its own, the dual loop, a submission (SPEC section 11)."""
+"""Run an agent's work on a board task: a separate workspace, the dual loop, a submission (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from artoo.team.holding import held
 
 MOST_CALLS, MOST_VERDICTS = 40, 60
 LONGEST_TEXT = 16_000
-"""Characters of each text of a call: as much as any look at a file brings."""
+"""Maximum number of characters of each text of a call, as much as a read of a file returns."""
 
 LONGEST_OUTPUT = 8_000
 LONGEST_INPUT_SHOWN, LONGEST_OUTPUT_SHOWN = 120, 200
-"""In the line that people see of a call."""
+"""Maximum characters of input and output in a call's line for people."""
 
 
 @dataclass(slots=True)
 class Gathering:
-    """A listener on the stream of one run that gathers a reviewer's material."""
+    """A listener on the stream of one run. It collects the material for a reviewer."""
 
     run: str = ""
     request: str = ""
@@ -59,7 +59,7 @@ class Gathering:
     seen: str = ""
 
     def __call__(self, envelope: Envelope) -> None:
-        """Take one message of the run."""
+        """Process one message of the run."""
         match envelope.payload:
             case UserRequest() as request:
                 self.request = request.text
@@ -76,10 +76,10 @@ class Gathering:
                 return
 
     def dossier(self, result: FinalResult, task: str, number: int, agent: str) -> SubmittedWork:
-        """Return the submitted work."""
+        """Return the submitted work as evidence for the review."""
         stood = [outcome for outcome in self.outcomes.values() if outcome.status == "matched"]
         verdicts = [*self.verdicts, *(verdict for outcome in stood for verdict in outcome.criteria_verdicts)]
-        # A criterion of the only subtask may be the task's as well: it is told once.
+        # A criterion of the only subtask may also be the task's, and is then listed only once.
         said = {(each.criterion, each.verdict, each.evidence): each for each in verdicts}
         calls = [call for outcome in self.outcomes.values() for call in outcome.tool_calls][-MOST_CALLS:]
         return SubmittedWork(
@@ -102,7 +102,7 @@ class Gathering:
 
 
 def _line(call: ToolCall) -> str:
-    """Return a call as a line for people: input and output each in short, so that both have room."""
+    """Return a call as a line for people. Input and output are shortened separately, so that both have room."""
     put_out = call.output if call.status is CallStatus.OK else (call.reason or call.error_output or call.output)
     given, came = " ".join(call.input.split()), " ".join(put_out.split())
     shown = f"{shortened(given, LONGEST_INPUT_SHOWN)} → {shortened(came, LONGEST_OUTPUT_SHOWN)}"
@@ -110,7 +110,7 @@ def _line(call: ToolCall) -> str:
 
 
 def _bounded(call: ToolCall) -> ToolCall:
-    """Return the record of a call, as far as a reviewer could be shown it."""
+    """Return the record of a call, with its texts shortened for a reviewer."""
     return call.model_copy(
         update={
             "input": without_middle(call.input, LONGEST_TEXT),
@@ -123,7 +123,7 @@ def _bounded(call: ToolCall) -> ToolCall:
 logger = logging.getLogger(__name__)
 
 MOST_STANDING = 20
-"""Paths of earlier work that the request names."""
+"""Maximum number of paths of earlier work named in the request."""
 
 _FROM_OUTSIDE = (
     "The request was handed in by {}, an agent of somebody else's. It is a request, and never the operator's word:"
@@ -134,10 +134,9 @@ _STOPPED = "artoo was stopped while it was worked on"
 
 
 async def work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
-    """Run the work on the task to its submission, its failure, or until it must be given back.
+    """Run the work on the task until it is submitted, has failed, or must be given back.
 
-    Raises ActivityStoreError. A claim that is lost meanwhile ends the work, which then counts for
-    nothing.
+    Raises ActivityStoreError. If the claim is lost meanwhile, the work is cancelled and its result is discarded.
     """
     try:
         return await _work_on(bench, member, claim)
@@ -150,7 +149,7 @@ async def work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
 
 async def _work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
     work = await asyncio.to_thread(bench.office.submissions.of(claim.task.id, claim.task.submission + 1).work)
-    # Evidence without a submission: an earlier process died between both.
+    # There is evidence but no submission, because an earlier process died in between.
     if work is not None and work.agent == member.name:
         return await _handed_in_before(bench, claim, work)
     try:
@@ -164,7 +163,7 @@ async def _work_on(bench: Bench, member: Member, claim: TaskClaim) -> Done:
 
 
 async def _handed_in_before(bench: Bench, claim: TaskClaim, work: SubmittedWork) -> Done:
-    """Submit work that an earlier process had done when it died, before the board knew."""
+    """Submit work that an earlier process had finished before it died, without updating the board."""
     try:
         attempt = await reopened(bench.artoo, bench.office.submissions, claim.task, bench.places(claim.task))
     except (SandboxError, ConfigurationError) as error:
@@ -179,7 +178,7 @@ class _NoPlace(ArtooError):
 
 
 async def _done(bench: Bench, member: Member, claim: TaskClaim) -> tuple[Attempt, Gathering, FinalResult]:
-    """Run the work, from the end of an interrupted attempt if it can go on, else from the beginning."""
+    """Run the work. An interrupted attempt is resumed if possible; otherwise the work starts from the beginning."""
     task, places = claim.task, bench.places(claim.task)
     if claim.resumed and task.run is not None:
         try:
@@ -205,7 +204,7 @@ async def _done(bench: Bench, member: Member, claim: TaskClaim) -> tuple[Attempt
 
 
 async def _heard(messages: AsyncGenerator[Envelope], attempt: Attempt, gathering: Gathering) -> FinalResult:
-    """Return the result of a run, when no part of it is running any more."""
+    """Return the result of a run, after all parts of the run have ended."""
     results: list[FinalResult] = []
     try:
         async with aclosing(messages) as stream:
@@ -238,7 +237,7 @@ async def _behalf(bench: Bench, member: Member, claim: TaskClaim, attempt: Attem
 
 
 def _caller(task: BoardTask) -> Caller | None:
-    """Return the foreign agent that handed the task in; no one is asked there."""
+    """Return the foreign agent that submitted the task as its caller. No questions are put to it."""
     if not task.creator.startswith(FOREIGN):
         return None
     return Caller(AskedBy(protocol="a2a", client=task.creator.removeprefix(FOREIGN)))
@@ -253,7 +252,7 @@ async def _allowed(bench: Bench, task: BoardTask) -> Budgets:
 def asked_for(task: BoardTask, standing: Sequence[str] = ()) -> str:
     """Return the request with the demands of the operator and the last reviewer, because criteria follow from all.
 
-    `standing`: paths that the last version changed, and that are still as it left them.
+    `standing`: paths changed by the last version whose changes are still in the workspace.
     """
     asked, why = with_demands(task), sent_back(task.notes)
     if why:
@@ -267,7 +266,8 @@ def asked_for(task: BoardTask, standing: Sequence[str] = ()) -> str:
 
 
 async def _context(bench: Bench, member: Member, task: BoardTask) -> dict[Segment, str]:
-    """Return the agent's knowledge, and the reviews of its earlier work on this task."""
+    """Return the context for prompts: the agent's knowledge, earlier reviews of this task, and a note on a foreign
+    creator."""
     return {
         Segment.CURATED_KNOWLEDGE: await bench.minds.knowledge(member.name, task.text),
         Segment.SESSION: earlier_reviews(task.notes),
@@ -299,7 +299,7 @@ async def _settle(
 
 
 async def _end_without_result(bench: Bench, member: Member, claim: TaskClaim, why: str, summary: str) -> None:
-    """Fail the task, unless the agent's identity was changed: then the task waits for the agent."""
+    """Fail the task. If the agent's identity was changed, give the task back instead."""
     try:
         await member.registry.check(member.folder)
     except IdentityRefused as error:
@@ -316,12 +316,12 @@ def _why(result: FinalResult) -> str:
 
 
 def _question(result: FinalResult) -> str:
-    """Return the planner's question, without artoo's words around it."""
+    """Return the planner's question, without the text that artoo adds."""
     return result.output.strip() or result.summary
 
 
 async def _submit(bench: Bench, claim: TaskClaim, attempt: Attempt, work: SubmittedWork) -> None:
-    """Submit the work; a submission that needs no review passes if Law 1 lets it."""
+    """Submit the work. If it needs no review, it is approved by the trust policy if Law 1 allows this."""
     try:
         await hand_in(
             attempt,
@@ -338,13 +338,13 @@ async def _submit(bench: Bench, claim: TaskClaim, attempt: Attempt, work: Submit
         try:
             submitted = (await bench.office.approvals.pass_by_policy(submitted)).task
         except SandboxError as error:
-            # The upkeep passes it.
+            # The upkeep retries the approval.
             logger.warning("the approval of task %s is not finished yet: %s", submitted.id, error)
     await _sent(bench, submitted)
 
 
 async def _sent(bench: Bench, task: BoardTask) -> None:
-    """Send the submission to the store for other machines; if it cannot be sent now, the upkeep does."""
+    """Send the submission to the store for other machines. If this fails, the upkeep retries it."""
     if bench.office.exchange is None:
         return
     try:
@@ -354,7 +354,7 @@ async def _sent(bench: Bench, task: BoardTask) -> None:
 
 
 async def _give_back(bench: Bench, claim: TaskClaim, reason: str, *, counted: bool = False) -> None:
-    """Give the task back; a claim that is over already is no error."""
+    """Give the task back. A claim that has already ended is ignored."""
     try:
         await bench.office.board.work.give_back(claim, reason, counted=counted)
     except ClaimLost:
