@@ -2,7 +2,7 @@
 
     look ─ conflict ───────────────────────► sent back by artoo, with the paths
       └─ Law 1 asks, and no one may approve ► stays in review, for the operator
-      └─ may happen ─ written down ─ applied ─► completed
+      └─ permitted ─ recorded ─ applied ─────► completed
 
 The approval is recorded in `approval.json` before the files change. If the process dies in between, the next start
 finishes the recorded approval, so that the files are applied once and the task is completed once.
@@ -108,7 +108,7 @@ class Approvals:
     async def approve(
         self, task_id: str, actor: str, reason: str, *, submission: int, digest: str | None = None
     ) -> Ruling:
-        """Approve as an agent or the operator. `digest`: the digest of the reviewed changes; only these are applied.
+        """Approve as an agent or the operator. `digest`: the digest of the reviewed changes, the only ones applied.
 
         Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError if nothing can be applied.
         """

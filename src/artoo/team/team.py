@@ -2,7 +2,7 @@
 
 database (Office) ─┬─ outbox ─────────────► the stream
                    ├─ wake ─► heartbeat ──► duties: work, patrol, dream cycle ──► Artoo.run
-                   └─ upkeep: claims of the dead, cut approvals, archives, views
+                   └─ upkeep: claims of dead processes, interrupted approvals, the archive
 """
 
 from __future__ import annotations
