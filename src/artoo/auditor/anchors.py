@@ -1,6 +1,6 @@
-"""Store heads and counts of all chains outside them, so that a cut tail or a missing file is detected.
+"""Store heads and counts of all chains in a separate file, so that truncated or missing chains are detected.
 
-Every line says what happened to a chain:
+Every line records an event of a chain:
 
     opened     it begins
     head       it stood so when this was written
@@ -8,8 +8,9 @@ Every line says what happened to a chain:
     died       an earlier version found it without a closing record, and no process writing it
     retired    its files were removed, because they are older or more than is kept
 
-The file is shared by all processes of a home; each appends under a lock. It is a chain itself. The opening record
-of every later chain and `audit_stats.json` hold its head, so that its tail cannot be cut unseen either.
+All processes of a home share the file, and each appends under a lock. The file is itself a chain. Its head is
+recorded in the opening record of every later chain and in `audit_stats.json`, so that truncation of this file is
+detected too.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ class Anchors:
 
     @property
     def head(self) -> Head:
-        """Return where the file stood when this process last wrote to it or looked."""
+        """Return the head of the file when this process last wrote or read it."""
         return self._head
 
     def look(self) -> Head:
-        """Return where the file stands now."""
+        """Return the current head of the file."""
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
             self._catch_up()
@@ -50,7 +51,7 @@ class Anchors:
         return self._head
 
     def write(self, chain: str, event: Event, head: Head, at: datetime, *, sync: bool = False) -> None:
-        """Anchor a chain. `sync`: asks the disk to keep it."""
+        """Append an anchor of a chain. `sync`: if true, the file is flushed to disk."""
         record = {"at": at, "chain": chain, "event": event, "count": head.count, "head": head.hash}
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
@@ -68,11 +69,11 @@ class Anchors:
         os.close(self._descriptor)
 
     def _catch_up(self) -> None:
-        """Read what other processes have written since."""
+        """Read the lines that other processes have appended."""
         if os.fstat(self._descriptor).st_size == self._size:
             return
         self._size = cut_torn_line(self._descriptor)
         line = last_line(self._descriptor, self._size)
         link = link_of(line) if line is not None else None
-        # A last line that is none is damage: `artoo audit verify` names it, and a new chain begins after it.
+        # An invalid last line is damage, which `artoo audit verify` reports. A new chain begins after it.
         self._head = Head(link.number, link.hash) if link is not None else Head()

@@ -1,9 +1,10 @@
-"""Watch everything that is said, record it, and report to the operator (R6); the Auditor speaks to no agent.
+"""Observe the whole message stream, record it, and report to the operator (R6). The Auditor sends nothing to
+agents.
 
     spool ──► Watch ──► Window, Drift ──► report
         └───► Trail (one hash chain a process) ──► anchors
 
-All of it runs in worker threads, behind the stream. Nothing that goes wrong here reaches a task.
+Everything runs in worker threads, behind the stream. Errors here do not affect tasks.
 """
 
 from __future__ import annotations
@@ -35,22 +36,24 @@ logger = logging.getLogger(__name__)
 
 BATCH = 2_048
 LULL = Lull(first=0.25, quiet=0.01, longest=0.75, enough=BATCH)
-"""How long messages gather before they are looked at: the Auditor works while tasks wait for their models."""
+"""How long messages are collected before processing, so that the Auditor works while tasks wait for their
+models."""
 YIELD_EVERY = 16
-"""Messages, some 0.3 ms, after which the thread lets others have the interpreter."""
+"""Number of messages (about 0.3 ms) after which the thread yields the interpreter."""
 REPORT_EVERY = timedelta(minutes=5)
 STORE_SECONDS = 10.0
-"""Longest time between two stores of the statistics while something happens: what a crash may cost of them."""
+"""Maximum seconds between two stores of the statistics during activity. A crash can lose the statistics of this
+period."""
 
 
 MOST_WITNESSED = 64
-"""Anchors of other machines between two writes of the trail."""
+"""Maximum number of other machines' anchors kept between two writes of the trail."""
 
 
 class Auditor:
-    """Consume a spool of the whole stream. `run` and `keep_statistics` belong into the runtime's task group.
+    """Consumes a spool of the whole stream. Start `run` and `keep_statistics` in the runtime's task group.
 
-    `recall` gives back what was said of a task before. Files appear below `home` with the first message.
+    `recall` returns the earlier messages of a task. Files below `home` are created with the first message.
     """
 
     def __init__(
@@ -87,15 +90,16 @@ class Auditor:
 
     @property
     def trail(self) -> Trail:
-        """Return this process's chain."""
+        """Return the chain of this process."""
         return self._trail
 
     def go_on_with(self, trail: Trail, *, on_record: int) -> None:
-        """Continue a chain, before `run`, that holds so many of the first messages that `run` will take."""
+        """Continue an existing chain. Call before `run`. `on_record`: number of the first messages already in the
+        chain."""
         self._trail, self._on_record = trail, on_record
 
     async def run(self) -> None:
-        """Take everything until the spool is finished and empty; then close the chain."""
+        """Process messages until the spool is finished and empty, then close the chain."""
         try:
             while True:
                 await self._spool.wait(None if self._waiting else LULL)
@@ -109,19 +113,19 @@ class Auditor:
             self._close()
 
     def end(self) -> None:
-        """End the Auditor: take nothing more, whether or not `run` has begun, and let callers of `flush` return."""
+        """Stop processing, even if `run` has not begun, and let callers of `flush` return."""
         self._ended = True
         self._release()
 
     async def keep_statistics(self) -> None:
-        """Store the statistics while something happens, and report when a window is over. Until cancelled."""
+        """Store the statistics during activity, and report whenever a window ends. Runs until cancelled."""
         while True:
             await self._clock.sleep(STORE_SECONDS)
             if self._begun:
                 await asyncio.to_thread(self._store, None)
 
     async def flush(self) -> None:
-        """Return when everything that was published before this call is on record."""
+        """Return when all messages published before this call are recorded."""
         target = self._spool.accepted
         if self._taken >= target or self._ended:
             return
@@ -131,19 +135,19 @@ class Auditor:
         await waiter
 
     async def store(self) -> None:
-        """Store the statistics of everything that was published before this call; the window goes on."""
+        """Store the statistics of all messages published before this call. The window continues."""
         await self.flush()
         if self._begun:
             await asyncio.to_thread(self._store, None)
 
     async def report(self) -> AuditReport:
-        """Report what happened since the last report, up to this moment. The next window begins."""
+        """Report everything since the last report, and begin the next window."""
         await self.flush()
         report = await asyncio.to_thread(self._store, "on-demand")
         return report if report is not None else self._window.report("on-demand", self._clock.now())
 
     def note_log(self, task_id: str, file: str, size: int, digest: str) -> None:
-        """Record that the first `size` bytes of a task log have this sha256. From any thread; quick."""
+        """Record that the first `size` bytes of a task log have this sha256. Thread-safe and fast."""
         with self._noting:
             self._task_logs[task_id, file] = size, digest
 
@@ -152,7 +156,7 @@ class Auditor:
         self._forgotten.extend(tasks)
 
     def note_witness(self, machine: str, number: int, digest: str) -> None:
-        """Record where another machine's anchors are, as the store has it. From any thread; quick."""
+        """Record the position of another machine's anchors, as stored in the store. Thread-safe and fast."""
         self._witnessed.append((machine, number, digest))
 
     # --- on the event loop ----------------------------------------------------------------------------------
@@ -180,7 +184,7 @@ class Auditor:
             ended = False
             for number, item in enumerate(batch):
                 if number % YIELD_EVERY == 0:
-                    # The event loop may have the interpreter now, and need not wait 5 ms for it.
+                    # Yields the interpreter to the event loop, which otherwise might wait 5 ms for it.
                     time.sleep(0)
                 if isinstance(item, Gap):
                     records.append(gap_record(item, now))
@@ -196,7 +200,7 @@ class Auditor:
                     ended = ended or item.kind == "FinalResult"
                 records.extend(map(self._found, findings))
             records.extend(self._log_records(now))
-            # Anchored at the end of each task, so that the tail of a finished task cannot be cut unseen.
+            # Anchored at the end of each task, so that truncation of a finished task's records is detected.
             self._trail.write(records, now, anchor=ended)
             if not self._begun:
                 self._begin(now)
@@ -208,7 +212,7 @@ class Auditor:
         return finding_record(finding)
 
     def _log_records(self, at: datetime) -> list[bytes]:
-        """Return the notes of the task logs since the last call, each file once."""
+        """Return records for the task logs noted since the last call, one per file."""
         with self._noting:
             grown, self._task_logs = self._task_logs, {}
         taken = [log_record(task, file, point, at) for (task, file), point in grown.items()]
@@ -221,7 +225,7 @@ class Auditor:
         return taken
 
     def _begin(self, at: datetime) -> None:
-        """Begin after the first record: load the long run, and remove old chains."""
+        """Load the long-run figures and remove old chains, after the first record."""
         self._begun = True
         try:
             self._watch.drift.load(self._stats.bands(at))
@@ -265,7 +269,7 @@ class Auditor:
             return stored
 
     def _close(self) -> None:
-        """End the chain. Idempotent; waits for a batch that a cancelled `run` left with its worker thread."""
+        """Close the chain. Idempotent. Waits for a batch that a cancelled `run` has left in a worker thread."""
         with self._working:
             if not self._begun or self._closed:
                 return

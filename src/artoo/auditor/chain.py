@@ -1,8 +1,9 @@
-"""Chain lines by hash: each holds the hash of the one before, so a changed, removed or moved line breaks the chain.
+"""Chain lines by hash. Each line contains the hash of the previous one, so changed, removed or moved lines break
+it.
 
     {"n":17,"prev":"<sha256>","hash":"<sha256>", … the record … }
 
-`n` counts from 1, `hash` is the sha256 of `n`, `prev` and the record as written. The first `prev` is 64 zeros.
+`n` counts from 1. `hash` is the sha256 of `n`, `prev` and the record as written. The first `prev` is 64 zeros.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from typing import cast
 import orjson
 
 NOTHING = "0" * 64
-"""What the first line of a chain follows."""
+"""The `prev` of the first line of a chain."""
 
 _LINE = re.compile(rb'\{"n":(\d{1,18}),"prev":"([0-9a-f]{64})","hash":"([0-9a-f]{64})",(.*)\}', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a chain: how many lines it has, and the hash of the last."""
+    """The head of a chain: the number of its lines, and the hash of the last line."""
 
     count: int = 0
     hash: str = NOTHING
@@ -31,7 +32,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One line of a chain, as it stands there. `sound`: its own hash is right."""
+    """One parsed line of a chain. `sound`: its own hash is correct."""
 
     number: int
     previous: str
@@ -40,7 +41,7 @@ class Link:
     record: bytes
 
     def fields(self) -> dict[str, object]:
-        """Return the record, or an empty one where the line is not a record of the Auditor."""
+        """Return the record as a mapping. Empty if the line is not a record of the Auditor."""
         try:
             found: object = orjson.loads(self.record)
         except orjson.JSONDecodeError:
@@ -57,7 +58,7 @@ def add(head: Head, record: Mapping[str, object]) -> tuple[bytes, Head]:
 
 
 def add_encoded(head: Head, record: bytes) -> tuple[bytes, Head]:
-    """Add as `add` does, for a record that is a JSON object already."""
+    """Append as `add` does, for a record already encoded as a JSON object."""
     number = head.count + 1
     digest = _digest(number, head.hash, record)
     line = b'{"n":%d,"prev":"%s","hash":"%s",%s\n' % (number, head.hash.encode(), digest.encode(), record[1:])
@@ -65,7 +66,7 @@ def add_encoded(head: Head, record: bytes) -> tuple[bytes, Head]:
 
 
 def link_of(line: bytes) -> Link | None:
-    """Parse a line (without its line end) as a link; None when it is none."""
+    """Parse a line (without its line end) as a link. None if it is not a link."""
     match = _LINE.fullmatch(line)
     if match is None:
         return None

@@ -1,9 +1,10 @@
-"""Detect role drift: a role's own figures leave their long-term band (paper, section 8).
+"""Detect role drift, which is when a role's own figures leave their long-term band (paper, section 8).
 
-Each figure (a rate, a number of corrections, the logarithm of a latency) is kept as a running mean and variance
-over roughly its last `MEMORY` samples. New samples are gathered into blocks of `BLOCK`; a full one whose mean lies
-`SIGMAS` standard errors and at least the figure's least effect from the long run is reported once, until a block
-lies within the band again. Then the block becomes part of the long run. Nothing is judged before `ENOUGH` samples.
+Each figure (a rate, a number of corrections, the logarithm of a latency) has a running mean and variance over
+roughly its last `MEMORY` samples. New samples are collected in blocks of `BLOCK`. A full block is reported as drift
+if its mean differs from the long run by at least `SIGMAS` standard errors and by the figure's least effect. It is
+reported once, until a block is within the band again. Then the block is merged into the long run. No block is
+judged before `ENOUGH` samples.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SIGMAS = 4.5
 MOST_FIGURES = 256
 
 _RATE, _COUNT, _LATENCY = 0.15, 0.3, math.log(1.5)
-"""Least effects: fifteen percentage points, a third of a correction, half as long again."""
+"""Least effects: 15 percentage points, 0.3 corrections, or a latency 1.5 times as long."""
 
 _LEAST_DEVIATION = {_RATE: 0.05, _COUNT: 0.1, _LATENCY: 0.1}
 
@@ -36,14 +37,14 @@ Sample = tuple[str, float, float]
 
 @dataclass(slots=True)
 class Band:
-    """The long run of one figure: how many samples count, their mean, their variance."""
+    """The long-run statistics of one figure: effective number of samples, mean, variance."""
 
     count: float = 0.0
     mean: float = 0.0
     variance: float = 0.0
 
     def merged(self, block: Sequence[float]) -> Band:
-        """Return the long run with a block of new samples; old ones fade once there are more than `MEMORY`."""
+        """Return the long run with a block of new samples. Beyond `MEMORY` samples, old samples lose weight."""
         added, old = len(block), min(self.count, MEMORY - len(block))
         mean = sum(block) / added
         spread = sum((value - mean) ** 2 for value in block)
@@ -52,14 +53,14 @@ class Band:
         return Band(total, self.mean + apart * added / total, variance)
 
     def distance(self, mean: float, samples: int, least: float) -> float:
-        """Return how many standard errors a block's mean is from the long run."""
+        """Return the signed distance of a block's mean from the long run, in standard errors."""
         deviation = max(math.sqrt(self.variance), _LEAST_DEVIATION[least])
         return (mean - self.mean) / (deviation * math.sqrt(1 / samples + 1 / self.count))
 
 
 @dataclass(slots=True)
 class Drift:
-    """The figures of all roles. `blocks` are those that are full and not yet stored anywhere."""
+    """The figures of all roles. `blocks` are full blocks that have not been stored yet."""
 
     bands: dict[str, Band] = field(default_factory=dict[str, Band])
     blocks: list[tuple[str, tuple[float, ...]]] = field(default_factory=list[tuple[str, tuple[float, ...]]])
@@ -67,18 +68,18 @@ class Drift:
     _outside: set[str] = field(default_factory=set[str])
 
     def observe(self, envelope: Envelope) -> Sequence[Finding]:
-        """Take the figures of one message; what has drifted, if that shows now."""
+        """Add the figures of one message, and return findings for figures that have drifted."""
         samples = _samples(envelope)
         if not samples:
             return ()
         return [found for sample in samples if (found := self._add(sample, envelope)) is not None]
 
     def load(self, bands: Mapping[str, Sequence[float]]) -> None:
-        """Replace the long run by a stored one: (count, mean, variance) by figure."""
+        """Replace the long run by stored values: (count, mean, variance) by figure."""
         self.bands = {name: Band(*values) for name, values in bands.items() if len(values) == 3}
 
     def stored(self) -> dict[str, tuple[float, float, float]]:
-        """Return the stored form, the inverse of `load`."""
+        """Return the values to store, the inverse of `load`."""
         return {name: (band.count, band.mean, band.variance) for name, band in self.bands.items()}
 
     def _add(self, sample: Sample, envelope: Envelope) -> Finding | None:
@@ -103,7 +104,8 @@ class Drift:
             return None
         mean = sum(block) / len(block)
         distance = band.distance(mean, len(block), least)
-        # Both bounds: many samples make tiny differences significant, few make large ones uncertain.
+        # Both conditions are needed. With many samples tiny differences are significant, with few large ones are
+        # uncertain.
         if abs(distance) < SIGMAS or abs(mean - band.mean) < least:
             self._outside.discard(name)
             return None

@@ -1,4 +1,4 @@
-"""Append whole lines to a file, and read them: the common part of chains and anchors."""
+"""Append whole lines to a file, and read them. Used by chains and anchors."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ _TAIL = 64 * 1024
 
 
 def open_for_appending(path: Path) -> int:
-    """Open a file for appending, created with mode 0600; return the descriptor. Raises OSError."""
+    """Open a file for appending, created with mode 0600, and return the descriptor. Raises OSError."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
 @contextmanager
 def open_for_reading(path: Path) -> Generator[tuple[int, int]]:
-    """Open a file for reading; return its descriptor and its size without an unfinished line. Raises OSError."""
+    """Open a file for reading. Yields its descriptor, and its size without an unfinished last line. Raises
+    OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield descriptor, _whole_size(descriptor)
@@ -26,19 +27,19 @@ def open_for_reading(path: Path) -> Generator[tuple[int, int]]:
 
 
 def append(descriptor: int, block: bytes, size: int) -> None:
-    """Write the block whole, or raise OSError and leave the file at `size` bytes."""
+    """Write the whole block. On an error, truncate the file to `size` bytes and raise OSError."""
     done = 0
     try:
         while done < len(block):
             done += os.write(descriptor, block[done:])
-    # A half line would break the chain for every later record.
+    # A partial line would break the chain for every later record.
     except OSError:
         os.ftruncate(descriptor, size)
         raise
 
 
 def cut_torn_line(descriptor: int) -> int:
-    """Remove a last line that a crash left unfinished; return the size of the file."""
+    """Remove a last line left unfinished by a crash, and return the size of the file."""
     end = _whole_size(descriptor)
     if end < os.fstat(descriptor).st_size:
         os.ftruncate(descriptor, end)
@@ -57,7 +58,7 @@ def _whole_size(descriptor: int) -> int:
 
 
 def last_line(descriptor: int, size: int) -> bytes | None:
-    """Return the last whole line of a file of `size` bytes that ends with a line end; None when it is empty."""
+    """Return the last whole line of a file of `size` bytes that ends with a line end. None if the file is empty."""
     start, tail = size, b""
     while start > 0 and tail.count(b"\n") < 2:
         before = max(0, start - _TAIL)
@@ -68,7 +69,7 @@ def last_line(descriptor: int, size: int) -> bytes | None:
 
 
 def lines_of(path: Path) -> Iterator[tuple[bytes, bool]]:
-    """Yield every line without its line end, and whether it had one."""
+    """Yield each line without its line end, and whether it had a line end."""
     with path.open("rb") as file:
         for line in file:
             whole = line.endswith(b"\n")

@@ -1,11 +1,11 @@
-"""Define where the Auditor's files are, and what bounds them.
+"""Define the locations of the Auditor's files, and their limits.
 
     <home>/audit/audit-<chain>.jsonl         one chain a process: every message's header, findings, reports
                  audit-<chain>.0001.jsonl    the next part of it, once the one before is full
                  anchors.jsonl               heads and counts of all chains, itself a chain, shared by all processes
                  audit_stats.json            the report window and the roles' long-run figures
 
-Files are 0600, the directory 0700. A chain's name begins with the time (UTC) at which its process began it.
+Files have mode 0600, the directory 0700. A chain's name begins with the time (UTC) at which its process began it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PART = re.compile(r"audit-(?P<chain>[0-9]{8}T[0-9]{12}-[0-9a-f]{8})(?:\.(?P<par
 
 @dataclass(frozen=True, slots=True)
 class TrailLimits:
-    """The bounds. `part`: bytes of one file. `total`: bytes of all chains. `days`: how long closed ones stay."""
+    """Limits. `part`: bytes of one file. `total`: bytes of all chains. `days`: how long closed chains are kept."""
 
     part: int = 64 * 1024 * 1024
     total: int = 2 * 1024 * 1024 * 1024
@@ -31,7 +31,7 @@ class TrailLimits:
 
 
 def audit_directory(home: Path) -> Path:
-    """Return the Auditor's own directory."""
+    """Return the Auditor's directory."""
     return home / AUDIT
 
 
@@ -41,7 +41,7 @@ def part_path(directory: Path, chain: str, part: int) -> Path:
 
 
 def chains_in(directory: Path) -> dict[str, list[Path]]:
-    """Return every chain with its parts in order, oldest chain first. Missing parts leave no hole here."""
+    """Return every chain with its existing parts in order, oldest chain first. Missing parts are skipped."""
     found: dict[str, list[tuple[int, Path]]] = {}
     if directory.is_dir():
         for path in directory.iterdir():
@@ -52,5 +52,5 @@ def chains_in(directory: Path) -> dict[str, list[Path]]:
 
 
 def size_of(parts: list[Path]) -> int:
-    """Return the bytes of these files."""
+    """Return the total size of these files in bytes."""
     return sum(path.stat().st_size for path in parts)

@@ -1,4 +1,4 @@
-"""Hold the task logs against what the chains know of them: sizes, and the sha256 of so many first bytes."""
+"""Compare the task logs with their anchors in the chains: sizes, and the sha256 of that many first bytes."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class LogAnchor:
 
 @dataclass(slots=True)
 class Logged:
-    """The records of the chains about the task logs: anchors by (task, file), their chains, forgotten logs.
+    """The chains' records about task logs: anchors by (task, file), the chains of each task, tasks with removed
+    logs.
 
-    `tasks`: every task that a chain knows.
+    `tasks`: every task recorded in a chain.
     """
 
     anchors: defaultdict[tuple[str, str], list[LogAnchor]] = field(
@@ -44,7 +45,7 @@ class Logged:
     tasks: set[str] = field(default_factory=set[str])
 
     def take(self, fields: Mapping[str, object], chain: str) -> bool:
-        """Take a `log` record. False if it is not one that the Auditor writes."""
+        """Add a `log` record. Returns False if the Auditor did not write it."""
         task, file, points = fields.get("task"), fields.get("file"), fields.get("points")
         if not (isinstance(task, str) and isinstance(file, str) and isinstance(points, list)):
             return False
@@ -58,7 +59,10 @@ class Logged:
         return True
 
     def verify(self, tasks: Path, closed: Collection[str], report: Report) -> int:
-        """Report what is not as it was; `closed` are the chains that ended in order. Returns how many files."""
+        """Report log files that differ from their anchors, and return the number of checked files.
+
+        `closed`: the chains that were closed in order.
+        """
         looked_at = 0
         for (task, name), anchors in self.anchors.items():
             if task in self.forgotten:
@@ -76,13 +80,13 @@ class Logged:
 
 
 def _beginning(path: Path, anchors: Sequence[LogAnchor], report: Report) -> None:
-    """Check that a task log's file begins with what the chains have seen of it."""
+    """Check that a log file begins with the anchored bytes."""
     if not path.exists():
         report(path, None, "missing", "it was anchored")
         return
     digest, done, lines = hashlib.sha256(), 0, 0
     with path.open("rb") as file:
-        # One pass over the file: the hash of each longer beginning continues the shorter one.
+        # One pass over the file, because the hash of a longer beginning continues that of a shorter one.
         for each in sorted(anchors, key=lambda anchor: anchor.size):
             first = lines + 1
             for block in _blocks(file.read, each.size - done):
@@ -98,7 +102,7 @@ def _beginning(path: Path, anchors: Sequence[LogAnchor], report: Report) -> None
 
 
 def _end(path: Path, size: int, report: Report) -> None:
-    """Check that every writer ended in order: only a process that continues the task may have added to it."""
+    """Check that nothing was appended after the last anchor, except by a process that resumed the task."""
     if not path.exists() or path.stat().st_size <= size:
         return
     with path.open("rb") as file:

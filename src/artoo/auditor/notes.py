@@ -1,4 +1,4 @@
-"""Remember what the invariants ask for about a running task, within bounds."""
+"""Keep the facts about a running task that the invariants need, within limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from artoo.contracts.solution import Decided, Halt, PlanDirective, ReplanRequest
 from artoo.contracts.steering import EffortChosen
 
 MOST_KEPT = 1_000
-"""Entries of each list and mapping; a healthy task has a handful. A task that has more is judged less strictly."""
+"""Limit for each list and mapping. Healthy tasks need a handful. Tasks above it are checked less strictly."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -26,9 +26,9 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class Spending:
-    """The use of a task, as ModelCalled and ToolCalled say. `answered`: model calls that succeeded.
+    """The cost of a task, from ModelCalled and ToolCalled messages. `answered`: successful model calls.
 
-    `beyond` counts model calls that were made when the tokens of the budget were used up already.
+    `beyond`: number of model calls made after the token budget was used up.
     """
 
     calls: int = 0
@@ -41,12 +41,13 @@ class Spending:
 
 @dataclass(slots=True)
 class TaskNotes:
-    """One task. `partial`: not everything was seen, so a missing message proves nothing.
+    """The notes on one task. `partial`: messages were missed, so a missing message proves nothing.
 
-    `kinds`: the kind of every message, by id. `dangling`: ids that messages answer before they were on the stream.
+    `kinds`: message kinds by message id. `dangling`: causes that were named before they were on the stream.
     `account`: the last ReplanRequest. `decided`: the last decision and its cause. `drafts`: hashes of the planner's
-    answers. `refused`: verb and target of refused operations, with who refused. `corrections`: by subtask, without
-    those that matched. `repeated`: how often a subtask made one call. `found`: findings so far.
+    answers. `refused`: verb and target of refused operations, with who refused. `corrections`: counts by subtask,
+    without matched subtasks. `repeated`: how often a subtask made the same call. `found`: number of findings so
+    far.
     """
 
     task_id: str
@@ -77,15 +78,15 @@ class TaskNotes:
 
     @property
     def abandoning(self) -> bool:
-        """Return whether the task ends without having been accepted."""
+        """Return whether the task ends without being accepted."""
         return self.ending is not None and self.ending.directive == "abandon"
 
     def cause_kind(self, envelope: Envelope) -> str | None:
-        """Return the kind of the message that this one answers, if it is remembered."""
+        """Return the kind of this message's cause. None if it is not known."""
         return None if envelope.cause_id is None else self.kinds.get(envelope.cause_id)
 
     def absorb(self, envelope: Envelope) -> None:
-        """Add one message."""
+        """Update the notes with one message."""
         self.seen += 1
         self.latest = envelope
         match envelope.payload:
@@ -159,7 +160,7 @@ class TaskNotes:
                 self._put(self.refused, (act.verb, act.target), answer.by)
 
     def _amend(self, amended: CheckAmended) -> None:
-        """Replace the check of the planner's own criterion, as R2 has published that it does."""
+        """Replace the check of a criterion of the planner, as announced by R2 in CheckAmended."""
         self.criteria = tuple(
             each.model_copy(update={"check": amended.after})
             if (each.text, each.check, each.by) == (amended.criterion, amended.before, "planner")
@@ -175,5 +176,5 @@ class TaskNotes:
 
 
 def tokens_of(called: ModelCalled) -> int:
-    """Return the tokens that a call used, prompt and answer together."""
+    """Return the number of tokens that a call used, prompt and answer together."""
     return called.usage.prompt_tokens + called.usage.completion_tokens

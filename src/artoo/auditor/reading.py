@@ -1,4 +1,4 @@
-"""Read reports and anchors from the audit log, also while it is written."""
+"""Read reports and anchors from the audit log, which may still be being written."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from artoo.contracts.audit import AuditReport
 
 
 def report_now(home: Path, at: datetime) -> AuditReport | None:
-    """Report what was stored since the last report, in a chain of its own; None when there is no log.
+    """Report everything stored since the last report, and record the report in a new chain. None if there is no
+    log.
 
-    A process that runs now stores what it sees every few seconds. Raises OSError.
+    A running process stores its observations every few seconds. Raises OSError.
     """
     directory = audit_directory(home)
     if not directory.is_dir():
@@ -35,9 +36,9 @@ def report_now(home: Path, at: datetime) -> AuditReport | None:
 
 
 def report_so_far(home: Path, at: datetime) -> AuditReport | None:
-    """Report what was stored since the last report, without changing anything: the window continues.
+    """Report everything stored since the last report without changing anything, so the window continues.
 
-    None when nothing was stored. Raises OSError.
+    Returns None if nothing was stored. Raises OSError.
     """
     directory = audit_directory(home)
     return Stats(directory).so_far(at) if directory.is_dir() else None
@@ -45,7 +46,7 @@ def report_so_far(home: Path, at: datetime) -> AuditReport | None:
 
 @dataclass(frozen=True, slots=True)
 class LastAnchor:
-    """The last anchor of a chain: `event` as in `artoo.auditor.anchors`, `records` as of then."""
+    """The last anchor of a chain. `event` is as in `artoo.auditor.anchors`; `records` is the count at that time."""
 
     chain: str
     event: str
@@ -54,7 +55,7 @@ class LastAnchor:
 
 
 def last_anchors(home: Path) -> tuple[LastAnchor, ...]:
-    """Return every chain that the anchors know, the one that was anchored last first. Raises OSError."""
+    """Return the last anchor of each anchored chain, most recent first. Raises OSError."""
     path, found = audit_directory(home) / ANCHORS, dict[str, LastAnchor]()
     for line, _ in lines_of(path) if path.is_file() else ():
         link = link_of(line)
@@ -67,7 +68,7 @@ def last_anchors(home: Path) -> tuple[LastAnchor, ...]:
 
 
 def earlier_reports(home: Path, count: int) -> list[AuditReport]:
-    """Return the last `count` reports that are on record, oldest first."""
+    """Return the last `count` recorded reports, oldest first."""
     paths = (path for parts in chains_in(audit_directory(home)).values() for path in parts)
     links = (link_of(line) for path in paths for line, _ in lines_of(path))
     records = (link.fields() for link in links if link is not None and link.sound)

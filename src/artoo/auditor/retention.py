@@ -1,4 +1,4 @@
-"""Limit the audit log: remove closed chains that are too old, or all together too large."""
+"""Limit the audit log: remove closed chains that are too old, or if all chains together are too large."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from artoo.auditor.layout import TrailLimits, chains_in, size_of
 from artoo.auditor.trail import is_being_written
 
 Retired = Callable[[str, Head], None]
-"""Anchors a chain as retired, before its files go."""
+"""Callback that anchors a chain as retired, before its files are removed."""
 
 
 def retire(directory: Path, limits: TrailLimits, own: str, at: datetime, retired: Retired) -> int:
-    """Remove the oldest chains that are not being written, as far as the limits ask. Returns how many. OSError."""
+    """Remove the oldest chains that are not being written, until the limits are met. Returns how many. Raises
+    OSError."""
     chains = chains_in(directory)
     total = sum(map(size_of, chains.values()))
     removed = 0
@@ -25,7 +26,7 @@ def retire(directory: Path, limits: TrailLimits, own: str, at: datetime, retired
         too_old = at - last > timedelta(days=limits.days)
         if chain == own or not (too_old or total > limits.total) or is_being_written(parts[-1]):
             continue
-        # Anchored before the files go, so that a crash in between is no missing chain.
+        # Anchored before the files are removed, so that after a crash the chain does not count as missing.
         retired(chain, head_of(parts))
         for part in parts:
             part.unlink(missing_ok=True)
@@ -35,7 +36,7 @@ def retire(directory: Path, limits: TrailLimits, own: str, at: datetime, retired
 
 
 def head_of(parts: list[Path]) -> Head:
-    """Return where a chain ends. Raises OSError."""
+    """Return the head of a chain. Raises OSError."""
     with open_for_reading(parts[-1]) as (descriptor, size):
         line = last_line(descriptor, size)
     link = link_of(line) if line is not None else None

@@ -1,7 +1,8 @@
-"""Store what outlives a process: the report window and the roles' long-run figures (`audit_stats.json`).
+"""Store the statistics that outlive a process: the report window and the roles' long-run figures
+(`audit_stats.json`).
 
-The file is shared by all processes of a home. Each keeps what is new since it stored last, and adds that under a
-lock: read, add, write a new file, rename it. So the file is the new one or the previous one, never a part.
+All processes of a home share the file. Each process collects new data since its last store, and adds it under a
+lock: it reads the file, writes a new one and renames it. So the file is never partially written.
 """
 
 from __future__ import annotations
@@ -33,16 +34,17 @@ Trigger = Literal["periodic", "on-demand"]
 
 
 class SeenHead(Contract):
-    """A `Head` as it is stored."""
+    """The stored form of a `Head`."""
 
     count: int = 0
     head: str = NOTHING
 
 
 class Stored(Contract):
-    """The whole file. `bands` are count, mean and variance by figure; `anchors` the head of the anchors file.
+    """The content of the file. `bands`: count, mean and variance by figure. `anchors`: the head of the anchors
+    file.
 
-    `open`, `tidied` and `sha256` are what earlier versions wrote.
+    `open`, `tidied` and `sha256` were written by earlier versions.
     """
 
     artoo_audit_stats: int = VERSION
@@ -55,19 +57,19 @@ class Stored(Contract):
 
 
 class Stats:
-    """The statistics of one home. Blocking; raises OSError. A file that cannot be read counts as none."""
+    """The statistics of one home. Blocking. Raises OSError. An unreadable file is treated as missing."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._path = directory / STATS
 
     def note_anchors(self, anchors: Head, at: datetime) -> None:
-        """Keep where the anchors stand, so that their end cannot be cut unseen."""
+        """Store the head of the anchors file, so that truncation of that file is detected."""
         with self._locked():
             self._write(self._read(at), anchors)
 
     def bands(self, at: datetime) -> dict[str, tuple[float, float, float]]:
-        """Return the long run, as far as it is stored."""
+        """Return the stored long-run figures."""
         return self._read(at).bands
 
     def store(
@@ -80,9 +82,9 @@ class Stats:
         report: Trigger | None = None,
         every: timedelta = timedelta.max,
     ) -> AuditReport | None:
-        """Add what is new: a window, and blocks of figures, of which `drift` then holds none any more.
+        """Add a window and the new blocks of `drift`, which are removed from `drift`.
 
-        With `report`, or when the window has lasted for `every`, the window is reported and a new one begins.
+        If `report` is given, or the window has lasted for `every`, the window is reported and a new one begins.
         """
         with self._locked():
             stored = self._read(at)
@@ -95,12 +97,12 @@ class Stats:
         return whole.report(trigger, at) if trigger is not None else None
 
     def so_far(self, at: datetime) -> AuditReport | None:
-        """Return the content of the window, which continues; None when it is empty. Raises OSError."""
+        """Return a report of the stored window, which continues. None if it is empty. Raises OSError."""
         window = self._read(at).window
         return None if window.empty else window.report("on-demand", at)
 
     def _read(self, at: datetime) -> Stored:
-        """Read the file; a missing or unreadable one counts as empty."""
+        """Read the file. A missing or invalid file is treated as empty."""
         try:
             text = self._path.read_bytes()
         except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Write the audit log: one chain of this process, in bounded parts, anchored outside itself.
+"""Write the audit log: one chain for this process, in parts of limited size, anchored in a separate file.
 
-Blocking: for a worker thread. It never raises for the disk's sake: what cannot be written is counted, and the chain
-says so at its next line.
+Blocking, so use it in a worker thread. Disk errors are not raised. Records that cannot be written are counted, and
+the next line of the chain states their number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from artoo.auditor.chain import Head, add_encoded
 from artoo.auditor.files import append, open_for_appending
 from artoo.auditor.layout import TrailLimits, part_path
 
-# The first record of a process is written before anything of a report is needed.
+# These imports are not needed for the first record of a process.
 if TYPE_CHECKING:
     from artoo.contracts.audit import AuditReport, Finding
     from artoo.contracts.envelope import Envelope
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ANCHOR_EVERY = 1_000
-"""Records after which the chain is anchored, besides the ends of tasks and of the process."""
+"""Number of records after which the chain is anchored, in addition to the ends of tasks and of the process."""
 SYNC_EVERY_SECONDS = 60.0
 
 
 class Trail:
-    """The chain of this process, which begins with the first record, so an idle process leaves nothing.
+    """The chain of this process. It is created with the first record, so an idle process creates no file.
 
     `lost` counts records that could not be written.
     """
@@ -64,11 +64,11 @@ class Trail:
 
     @property
     def anchors(self) -> Head:
-        """Return where the anchors are, as far as this process knows."""
+        """Return the head of the anchors file, as last seen by this process."""
         return self._anchors.head if self._anchors is not None else Head()
 
     def write(self, records: Sequence[bytes], at: datetime, *, anchor: bool = False) -> None:
-        """Append records (encoded JSON objects). `anchor`: writes the head outside the chain at once."""
+        """Append records (encoded JSON objects). `anchor`: if true, the chain's head is anchored immediately."""
         if not records:
             return
         try:
@@ -87,18 +87,18 @@ class Trail:
             self._anchor(at)
 
     def anchor_other(self, chain: str, event: Event, head: Head, at: datetime) -> None:
-        """Anchor what became of another process's chain. Raises OSError."""
+        """Anchor an event of another process's chain. Raises OSError."""
         if self._anchors is not None:
             self._anchors.write(chain, event, head, at)
 
     def note_fault(self, error: OSError) -> None:
-        """Record that a file next to the chain could not be written; the closing record gives the reason."""
+        """Note that a file next to the chain could not be written. The closing record contains the reason."""
         self._fault = self._fault or str(error)
 
     def close(self, at: datetime) -> None:
-        """End the chain in order: a closing record, the disk asked to keep all of it, the last anchor.
+        """Close the chain: write a closing record, flush to disk, and write the last anchor.
 
-        On a full disk the chain has not ended; a later process reports that.
+        If the disk is full, the chain stays unclosed, which a later verification reports.
         """
         if self._descriptor is None:
             return
@@ -137,7 +137,7 @@ class Trail:
         self._unnoted += count
 
     def _append(self, records: Iterable[bytes]) -> None:
-        """Append to the part at hand, or begin the next one if that is full."""
+        """Append to the current part, or begin the next part if it is full."""
         if self._size >= self._limits.part:
             self._rotate()
         if self._descriptor is None:
@@ -180,14 +180,14 @@ class Trail:
             self._append([encoded(opening)])
 
     def _make_known(self, at: datetime) -> None:
-        """Anchor the chain, which holds nothing but its opening until the anchors know it. Raises OSError."""
+        """Anchor the new chain. Until this succeeds, no record is written after the opening one. Raises OSError."""
         if not self._known and self._anchors is not None:
             self._anchors.write(self.chain, "opened", self._head, at)
             self._known = True
 
     def _open_part(self) -> None:
         descriptor = open_for_appending(part_path(self._directory, self.chain, self._part))
-        # Held as long as the chain is written: this is how others know that its process lives.
+        # Locked while the chain is written, so that other processes know that its process is running.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._descriptor, self._size = descriptor, os.fstat(descriptor).st_size
 
@@ -201,7 +201,7 @@ class Trail:
 
 
 def is_being_written(path: Path) -> bool:
-    """Check whether a living process has this part of a chain open for writing."""
+    """Check whether a running process has this part of a chain open for writing."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -213,7 +213,7 @@ def is_being_written(path: Path) -> bool:
 
 
 def encoded(record: Mapping[str, object]) -> bytes:
-    """Encode a record as it goes into the chain."""
+    """Encode a record for the chain."""
     return orjson.dumps(record)
 
 
@@ -224,7 +224,7 @@ def header_record(envelope: Envelope) -> bytes:
         "at": envelope.at,
         "id": envelope.id,
         "kind": envelope.kind,
-        # A string as in contracts.codec, so that both say the same.
+        # A string as in contracts.codec, so that both encodings are identical.
         "sender": str(envelope.sender),
         "task": envelope.task_id,
     }
@@ -236,7 +236,7 @@ def header_record(envelope: Envelope) -> bytes:
 
 
 def gap_record(gap: Gap, at: datetime) -> bytes:
-    """Return messages that no receiver got."""
+    """Return the record of a gap: messages that no receiver got."""
     return encoded({"type": "gap", "at": at, "count": gap.count, "reason": gap.reason[:500]})
 
 
@@ -251,5 +251,5 @@ def report_record(report: AuditReport) -> bytes:
 
 
 def log_record(task_id: str, file: str, point: tuple[int, str], at: datetime) -> bytes:
-    """Return a task log's own anchor: a size, and the sha256 of that many first bytes of the file."""
+    """Return the anchor record of a task log: a size, and the sha256 of that many first bytes of the file."""
     return encoded({"type": "log", "at": at, "task": task_id, "file": file, "points": [point]})

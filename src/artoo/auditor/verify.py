@@ -1,11 +1,11 @@
-"""Name what was changed, removed or added in the audit log, and in the task logs that it knows.
+"""Find changed, removed or added lines in the audit log, and in the task logs that it has anchored.
 
-For every chain: each line's own hash, its number, its link to the line before, and the anchored heads. For the
-anchors: the same, and the heads that later chains saw. For the task logs: sizes and hashes that the chains hold.
-Each task that has ended must be known to a chain.
+In chains, it checks each line's hash, number and link to the previous line, and the anchored heads. In the anchors,
+it checks the same, and the heads recorded by later chains. In task logs, it checks the sizes and hashes recorded in
+the chains. Each ended task must be recorded in a chain.
 
-An older copy of the whole home, or files that were all rewritten together, are not detected here. They show against
-a head of the anchors that was noted elsewhere.
+An older copy of the whole home, or files that were all rewritten consistently, are not detected by this. They are
+detected if the user compares a head of the anchors that was saved elsewhere.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from artoo.auditor.walk import Placed, Read, Walk, What
 
 MOST_PROBLEMS = 1_000
 LAG = timedelta(seconds=60)
-"""How far a chain may be behind a task log when its process dies; it is a quarter of a second on a free machine."""
+"""Maximum delay of a chain behind a task log when its process dies. On an idle machine it is a quarter of a
+second."""
 
 _BEGINNING, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A difference from what was written, in which file and at which line (from 1; None: the whole file)."""
+    """A detected difference, with its file and line (from 1; None: the whole file)."""
 
     file: Path
     line: int | None
@@ -45,10 +46,12 @@ class Problem:
 
 @dataclass(slots=True)
 class ChainState:
-    """One chain as it was found. `ended`: in order, not yet, or not at all because its process died.
+    """The state of one chain. `ended`: closed in order, still running, or died, if its process ended without
+    closing it.
 
-    `lost`: records that could not be written, as the chain says itself, and `reason` why (a full disk). `missed`:
-    messages that were lost before the Auditor could look at them. `begun`, `last`: the times of its ends.
+    `lost`: records that could not be written, according to the chain, and `reason` the cause (such as a full disk).
+    `missed`: messages lost before the Auditor could process them. `begun`, `last`: times of its first and last
+    record.
     """
 
     chain: str
@@ -64,7 +67,7 @@ class ChainState:
     last: datetime = _BEGINNING
 
     def may_miss(self, at: datetime) -> bool:
-        """Check whether a message of that time may be missing here although no record was removed."""
+        """Check whether a message of that time may be missing in this chain although no record was removed."""
         if self.ended == "closed" and not (self.lost or self.missed):
             return False
         return self.begun <= at and (self.ended == "running" or at <= self.last + LAG)
@@ -72,7 +75,7 @@ class ChainState:
 
 @dataclass(frozen=True, slots=True)
 class Witnessed:
-    """The place of another machine's anchors, as these chains have recorded it: line and its hash."""
+    """The position of another machine's anchors as recorded in these chains: a line number and its hash."""
 
     machine: str
     number: int
@@ -81,9 +84,10 @@ class Witnessed:
 
 @dataclass(slots=True)
 class Verification:
-    """The result of a verification: everything that was checked, and every problem, in order.
+    """The result of a verification: all checked chains, and all problems, in order.
 
-    `head`: where the anchors stand; noted elsewhere, it shows when the whole home was replaced by an older one.
+    `head`: the head of the anchors. If the user saves it elsewhere, replacing the whole home by an older copy can
+    be detected.
     """
 
     chains: list[ChainState] = field(default_factory=list[ChainState])
@@ -94,12 +98,12 @@ class Verification:
 
     @property
     def sound(self) -> bool:
-        """Return whether nothing is wrong. A process that died is no problem of the log."""
+        """Return whether no problem was found. A process that died is not a problem of the log."""
         return not self.problems
 
     @property
     def unrecorded(self) -> int:
-        """Return the records and messages that the chains say they do not hold: these were never removed."""
+        """Return the number of records and messages that the chains declare as lost. These were not removed."""
         return sum(chain.lost + chain.missed for chain in self.chains)
 
     def add(self, file: Path, line: int | None, what: What, detail: str) -> None:
@@ -110,7 +114,7 @@ class Verification:
 
 @dataclass(slots=True)
 class _Anchored:
-    """The anchors of one chain: hashes by count, the last event, and when it was last written."""
+    """The anchors of one chain: hashes by record count, the last event, and the time of the last anchor."""
 
     heads: dict[int, str] = field(default_factory=dict[int, str])
     last: str = ""
@@ -119,7 +123,7 @@ class _Anchored:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A head of the anchors that was noted somewhere: it must still be there."""
+    """A head of the anchors that was recorded elsewhere, and must still exist."""
 
     who: str
     count: int
@@ -129,13 +133,13 @@ class _Seen:
 def verify(
     directory: Path, tasks: Path, read: Read = bool, *, noted: Head | None = None, copy: bool = False
 ) -> Verification:
-    """Look at all chains in `directory`, its anchors, and the task logs below `tasks`. Raises OSError.
+    """Verify all chains in `directory`, its anchors, and the task logs below `tasks`. Raises OSError.
 
-    `read` takes how many bytes of the chains were read. `noted`: a head of the anchors that the user has kept
-    elsewhere. `copy`: what another machine has sent, without its statistics and perhaps without its latest anchors,
-    because they are sent after the chains.
+    `read` is called with the number of bytes read. `noted`: a head of the anchors that the user has saved
+    elsewhere. `copy`: if true, the files are a copy sent by another machine. It has no statistics, and may lack the
+    latest anchors, because these are sent after the chains.
 
-    A chain or a task log that cannot be read is a problem, and the others are looked at all the same.
+    An unreadable chain or task log is reported as a problem, and the others are still checked.
     """
     found, logs, seen = Verification(), Logged(), list[_Seen]()
     heads, anchored = _anchors(directory, found)
@@ -152,7 +156,7 @@ def verify(
             path = directory / f"audit-{chain}.jsonl"
             found.add(path, None, "missing", f"the anchors know {max(known.heads, default=0)} records of it")
     if not copy:
-        # Read once more: a process may have begun or closed its chain since.
+        # Read again, because a process may have begun or closed its chain since.
         heads, anchored = _anchors(directory, Verification())
         _unanchored(directory, found.chains, anchored, found)
         seen += _seen_by_statistics(directory)
@@ -170,9 +174,9 @@ def verify(
 
 
 def _unaudited(directory: Path, tasks: Path, logs: Logged, retired: datetime, found: Verification) -> None:
-    """Report tasks that have ended and that no chain knows: the audit log was removed, or is an older copy.
+    """Report ended tasks that no chain has recorded, because the audit log was removed or is an older copy.
 
-    `retired`: up to then chains were removed because they are old.
+    `retired`: the time up to which old chains were removed.
     """
     unknown = [
         task
@@ -190,10 +194,10 @@ def _unaudited(directory: Path, tasks: Path, logs: Logged, retired: datetime, fo
 
 
 def _ended(tasks: Path) -> Iterator[tuple[str, datetime]]:
-    """Yield each task whose log ends with a result, and when it ended."""
+    """Yield each task whose log ends with a result, and the time of its end."""
     for path in tasks.glob("*/log*.jsonl"):
         if not path.is_file():
-            # If a chain knows it, it is reported as missing.
+            # If a chain has anchored it, it is reported as missing.
             continue
         with open_for_reading(path) as (descriptor, size):
             line = last_line(descriptor, size) or b""
@@ -210,7 +214,8 @@ def _object(text: bytes) -> Mapping[str, object]:
 
 
 def _time_of(fields: Mapping[str, object]) -> datetime:
-    """Return the time of a record; the end of time where it has none, so that it excuses nothing."""
+    """Return the time of a record. If it has none, return the latest possible time, so that it never counts as
+    retired."""
     try:
         return datetime.fromisoformat(str(fields.get("at")))
     except ValueError:
@@ -223,7 +228,7 @@ def _unanchored(
     for state in states:
         known = anchored.get(state.chain)
         if known is None and state.records <= 1:
-            # The disk was full, or its process died, before the anchors knew it: it says nothing yet.
+            # The disk was full, or its process died, before it was anchored. It has only the opening record.
             continue
         if known is None:
             path = directory / f"audit-{state.chain}.jsonl"
@@ -237,7 +242,7 @@ def _unanchored(
 
 
 def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict[str, _Anchored]]:
-    """Return the anchors' own heads by count, and what they say of each chain."""
+    """Return the anchors' own heads by count, and the anchored heads of each chain."""
     path = directory / ANCHORS
     anchored: dict[str, _Anchored] = defaultdict(_Anchored)
     heads: dict[int, str] = {0: NOTHING}
@@ -259,7 +264,7 @@ def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict
 
 
 def _seen_by_statistics(directory: Path) -> list[_Seen]:
-    """Return the head of the anchors when the statistics were written last."""
+    """Return the head of the anchors recorded in the statistics."""
     path = directory / STATS
     return _seen_in(_object(path.read_bytes()), "the statistics") if path.exists() else []
 
@@ -275,7 +280,7 @@ def _seen_in(record: Mapping[str, object], who: str) -> list[_Seen]:
 def _against_heads(
     seen: _Seen, anchors: Path, heads: Mapping[int, str], found: Verification, *, may_end: bool
 ) -> None:
-    """Compare with heads. `may_end`: the latest anchors may be missing."""
+    """Compare a recorded head of the anchors with the file. `may_end`: the latest anchors may be missing."""
     there = max(heads)
     if seen.count > there and not may_end:
         found.add(anchors, there + 1, "cut", f"{seen.who} saw {seen.count} anchors, {there} are there")
@@ -306,7 +311,7 @@ def _chain(
             continue
         if heads.get(link.number, link.hash) != link.hash:
             found.add(each.file, each.line, "changed", f"record {link.number} is not the one that was anchored")
-            # The rest was rewritten with it.
+            # All later records were rewritten with it, so they are not reported again.
             heads.clear()
         _take(each, link, state, logs, seen, found)
     state.torn = walk.torn
@@ -323,7 +328,7 @@ def _chain(
 def _take(
     each: Placed, link: Link, state: ChainState, logs: Logged, seen: list[_Seen], found: Verification
 ) -> None:
-    """Take one sound record. Most are messages, whose fields are not read."""
+    """Process one valid record. Most records are messages, whose fields need not be parsed."""
     if state.ended == "closed":
         found.add(each.file, each.line, "added", "it stands behind the closing record")
         return
@@ -361,7 +366,7 @@ def _take(
 
 
 def _lost(fields: Mapping[str, object], state: ChainState) -> None:
-    """Count records that the chain says it does not hold; the closing record counts all of them."""
+    """Add the records that the chain declares as lost. The closing record has the total."""
     if fields.get("type") == "closed":
         state.ended = "closed"
         count = fields.get("lost", 0)
@@ -373,10 +378,10 @@ def _lost(fields: Mapping[str, object], state: ChainState) -> None:
 
 
 def _against_anchors(state: ChainState, walk: Walk, last: Path, anchored: _Anchored, found: Verification) -> None:
-    """Report a chain that ends before its last anchor, or whose closing record is gone."""
+    """Report a chain that ends before its last anchor, or whose closing record is missing."""
     end, most = walk.last, max(anchored.heads, default=0)
     if end is not None and end.sound is None:
-        # The walk has reported this line as changed.
+        # The walk has already reported this line as changed.
         return
     if walk.most < most:
         place = end.line + 1 if end else 1

@@ -1,4 +1,4 @@
-"""Go along the lines of a chain, each checked against the one before, with two of them in memory at a time."""
+"""Iterate over the lines of a chain, checking each against the previous one, with two lines in memory at a time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from artoo.auditor.files import lines_of
 What = Literal["changed", "removed", "cut", "missing", "added"]
 Report = Callable[[Path, int | None, What, str], None]
 Read = Callable[[int], object]
-"""Takes how many more bytes were read. Quick, never raises."""
+"""Callback with the number of bytes read since the last call. It must be fast and never raise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A line of a chain and where it stands."""
+    """A line of a chain with its file and line number."""
 
     file: Path
     line: int
@@ -26,15 +26,15 @@ class Placed:
 
     @property
     def sound(self) -> Link | None:
-        """Return the link, if its own hash is right."""
+        """Return the link, if its own hash is correct."""
         return self.link if self.link is not None and self.link.sound else None
 
 
 class Walk:
-    """The lines of a chain's files in order; iterate once. The first line that breaks the chain is reported.
+    """Iterates once over the lines of a chain's files in order, and reports the first line that breaks the chain.
 
-    Afterwards `torn` says whether the last one is unfinished, `last` which the last whole one is, `most` the
-    highest number.
+    Afterwards `torn` tells whether the last line is unfinished, `last` is the last whole line, and `most` is the
+    highest record number.
     """
 
     def __init__(self, parts: Sequence[Path], report: Report, read: Read = bool) -> None:
@@ -45,13 +45,13 @@ class Walk:
         self._report = report
         self._read = read
         self._head: Head | None = Head()
-        """What the next line has to follow; None once the chain is broken."""
+        """The head that the next line must follow. None after the chain is broken."""
 
     def __iter__(self) -> Iterator[Placed]:
         for path in self._parts:
             for number, (line, whole) in enumerate(lines_of(path), 1):
                 self._read(len(line) + 1)
-                # The last line of a living process may be unfinished, and that is no damage.
+                # The last line may be unfinished while its process is running, which is not damage.
                 if not whole:
                     self.torn = True
                     continue
@@ -64,7 +64,7 @@ class Walk:
                 yield placed
 
     def _after(self, each: Placed, head: Head) -> Head | None:
-        """Return the head after this line; None after reporting that the line does not follow `head`."""
+        """Return the head after this line. If the line does not follow `head`, report this and return None."""
         link, due = each.sound, head.count + 1
         if link is None:
             self._report(each.file, each.line, "changed", "its hash is not that of what it says")

@@ -1,4 +1,4 @@
-"""Hold every message of the stream against the invariants. No I/O, bounded memory (SPEC section 7).
+"""Check every message of the stream against the invariants. No I/O, bounded memory (SPEC section 7).
 
 watch = Watch()
 for envelope in stream:
@@ -25,23 +25,23 @@ from artoo.contracts.solution import FinalResult
 from artoo.ports.spool import Gap
 
 Recall = Callable[[str], Iterable[Envelope]]
-"""Returns everything that was said of a task so far, for one that is resumed in this process."""
+"""Returns all earlier messages of a task that is resumed in this process."""
 
 _LONGEST = 500
-"""Characters of what a finding says."""
+"""Maximum number of characters of a finding's text."""
 
 _MOST_DANGLING = 256
 
 _LATE = frozenset({"RoleFailure", "Interrupt", "ConfirmationAnswer", "ConfirmationRequest", "TaskResumed"})
-"""Kinds with receivers that may come a moment after the end, because their sender could not know of it."""
+"""Kinds with receivers that may arrive just after the end, because their sender could not know of it."""
 
 _LATE_WHEN_HALTED = frozenset({"ReplanRequest", "ExecutionResult", "SubTaskOutcome", "Joined", "OutcomeSummary"})
-"""What was on its way when work was stopped and R7 did not wait for it."""
+"""Kinds that may arrive late if work was stopped and R7 did not wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchLimits:
-    """The bounds of the memory. What does not fit is counted in `Watch.forgotten`, and judged less strictly."""
+    """Memory limits. Messages and tasks beyond them are counted in `Watch.forgotten`, and checked less strictly."""
 
     open_tasks: int = 512
     ended_tasks: int = 512
@@ -51,11 +51,11 @@ class WatchLimits:
 
 
 class Watch:
-    """Apply every invariant to every message. One consumer, one thread.
+    """Applies every invariant to every message. Use from one thread only.
 
-    `recall` returns the earlier messages of a task that is resumed here; without it, such a task is only judged by
-    what is seen of it. `drift` holds the long-run figures of the roles. An invariant that raises is reported and
-    left out from there on.
+    `recall` returns the earlier messages of a resumed task; without it, such a task is judged only by the messages
+    seen. `drift` holds the long-run figures of the roles. An invariant that raises an error is reported and then
+    disabled.
     """
 
     def __init__(
@@ -74,17 +74,17 @@ class Watch:
         self._ended: OrderedDict[str, TaskNotes] = OrderedDict()
         self._nobody = TaskNotes("", partial=True, seen=1)
         self._lost: dict[str, None] = {}
-        """Open tasks whose notes are forgotten, the first first."""
+        """Open tasks whose notes were dropped, oldest first."""
         self._held = 0
-        """Messages whose ids are remembered, of all tasks."""
+        """Number of message ids remembered, over all tasks."""
         self.forgotten = 0
-        """Messages and tasks that did not fit into memory."""
+        """Number of messages and tasks that did not fit into memory."""
         self.withheld = 0
-        """Findings beyond the limit of their task."""
+        """Number of findings beyond the limit of their task."""
         self._sort()
 
     def _sort(self) -> None:
-        """Sort the invariants by the kind that they look at."""
+        """Group the invariants by the kind of message that they check."""
         self._always = [each for each in self._invariants if each.kind is None]
         self._of_kind: dict[str, list[Invariant]] = {}
         for each in self._invariants:
@@ -97,7 +97,7 @@ class Watch:
         return len(self._tasks)
 
     def observe(self, envelope: Envelope) -> Sequence[Finding]:
-        """Return what is wrong with this message, in the light of those before it."""
+        """Return the findings for this message, in the context of earlier messages."""
         found: list[Finding] = []
         payload, task_id = envelope.payload, envelope.task_id
         if isinstance(payload, TaskResumed):
@@ -118,7 +118,7 @@ class Watch:
         return found
 
     def gap(self, gap: Gap, at: datetime) -> Sequence[Finding]:
-        """Report messages that were lost; from here on nothing that is missing proves anything."""
+        """Report lost messages. From now on, missing messages of the affected tasks prove nothing."""
         affected = [task_id for task_id, _ in gap.by_task]
         everything = not affected or "" in affected
         for task in self._tasks.values() if everything else filter(None, map(self._tasks.get, affected)):
@@ -185,7 +185,7 @@ class Watch:
             self._forget_oldest(self._ended or self._tasks)
 
     def _forget_oldest(self, tasks: dict[str, TaskNotes]) -> None:
-        """Forget the task that began or ended first; if it speaks again, not everything of it is known."""
+        """Drop the notes of the task that began or ended first. If it continues, its notes are incomplete."""
         oldest = next(iter(tasks))
         self._forget(tasks.pop(oldest))
         if tasks is self._tasks:
@@ -201,7 +201,7 @@ class Watch:
             notes.partial = True
 
     def _end(self, task_id: str) -> None:
-        """Keep of a task that has ended only what late messages are judged by."""
+        """Keep only the notes on an ended task that are needed to judge late messages."""
         was = self._tasks.pop(task_id, None)
         if was is not None:
             rest = TaskNotes(task_id, was.kinds, was.partial, was.seen, was.found, was.latest, halted=was.halted)
@@ -212,7 +212,7 @@ class Watch:
     # --- after the end --------------------------------------------------------------------------------------
 
     def _late(self, envelope: Envelope, notes: TaskNotes, found: list[Finding]) -> None:
-        """Judge a message of a task that has ended: records may still come, control messages may not."""
+        """Judge a message of an ended task. Records may still arrive, but control messages may not."""
         kind = envelope.kind
         route = ROUTES.get(kind)
         late = kind in _LATE or (notes.halted and kind in _LATE_WHEN_HALTED)
@@ -230,7 +230,7 @@ class Watch:
     # --- resumed tasks --------------------------------------------------------------------------------------
 
     def _resume(self, envelope: Envelope, resumed: TaskResumed, found: list[Finding]) -> TaskNotes:
-        """Make the notes of a resumed task from its earlier messages, without those that were dropped."""
+        """Rebuild the notes of a resumed task from its earlier messages, except the dropped ones."""
         earlier = self._earlier(envelope, found)
         task_id = envelope.task_id
         self._lost.pop(task_id, None)
@@ -241,7 +241,7 @@ class Watch:
             notes.partial, notes.seen = True, 1
             return notes
         dropped = set(resumed.dropped)
-        # A task may be resumed often: what an earlier life dropped does not stand either.
+        # A task may be resumed repeatedly, so messages dropped by earlier resumptions are excluded too.
         for message in earlier:
             if isinstance(message.payload, TaskResumed):
                 dropped.update(message.payload.dropped)

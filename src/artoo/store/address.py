@@ -1,7 +1,7 @@
-"""Parse the address of the shared store, and require a safe connection to it (SPEC section 13).
+"""Parse the address of the shared store, and require a secure connection to it (SPEC section 13).
 
-The address is a URL of libpq. It never contains a password: an address is shown in messages, kept in the settings
-and seen by everyone who lists processes.
+The address is a libpq URL. It must not contain a password, because addresses are shown in messages, stored in the
+settings and visible in process lists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from artoo.contracts.errors import ConfigurationError
 
 SCHEMES = ("postgresql", "postgres")
 PASSWORD_VARIABLES = ("ARTOO_STORE_PASSWORD", "PGPASSWORD")
-"""Where a password may be given, the first that is set; libpq looks into ~/.pgpass on its own."""
+"""Environment variables for the password; the first that is set is used. libpq also reads ~/.pgpass."""
 
 _SECRET = ("password", "sslpassword")
 
@@ -26,7 +26,8 @@ EXAMPLE = "postgresql://artoo@db.example.org/artoo"
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """A checked address: no password, and a verified connection unless it is local or says otherwise."""
+    """A checked address without a password. The connection is verified unless it is local or `sslmode` says
+    otherwise."""
 
     url: str
     hosts: tuple[str, ...]
@@ -35,9 +36,10 @@ class StoreAddress:
     service: str | None = None
 
     def is_local(self, environ: Mapping[str, str] = os.environ) -> bool:
-        """Check whether the connection never leaves this machine: a socket, or the loopback.
+        """Check whether the connection stays on this machine (a socket, or the loopback interface).
 
-        The environment fills the gaps of the address for libpq; the content of a service file is not known here.
+        libpq takes missing parts of the address from the environment. With a service file, whose content is
+        unknown, the result is False.
         """
         if self.service or environ.get("PGSERVICE"):
             return False
@@ -45,15 +47,16 @@ class StoreAddress:
         return all(map(_is_local, named))
 
     def settings(self, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-        """Return the settings for libpq besides the URL: TLS, and the password where the environment has one.
+        """Return settings for libpq in addition to the URL: TLS, and the password if the environment has one.
 
-        Not local: `sslmode=verify-full`, against ~/.postgresql/root.crt where it is, else the system's authorities.
+        The default for remote stores is `sslmode=verify-full`, with ~/.postgresql/root.crt if it exists, otherwise
+        with the system's certificate authorities.
         """
         given: dict[str, str] = {}
         if not self.is_local(environ):
             given["sslmode"] = self.ssl_mode or "verify-full"
             own = self.ssl_root_certificate or environ.get("PGSSLROOTCERT")
-            # libpq takes the system's authorities for verify-full only.
+            # libpq accepts the system's authorities only with verify-full.
             if given["sslmode"] == "verify-full" and not own and not own_root_certificate().exists():
                 given["sslrootcert"] = "system"
         password = next((environ[name] for name in PASSWORD_VARIABLES if environ.get(name)), None)
@@ -66,9 +69,9 @@ class StoreAddress:
 
 
 def parse(url: str) -> StoreAddress:
-    """Parse an address. Raises ConfigurationError: another scheme, a password in it, no database named.
+    """Parse an address. Raises ConfigurationError if it has another scheme, a password, or no database.
 
-    No error shows an address that was refused, for anything in it may be a password that was not escaped.
+    Error messages do not show a refused address, because any part of it may be a password that was not escaped.
     """
     try:
         parts = urlsplit(url)
@@ -79,7 +82,7 @@ def parse(url: str) -> StoreAddress:
         raise _wrong("must be a PostgreSQL address")
     user, at, places = parts.netloc.rpartition("@")
     query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
-    # A password with a "/", "?" or "#" of its own ends what is read as user and hosts, and its "@" comes later.
+    # An unescaped "/", "?" or "#" in a password ends the network location, so the "@" appears in a later part.
     cut = not at and ":" in places and "@" in f"{parts.path}{parts.query}{parts.fragment}"
     if ":" in user or cut or any(name in query for name in _SECRET):
         raise ConfigurationError(
@@ -95,7 +98,7 @@ def parse(url: str) -> StoreAddress:
 
 
 def _listed(given: Mapping[str, str], *names: str) -> tuple[str, ...]:
-    """Return the hosts that a query or an environment names; the query does so for a socket's directory."""
+    """Return the hosts named in a query or environment. In a query, this is how a socket's directory is given."""
     return tuple(host for name in names for host in given.get(name, "").split(",") if host)
 
 
@@ -116,7 +119,7 @@ def _is_local(host: str) -> bool:
 
 
 def own_root_certificate() -> Path:
-    """Return the file in which libpq looks for the user's own authorities."""
+    """Return the file in which libpq looks for the user's certificate authorities."""
     return Path("~/.postgresql/root.crt").expanduser()
 
 

@@ -1,6 +1,6 @@
-"""Connect to the shared store, with errors that say what to do.
+"""Connect to the shared store, with error messages that say what to do.
 
-Transactions run in threads, as they do on SQLite, so the connections are plain ones.
+Connections are synchronous, because transactions run in threads, as on SQLite.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 SCHEMA = "artoo"
-"""The schema of a database in which everything of ours stands."""
+"""The database schema that contains all tables of artoo."""
 
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS, LOCK_SECONDS, IDLE_SECONDS = 60, 15, 30
-"""How long a statement, a wait for another's row and a pause within a transaction may last.
+"""Timeouts for a statement, a wait for a lock, and an idle period within a transaction, in seconds.
 
-A process that is frozen within a transaction loses its session, so that what it had locked goes on.
+A process that is frozen within a transaction loses its session, so that its locks are released.
 """
 
 MOST_CONNECTIONS = 8
-"""Of one process, in one pool."""
+"""Maximum for one process, in one pool."""
 
 
 def check_installed() -> None:
-    """Raise ConfigurationError when the driver is not there."""
+    """Raise ConfigurationError if the database driver is not installed."""
     if importlib.util.find_spec("psycopg") is None or importlib.util.find_spec("psycopg_pool") is None:
         raise ConfigurationError("A shared store needs the PostgreSQL driver: pip install 'artoo[postgres]'")
 
@@ -41,7 +41,7 @@ def check_installed() -> None:
 def settings(address: StoreAddress, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """Return the keyword arguments of `psycopg.connect`, with the address as `conninfo`. Values are libpq's.
 
-    Raises ConfigurationError for an address that libpq cannot read.
+    Raises ConfigurationError for an address that libpq cannot parse.
     """
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
@@ -87,7 +87,7 @@ def connect(address: StoreAddress) -> psycopg.Connection[DictRow]:
 
 
 def explanation(address: StoreAddress, doing: str, error: Exception) -> str:
-    """Return an error for people: the cause, the store, and what to do."""
+    """Return an error message for people: the cause, the store, and what to do."""
     said = " ".join(str(error).split()) or type(error).__name__
     return f"Cannot {doing} the store {address}: {said}. {_advice(error, address)}"
 

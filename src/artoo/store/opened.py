@@ -1,4 +1,4 @@
-"""Open a connection to a store that is as new as this program, with errors that say what to do."""
+"""Open a connection to a store whose schema matches this program, with error messages that say what to do."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 def opened(
     address: StoreAddress, doing: str, error: Callable[[str], ArtooError] = ConfigurationError
 ) -> Generator[Connection]:
-    """Open a checked connection in autocommit mode; `doing` is its purpose in an error ("read", "write to").
+    """Open a checked connection in autocommit mode. `doing` is its purpose in an error message ("read", "write
+    to").
 
-    Raises ConfigurationError (not set up, another schema), and what `error` makes of all that PostgreSQL raises.
+    Raises ConfigurationError (not set up, another schema). PostgreSQL errors are converted by `error`.
     """
     check_installed()
     import psycopg

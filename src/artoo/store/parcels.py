@@ -1,4 +1,4 @@
-"""Send parcels of bytes to the store in pieces, each with its hash, and join them only when all are right."""
+"""Send byte parcels to the store in pieces with hashes, and join the pieces after verifying the hashes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _GET = b"SELECT sha256, content FROM difference_pieces WHERE task = %s AND submi
 
 
 def send(connection: Connection, task: str, submission: int, parcel: BinaryIO) -> None:
-    """Make the pieces in the store those of the parcel; a piece that is there already is not sent again.
+    """Store the parcel in pieces. Pieces already stored are not sent again, and surplus pieces are deleted.
 
-    Raises psycopg.Error; a foreign-key violation when its row in `differences` has gone meanwhile.
+    Raises psycopg.Error, which is a foreign-key violation if the row in `differences` was deleted meanwhile.
     """
     there = {int(row["number"]): str(row["sha256"]) for row in connection.execute(_THERE, (task, submission))}
     parcel.seek(0)
@@ -41,9 +41,9 @@ def send(connection: Connection, task: str, submission: int, parcel: BinaryIO) -
 
 
 def receive(connection: Connection, task: str, submission: int, sha256: str, into: BinaryIO) -> None:
-    """Write the parcel, piece by piece, and go back to its beginning.
+    """Write the parcel to `into`, piece by piece, and rewind `into`.
 
-    Raises ActivityStoreError when it is not what its row says (it has gone meanwhile, or was changed).
+    Raises ActivityStoreError if a hash does not match, because the parcel was deleted or changed meanwhile.
     """
     whole, number = hashlib.sha256(), 0
     while (row := connection.execute(_GET, (task, submission, number)).fetchone()) is not None:
@@ -59,7 +59,7 @@ def receive(connection: Connection, task: str, submission: int, sha256: str, int
 
 
 def sha256_of(parcel: BinaryIO) -> tuple[int, str]:
-    """Return the size of a parcel in bytes, and its hash."""
+    """Return the size of a parcel in bytes, and its sha256."""
     parcel.seek(0)
     size, total = 0, hashlib.sha256()
     while piece := parcel.read(PIECE_BYTES):

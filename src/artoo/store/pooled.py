@@ -1,7 +1,8 @@
-"""Define connections that do not wait for ever for a server that says nothing.
+"""Define connections that do not wait forever for a silent server.
 
-A server whose machine is gone is noticed by the system (`keepalives`, `tcp_user_timeout`). Where only its processes
-stand still, as a paused container's do, the system goes on answering, and no timeout of the server's comes.
+The operating system detects a server whose machine is gone (`keepalives`, `tcp_user_timeout`). If only the server's
+processes are suspended, as in a paused container, the system keeps answering, and the server's own timeouts do not
+fire.
 """
 
 from __future__ import annotations
@@ -18,21 +19,23 @@ if TYPE_CHECKING:
     Waiting = Generator[Any, Any, Any]
 
 SILENCE_SECONDS = 90.0
-"""Longer than a statement may take (`connecting.STATEMENT_SECONDS`): then it is the server that hangs."""
+"""Longer than the statement timeout (`connecting.STATEMENT_SECONDS`), so it is exceeded only if the server
+hangs."""
 
 
 class Connection(psycopg.Connection[DictRow]):
-    """A connection that is closed when the server is silent for too long."""
+    """A connection that is closed if the server is silent for too long."""
 
     silence_seconds: float | None = SILENCE_SECONDS
 
     def wait(self, gen: Waiting, *args: Any, **named: Any) -> Any:
-        """Wait as psycopg does, but not for ever."""
+        """Wait as psycopg does, but with a timeout."""
         return super().wait(_bounded(gen, self.silence_seconds, self.pgconn.finish), *args, **named)
 
 
 def _bounded(gen: Waiting, seconds: float | None, finish: Callable[[], None]) -> Waiting:
-    """Follow `gen` as psycopg drives it: it yields the awaited event, and is sent that event or (often) nothing."""
+    """Drive `gen` as psycopg does, with a timeout. It yields the awaited event, and is sent that event or
+    nothing."""
     heard, ready = time.monotonic(), None
     try:
         while True:
@@ -49,7 +52,7 @@ def _bounded(gen: Waiting, seconds: float | None, finish: Callable[[], None]) ->
 
 @contextmanager
 def without_limits(connection: psycopg.Connection[Any]) -> Generator[None]:
-    """Set no limits of time for the statements of this transaction."""
+    """Disable the timeouts for the statements of this transaction."""
     connection.execute("SET LOCAL statement_timeout = 0")
     ours = connection if isinstance(connection, Connection) else None
     if ours is not None:

@@ -1,12 +1,12 @@
 """Run the query layer on a PostgreSQL store that several machines share.
 
-Transactions run on connections of a pool. They run at the same time, and a transaction that meets a conflict is
-tried again. While the store is away, callers are refused at once after the first one has waited.
+Transactions run concurrently on connections of a pool. A transaction that meets a conflict is retried. While the
+store cannot be reached, callers are refused at once after the first one has waited.
 
-The answer to a COMMIT can be lost with its connection. So a transaction may leave a receipt, a row under a token of
-the caller's (`Query.first_time`). A caller that tries it again under the same token learns that it was made, or
-waits for it while it is still open. A first try that arrives too late fails at the primary key. The number of a
-transaction (`pg_xact_status`) does not prove that, because a server that crashed gives numbers again.
+The answer to a COMMIT can be lost with its connection. So a transaction may store a receipt, which is a row with a
+token chosen by the caller (`Query.first_time`). A caller that retries with the same token learns whether the first
+try was committed, or waits while it is still open. A first try that arrives too late fails at the primary key. The
+transaction's number (`pg_xact_status`) is not sufficient, because a server may reuse numbers after a crash.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 WAITING_SECONDS = 2.0
-"""For a connection. A task's recall waits for no more: it goes on without memory."""
+"""Timeout for getting a connection. Recall for a task must not take longer, and goes on without memory then."""
 AWAY_SECONDS = 5.0
-"""After a failure to connect, everybody is refused at once for so long."""
+"""For this long after a failed connection, all callers are refused at once."""
 MOST_TRIES = 20
-"""Of a transaction that gets into the way of others."""
+"""Maximum number of tries of a transaction with conflicts."""
 KEPT_DAYS = 30
-"""Receipts of killed processes."""
+"""Days until receipts of killed processes are deleted."""
 
 _CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure)
 _AWAY = (
     PoolTimeout, errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.TooManyConnections,
     errors.IdleInTransactionSessionTimeout,
-    # A read-only server was a primary before.
+    # The server is read-only now, although it was a primary before.
     errors.ReadOnlySqlTransaction,
 )  # fmt: skip
 _NO_CONNECTION = (None, "08000", "08001", "08003", "08006")
-"""Codes of errors of the connection; those that the driver found by itself have none."""
+"""SQLSTATE codes of connection errors. Errors that the driver detects itself have no code."""
 
 _HOLDING = {"wait": " FOR UPDATE", "skip": " FOR UPDATE SKIP LOCKED"}
 _RECEIPT = b"INSERT INTO receipts (token) VALUES (%s) ON CONFLICT DO NOTHING"
@@ -72,7 +72,7 @@ _TOKENS = re.compile(r"'(?:[^']|'')*'|\?|:([a-z][a-z0-9_]*)|%")
 
 
 class PostgresEngine:
-    """The engine of a shared store. Implements `query.Engine`. Connects when it is first used."""
+    """The engine of a shared store. Implements `query.Engine`. It connects on first use."""
 
     def __init__(
         self,
@@ -83,9 +83,10 @@ class PostgresEngine:
         refusing: float | None = None,
         most: int = MOST_CONNECTIONS,
     ) -> None:
-        """Prepare a pool. Raises ConfigurationError when the driver is missing or the address cannot be read.
+        """Prepare a connection pool. Raises ConfigurationError if the driver is missing or the address is invalid.
 
-        `waiting`: seconds for a connection; `refusing`: seconds after a failure to connect in which no one waits.
+        `waiting`: seconds to wait for a connection. `refusing`: seconds after a failed connection in which calls
+        fail at once.
         """
         check_installed()
         self.address = address
@@ -98,14 +99,15 @@ class PostgresEngine:
         self._away_until = 0.0
         self._ready = False
         driver = logging.getLogger("psycopg")
-        # psycopg itself sets this level; another one is the user's choice.
+        # psycopg itself sets this level. Another level was chosen by the user.
         if driver.level == logging.WARNING:
-            # It warns of each try, and of each connection that was lost: callers get one error with the reason.
+            # psycopg warns of each failed try and lost connection, but callers already get one error with the
+            # reason.
             driver.setLevel(logging.ERROR)
         self._pool = self._new_pool()
 
     def read(self, work: Callable[[Query], T]) -> T:
-        """Implement Engine. A connection that died while it was idle is noticed here, and another one taken."""
+        """Implement Engine. If an idle connection has died, this is detected here, and another one is tried."""
         with self._explained("read"):
             for _ in range(self._most):
                 with self._connection() as connection:
@@ -118,7 +120,7 @@ class PostgresEngine:
                 return self._snapshot(connection, work)
 
     def write(self, work: Callable[[Query], T]) -> T:
-        """Implement Engine. It fails as `unanswered` where a commit got no answer."""
+        """Implement Engine. Fails with `unanswered` if the result of the commit is unknown."""
         with self._explained("write to"), self._connection() as connection:
             for tries in range(MOST_TRIES):
                 try:
@@ -149,7 +151,7 @@ class PostgresEngine:
         class Noting(PlainConnection):
             @classmethod
             def connect(cls, *args: Any, **named: Any) -> Any:
-                """Connect, and note why there is no connection: a pool says only that there was none in time."""
+                """Connect, and store the reason of a failure, because a pool only reports a timeout."""
                 try:
                     connection = cast("Any", super()).connect(*args, **named)
                 except psycopg.Error as error:
@@ -182,7 +184,8 @@ class PostgresEngine:
             try:
                 ended = self._commit(connection)
             except psycopg.OperationalError as error:
-                # A server that ends says so before the connection is gone, be the commit made or not.
+                # A server that shuts down reports this before closing the connection, whether or not the commit was
+                # made.
                 if connection.closed or _is_away(error):
                     raise self._failed(explanation(self.address, "write to", error), "unanswered") from error
                 raise
@@ -204,7 +207,7 @@ class PostgresEngine:
         try:
             connection = self._pool.getconn(WAITING_SECONDS if self._waiting is None else self._waiting)
         except psycopg.OperationalError as error:
-            # PoolTimeout and PoolClosed are such errors too.
+            # PoolTimeout and PoolClosed are subclasses of OperationalError.
             refusing = AWAY_SECONDS if self._refusing is None else self._refusing
             self._away_until = max(self._away_until, time.monotonic() + refusing)
             raise self._failed(explanation(self.address, "reach", self._why or error), "away") from error
@@ -240,13 +243,14 @@ def _kind(error: psycopg.Error) -> Failure:
 
 
 def _is_away(error: psycopg.Error) -> bool:
-    """Check whether trying again later may help: no connection, or a server that stops, starts or is full."""
+    """Check whether a later retry may help: there is no connection, or the server stops, starts or is
+    overloaded."""
     lost = isinstance(error, psycopg.OperationalError) and error.sqlstate in _NO_CONNECTION
     return lost or isinstance(error, _AWAY)
 
 
 def _roll_back(connection: Connection) -> None:
-    """Roll back a transaction that is still open; a broken connection has ended it already."""
+    """Roll back a transaction that is still open. A broken connection is closed instead."""
     if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
         try:
             connection.execute(b"ROLLBACK")
@@ -269,7 +273,7 @@ class _PostgresQuery:
         return self._connection.execute(for_psycopg(sql), values or None).rowcount
 
     def each(self, *asked: Asked) -> list[list[Sequence[Row]]]:
-        """Implement Query. All are sent before the first answer is waited for."""
+        """Implement Query. All statements are sent before waiting for the first answer."""
         with self._connection.pipeline():
             sent = [
                 [self._connection.execute(for_psycopg(sql), values or None) for values in given]
@@ -301,7 +305,7 @@ class _PostgresQuery:
         try:
             new = self._connection.execute(_RECEIPT, (receipt,)).rowcount > 0
         except errors.LockNotAvailable as error:
-            # The caller has to wait longer for what it sent before.
+            # The caller must wait longer for its earlier try.
             raise psycopg.OperationalError("an earlier try of this write is still under way") from error
         if forget:
             self._connection.execute(_FORGET, (list(forget),))
@@ -313,15 +317,15 @@ class _PostgresQuery:
         return int(row["bytes"])
 
     def problems(self) -> list[str]:
-        """Implement Query. The server looks after its files."""
+        """Implement Query. The server checks its files itself."""
         return []
 
 
 @lru_cache(maxsize=1_024)
 def for_psycopg(sql: str) -> bytes:
-    """Return SQL as psycopg takes it: `?` becomes `%s` and `:name` becomes `%(name)s`.
+    """Convert SQL to psycopg's parameter style: `?` becomes `%s` and `:name` becomes `%(name)s`.
 
-    Text between quotes stays, and each percent sign is doubled.
+    Text between quotes is not converted, and each percent sign is doubled.
     """
     return _TOKENS.sub(_token, sql).encode()
 

@@ -1,11 +1,11 @@
-"""Define the query layer: one SQL text for SQLite and PostgreSQL, inside one transaction of either.
+"""Define the query layer: the same SQL for SQLite and PostgreSQL, inside one transaction.
 
     Engine.read(work)    work(query) on one consistent snapshot
     Engine.write(work)   work(query) in one transaction: all of it, or nothing when it raises
 
-Statements are in the SQL that both have in common, with `?` for parameters. Both have the functions `now_us()`, the
-clock of the store in microseconds since 1970, and `exact_sum(a, b)` for whole numbers of any size, which are given
-as text and read with `int`.
+Statements use the SQL that both databases support, with `?` for parameters. Both have the functions `now_us()`, the
+store's clock in microseconds since 1970, and `exact_sum(a, b)` for integers of any size, which are passed as text
+and read with `int`.
 """
 
 from __future__ import annotations
@@ -19,82 +19,84 @@ T = TypeVar("T")
 Value = str | int | float | bool | bytes | None
 Values = Sequence[Value] | Mapping[str, Value]
 Asked = tuple[str, Sequence[Values]]
-"""One statement, and the parameters of each time that it is executed."""
+"""A statement, and a list of parameter sets. It is executed once for each set."""
 
 Hold = Literal["wait", "skip"]
-"""How a writer treats a row that another transaction holds: wait for its end, or pass the row over."""
+"""Behaviour for a row locked by another transaction: wait for that transaction, or skip the row."""
 
 Dialect = Literal["sqlite", "postgresql"]
 
 Failure = Literal["away", "unanswered", "unready", "full", "stuck", "refused", "data", "other"]
-"""`away`: the store cannot be reached now; `unanswered`: neither can it, and the commit may have been made;
-`unready`: the store is not set up for this program; `full`: the disk is; `stuck`: the store could not do it this
-time; `refused`: the role lacks the right; `data`: this very change cannot be stored."""
+"""`away`: the store cannot be reached. `unanswered`: the same, and it is unknown whether the commit succeeded.
+`unready`: the store is not set up for this program. `full`: the disk is full. `stuck`: the operation failed this
+time. `refused`: the role lacks the right. `data`: this change cannot be stored."""
 Failed = Callable[[str, Failure], Exception]
-"""Makes the error of a package from what is wrong, where, and what to do."""
+"""Creates a package's own exception from a message and the kind of failure."""
 
 
 class Row(Protocol):
-    """One row, by the names of its columns."""
+    """One row, indexed by column name."""
 
     def __getitem__(self, name: str, /) -> Any: ...
 
     def keys(self) -> Any:
-        """Return the names."""
+        """Return the column names."""
         ...
 
 
 class Query(Protocol):
-    """One transaction of one engine."""
+    """One transaction of an engine."""
 
     @property
     def dialect(self) -> Dialect:
-        """Return which SQL the engine speaks, for the few statements that both do not have in common."""
+        """Return the engine's SQL dialect, for the few statements that differ."""
         ...
 
     def all(self, sql: str, values: Values = ()) -> Sequence[Row]:
-        """Return every row; bound what you ask for with LIMIT."""
+        """Return every row. Bound the query with LIMIT."""
         ...
 
     def run(self, sql: str, values: Values = ()) -> int:
-        """Execute one statement; how many rows it changed."""
+        """Execute one statement, and return how many rows it changed."""
         ...
 
     def each(self, *asked: Asked) -> list[list[Sequence[Row]]]:
-        """Execute every statement for each of its parameters; the rows of each. One trip over a network."""
+        """Execute every statement for each of its parameter sets, and return the rows. One network round trip."""
         ...
 
     def many(self, sql: str, values: Sequence[Values]) -> None:
-        """Execute one statement that gives nothing for many parameters."""
+        """Execute one statement without result rows for many parameter sets."""
         ...
 
     def holding(self, sql: str, hold: Hold) -> str:
-        """Return a query whose rows no other transaction changes before this one ends."""
+        """Return the query so that its rows stay locked against changes until this transaction ends."""
         ...
 
     def alone(self, what: str) -> None:
-        """Wait until no other transaction that asked for `what` is under way."""
+        """Wait until no other transaction holds the lock named `what`, and take it for this transaction."""
         ...
 
     def keep_out(self, tables: str) -> None:
-        """Lock these tables against all other writers until the transaction ends, however long that takes."""
+        """Lock these tables against all other writers until the transaction ends. Waits for the lock without a
+        timeout."""
         ...
 
     def first_time(self, receipt: UUID, forget: Sequence[UUID]) -> bool:
-        """Store a receipt in this transaction and delete others; False if one with this receipt was committed."""
+        """Store a receipt in this transaction and delete others. Returns False if this receipt was committed
+        before."""
         ...
 
     def size(self, prefix: str) -> int:
-        """Return the bytes of all tables whose name begins with `prefix`."""
+        """Return the total size in bytes of all tables whose names begin with `prefix`."""
         ...
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the file itself, if there is one; some of it when it is much."""
+        """Return defects of the database file, if there is one; a limited number of them."""
         ...
 
 
 class Engine(Protocol):
-    """An open database. It blocks, and may be used from any thread. It raises what `Failed` makes.
+    """An open database. Blocking, and usable from any thread. It raises the exceptions that `Failed` creates.
 
     `place` names the database for people.
     """
@@ -109,11 +111,12 @@ class Engine(Protocol):
         ...
 
     def write(self, work: Callable[[Query], T]) -> T:
-        """Run `work` in a transaction, durable when this returns. It may run more than once, after a conflict."""
+        """Run `work` in a transaction, which is durable when this returns. After a conflict, `work` may run
+        again."""
         ...
 
     def forget(self, receipts: Sequence[UUID]) -> None:
-        """Delete receipts of writes whose ends are known, and old ones of killed processes. Never raises."""
+        """Delete receipts of writes whose outcome is known, and old receipts of killed processes. Never raises."""
         ...
 
     def close(self) -> None:

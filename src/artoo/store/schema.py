@@ -1,7 +1,7 @@
-"""Make the tables of the store by numbered steps in plain SQL (`migrations/NNNN_name.sql`).
+"""Create the store's tables by numbered steps in plain SQL (`migrations/NNNN_name.sql`).
 
-A step that has shipped is never edited: a change is a new step. `artoo_schema` says which were made, with the hash
-of each, so that a store and a program that mean different things by one number are told apart.
+A released step is never edited, so each change is a new step. The table `artoo_schema` records the applied steps
+with their hashes, so that a store made by a different program version with the same step numbers is detected.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _LOCK = 0x4152544F4F
-"""`ARTOO`: the advisory lock under which a store is upgraded."""
+"""`ARTOO` in ASCII: the advisory lock held while a store is upgraded."""
 
 _TABLE = f"""
 CREATE TABLE {SCHEMA}.artoo_schema (
@@ -39,7 +39,7 @@ CREATE TABLE {SCHEMA}.artoo_schema (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file of SQL. `version` is the number that its name begins with."""
+    """One SQL file. `version` is the number at the beginning of its name."""
 
     version: int
     name: str
@@ -53,7 +53,7 @@ class Step:
 
 @cache
 def steps() -> tuple[Step, ...]:
-    """Return all steps that this program knows, in their order."""
+    """Return all steps of this program, in order."""
     found = [
         Step(int(match[1]), match[0].removesuffix(".sql"), file.read_text("utf-8"))
         for file in files("artoo.store").joinpath("migrations").iterdir()
@@ -67,21 +67,22 @@ def steps() -> tuple[Step, ...]:
 
 
 def version() -> int:
-    """Return the newest version that this program knows."""
+    """Return the newest step number of this program."""
     return steps()[-1].version
 
 
 def migrate(address: StoreAddress) -> tuple[str, ...]:
-    """Make the store, or bring it up to date, and give the roles their rights; return the names of the steps made.
+    """Create or upgrade the store in one transaction, and grant the roles their rights. Returns the applied steps'
+    names.
 
-    All of it or nothing, and one program at a time. Blocks. Raises psycopg.Error, ConfigurationError.
+    Only one program does this at a time. Blocks. Raises psycopg.Error, ConfigurationError.
     """
     from artoo.store.pooled import without_limits
 
     with connect(address) as connection, connection.transaction(), without_limits(connection):
         connection.execute("SET LOCAL lock_timeout = 0")
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        # The schema may have been made by who owns the database, for a role that may not.
+        # The database's owner may have created the schema for a role that lacks this right.
         if not _there(connection, "SELECT FROM pg_namespace WHERE nspname = %s", SCHEMA):
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
         if not _has_table(connection):
@@ -99,7 +100,7 @@ def migrate(address: StoreAddress) -> tuple[str, ...]:
 
 
 def check(connection: Connection, address: StoreAddress) -> None:
-    """Raise ConfigurationError unless the store is exactly as new as this program."""
+    """Raise ConfigurationError unless the store's schema version is exactly that of this program."""
     if not _has_table(connection):
         raise ConfigurationError(f"The store {address} is not set up yet: artoo store init {address}")
     if missing := _missing(connection, address):
@@ -120,8 +121,9 @@ def _require_utf8(connection: Connection, address: StoreAddress) -> None:
 
 
 def _missing(connection: Connection, address: StoreAddress) -> tuple[Step, ...]:
-    """Return the steps to be made. Raises ConfigurationError for a store of a newer or another artoo."""
-    # By its whole name: a role that may not use the schema is told so, and not that the table is missing.
+    """Return the steps that are not applied yet. Raises ConfigurationError for a store of a newer or different
+    artoo."""
+    # With the schema's name, so that a role without access gets a permission error, not a missing-table error.
     query = f"SELECT version, name, sha256 FROM {SCHEMA}.artoo_schema ORDER BY version"
     rows = connection.execute(query.encode()).fetchall()
     known = {step.version: step for step in steps()}

@@ -1,7 +1,7 @@
 """Run the query layer on one SQLite file, which several processes may use at once.
 
-The file is in write-ahead logging with full synchronisation: a write that returned is on disk, and a process that
-is killed in the middle of one leaves the file as it was. Readers never wait; writers wait for each other.
+The file uses write-ahead logging with full synchronisation, so a write is on disk when it returns, and killing a
+process during a write leaves the file unchanged. Readers never wait. Writers wait for each other.
 """
 
 from __future__ import annotations
@@ -22,20 +22,23 @@ from artoo.store.query import Asked, Dialect, Failed, Failure, Hold, Query, Row,
 T = TypeVar("T")
 
 BUSY_SECONDS = 10.0
-"""How long a writer waits for those of other processes."""
+"""How long a writer waits for writers of other processes."""
 _WAL_PAUSE = 0.02
 _HEADER = (
     "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),"
     " (SELECT count(*) FROM sqlite_schema)"
 )
-"""One statement, so that a file which another process makes at this moment is seen before or after, not between."""
+"""One statement, so that a file being created by another process is seen before or after that, but not in
+between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The schema of a file: `name` for people, the number that marks its files (`application`), its steps in order.
+    """The schema of a file: `name` for people, its application id (`application`), and its migration steps in
+    order.
 
-    A step is statements that end with a semicolon each at the end of a line. One that has shipped is never edited.
+    A step is a list of statements, each ending with a semicolon at the end of a line. Released steps are never
+    edited.
     """
 
     name: str
@@ -43,14 +46,15 @@ class Schema:
     steps: tuple[str, ...]
     if_damaged: str = "Move it away (a new one is made), or put a copy of it back."
     setting: str = ""
-    """What a person can do about a damaged file, and the setting that names the file."""
+    """Advice for people on a damaged file, and the name of the setting that gives the file's path."""
 
 
 class SqliteEngine:
-    """The engine of a file. Implements `query.Engine`. The file is made or upgraded when it is opened."""
+    """The engine of a file. Implements `query.Engine`. The file is created or upgraded when it is opened."""
 
     def __init__(self, path: Path, schema: Schema, failed: Failed, *, busy_seconds: float = BUSY_SECONDS) -> None:
-        """Raises what `failed` makes: damaged, of another program or a newer artoo, not writable, no room."""
+        """Raises the exceptions of `failed`: damaged, of another program or a newer artoo, not writable, disk
+        full."""
         self.path = path
         self.place = f"{schema.name} {path}"
         self._schema = schema
@@ -71,10 +75,10 @@ class SqliteEngine:
         return self._in_transaction("BEGIN IMMEDIATE", "write to", work)
 
     def forget(self, receipts: Sequence[UUID]) -> None:
-        """Implement Engine. A file leaves none."""
+        """Implement Engine. A file keeps no receipts."""
 
     def close(self) -> None:
-        """Implement Engine. The last connection folds the log into the file."""
+        """Implement Engine. Closing the last connection merges the write-ahead log into the file."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -119,7 +123,7 @@ class SqliteEngine:
             timeout=self._busy_seconds,
             isolation_level=None,
             cached_statements=256,
-            # One thread uses it at a time, and not always the same one.
+            # One thread at a time uses it, but not always the same one.
             check_same_thread=False,
         )
         try:
@@ -139,7 +143,7 @@ class SqliteEngine:
         return connection
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
-        """Check whether the file is as this program makes it; false: it is to be made, or upgraded."""
+        """Check whether the file has the schema of this program. If False, the file must be created or upgraded."""
         application, version, tables = connection.execute(_HEADER).fetchone()
         newest = len(self._schema.steps)
         another = f"another file{self._schema.setting and f' in {self._schema.setting}'}"
@@ -152,7 +156,8 @@ class SqliteEngine:
         return version == newest
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
-        """Set write-ahead logging, which stays. SQLite does not wait for others here by itself, so this does."""
+        """Enable write-ahead logging permanently. SQLite does not wait for other processes here, so this method
+        retries."""
         until = time.monotonic() + self._busy_seconds
         while True:
             try:
@@ -164,7 +169,7 @@ class SqliteEngine:
                 time.sleep(_WAL_PAUSE)
 
     def _upgrade(self, connection: sqlite3.Connection) -> None:
-        """Make the steps that the file lacks, all or none; another process may have been faster."""
+        """Apply the missing steps in one transaction, unless another process has applied them meanwhile."""
         connection.execute("BEGIN IMMEDIATE")
         try:
             if not self._is_ours(connection):
@@ -181,7 +186,7 @@ class SqliteEngine:
 
     @contextmanager
     def _explained(self, doing: str) -> Generator[None]:
-        """Say what SQLite and the system say so that a person knows what to do."""
+        """Convert SQLite and operating system errors to exceptions with advice for people."""
         try:
             yield
         except sqlite3.Error as error:
@@ -218,21 +223,21 @@ class _SqliteQuery:
         self._connection.executemany(sql, values)
 
     def holding(self, sql: str, hold: Hold) -> str:
-        """Implement Query. A writer is alone."""
+        """Implement Query. There is only one writer, so no lock is needed."""
         return sql
 
     def alone(self, what: str) -> None:
-        """Implement Query. A writer is alone."""
+        """Implement Query. There is only one writer, so no lock is needed."""
 
     def keep_out(self, tables: str) -> None:
-        """Implement Query. A writer is alone."""
+        """Implement Query. There is only one writer, so no lock is needed."""
 
     def first_time(self, receipt: UUID, forget: Sequence[UUID]) -> bool:
-        """Implement Query. The answer to a commit in a file is never lost."""
+        """Implement Query. The result of a commit to a file is never lost, so no receipt is needed."""
         return True
 
     def size(self, prefix: str) -> int:
-        """Implement Query. Of the file."""
+        """Implement Query. Returns the size of the whole file."""
         (size,) = self._connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
         return int(size[0])
 

@@ -11,4 +11,4 @@ INVARIANTS: tuple[Invariant, ...] = tuple(
     for each in vars(module).values()
     if isinstance(each, Invariant)
 )
-"""Those that the modules define, in their order."""
+"""The invariants of all modules, in order of definition."""

@@ -1,4 +1,4 @@
-"""Check approval before effect: what a user is asked, what they answered, and what took effect."""
+"""Check approval before effect: the questions to the user, the answers, and the operations that took effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _reviews(task: TaskNotes) -> Iterator[tuple[ConfirmationRequest, Confirmatio
 
 @on(ConfirmationAnswer)
 def answer_unasked(task: TaskNotes, answer: ConfirmationAnswer, envelope: Envelope) -> Iterator[str]:
-    """Report an answer to no question, or about another operation than the question that it answers."""
+    """Report an answer without a question, or an answer about another operation than its question."""
     request = task.asked.get(envelope.cause_id or "")
     if request is None:
         yield f"an answer to no question (digest {answer.digest[:12]})"
@@ -41,14 +41,14 @@ def answered_twice(task: TaskNotes, answer: ConfirmationAnswer, envelope: Envelo
 
 @on(ConfirmationAnswer)
 def consent_by_nobody(task: TaskNotes, answer: ConfirmationAnswer, envelope: Envelope) -> Iterator[str]:
-    """Report an approval where no person and no policy could give one."""
+    """Report an approval that neither a user nor a policy gave."""
     if answer.by in (NOBODY, "") and answer.consent.is_yes:
         yield f"nobody said yes to {answer.digest[:12]}"
 
 
 @on(ConfirmationRequest)
 def asked_again(task: TaskNotes, request: ConfirmationRequest, envelope: Envelope) -> Iterator[str]:
-    """Report a question that a person has refused: a refusal holds for the task."""
+    """Report a repeated question, because a person's refusal holds for the whole task."""
     for cause, earlier in task.answered.items():
         asked = task.asked.get(cause)
         refused = not earlier.consent.is_yes and earlier.by == PERSON
@@ -59,7 +59,7 @@ def asked_again(task: TaskNotes, request: ConfirmationRequest, envelope: Envelop
 
 @on(ToolCalled)
 def act_without_consent(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
-    """Report an operation that was asked about, refused and done."""
+    """Report an operation that was refused, but was performed."""
     call = called.call
     done = set(call.changes)
     if call.status is CallStatus.OK:
@@ -71,7 +71,7 @@ def act_without_consent(task: TaskNotes, called: ToolCalled, envelope: Envelope)
 
 @on(ToolCalled)
 def withheld_unasked(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
-    """Report a call that a person is said to have withheld, though no person has refused anything."""
+    """Report a call recorded as withheld by a person although no person refused anything."""
     if called.call.withheld_by == "person" and "person" not in task.refused.values():
         yield f"{called.call.tool} was withheld by a person, and no person has refused anything"
 
@@ -88,7 +88,7 @@ def reached_without_consent(task: TaskNotes, used: NetworkUsed, envelope: Envelo
 
 @on(Settled)
 def applied_without_consent(task: TaskNotes, settled: Settled, envelope: Envelope) -> Iterator[str]:
-    """Report changes that need approval and took effect without one for this difference."""
+    """Report changes that needed approval and took effect without an approval of exactly these changes."""
     if settled.state not in ("applied", "partly"):
         return
     loud = [each for each in settled.counts if each.change_class is not ChangeClass.SILENT]
@@ -104,7 +104,7 @@ def applied_without_consent(task: TaskNotes, settled: Settled, envelope: Envelop
 
 @on(Settled)
 def part_without_a_person(task: TaskNotes, settled: Settled, envelope: Envelope) -> Iterator[str]:
-    """Report a part of a difference that no person chose, or an abandoned task's changes that a policy applied."""
+    """Report a partial apply that no person chose, or an abandoned task's changes that were applied by a policy."""
     said = [answer for _, answer in _reviews(task) if answer.consent.is_yes]
     by_policy = any(answer.by.startswith(POLICY) for answer in said)
     if settled.state in ("applied", "partly") and task.abandoning and by_policy:
@@ -115,7 +115,7 @@ def part_without_a_person(task: TaskNotes, settled: Settled, envelope: Envelope)
 
 @on(Settled)
 def discarded_unasked(task: TaskNotes, settled: Settled, envelope: Envelope) -> Iterator[str]:
-    """Report changes that were discarded without a person's word."""
+    """Report changes that were discarded without a person's decision."""
     asked = (answer for _, answer in _reviews(task) if answer.by == PERSON)
     if settled.state == "discarded" and not any(answer.consent is Consent.DISCARD for answer in asked):
         yield "the task's changes were discarded, and no person has said so"
@@ -123,7 +123,8 @@ def discarded_unasked(task: TaskNotes, settled: Settled, envelope: Envelope) -> 
 
 @on(FinalResult)
 def ended_unsettled(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
-    """Report a result before the gate had settled the changes, or one that reports other changes than the gate."""
+    """Report a result before the gate had settled the changes, or with changes other than those that the gate
+    settled."""
     if task.settled is None:
         yield "the task ended before the gate had settled what it changed"
     elif result.changes != task.settled:

@@ -1,4 +1,4 @@
-"""Check the course of a task: criteria that vanish or soften, and work that continues without getting nearer."""
+"""Check the course of a task: criteria that vanish or are weakened, and work that continues without progress."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from artoo.contracts.solution import Decided, Directive, FinalResult
 
 TOLERANCE = 1e-6
 STORM = 6
-"""Corrections of subtasks that have not matched: as many as three subtasks may have."""
+"""Corrections of unmatched subtasks per report: as many as three subtasks may have."""
 REPEATS = 5
-"""Identical calls in one subtask after which the executor is taken to be stuck."""
+"""Number of identical calls in one subtask after which the executor counts as stuck."""
 
 _KEEPING = (Directive.CHANGE_PATH, Directive.REFINE)
 
@@ -26,7 +26,7 @@ _KEEPING = (Directive.CHANGE_PATH, Directive.REFINE)
 
 @on(Plan)
 def criterion_dropped(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
-    """Report a replan that drops a task criterion of an earlier round: they are a contract with the user."""
+    """Report a replan that drops a task criterion of an earlier round. Criteria are a contract with the user."""
     texts = {criterion.text for criterion in plan.task_criteria}
     for criterion in task.criteria:
         if criterion.text not in texts:
@@ -35,7 +35,7 @@ def criterion_dropped(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterat
 
 @on(Plan)
 def criterion_vanished(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
-    """Report a replan without a criterion that a subtask of the round before left unmet or unjudged."""
+    """Report a replan without a criterion that was unmet or unjudged in a subtask of the previous round."""
     account, before = task.account, task.manifest
     if account is None or before is None or plan.round == before.round:
         return
@@ -51,7 +51,8 @@ def criterion_vanished(task: TaskNotes, plan: Plan, envelope: Envelope) -> Itera
 
 @on(Plan)
 def criterion_softened(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
-    """Report a replan that makes a task criterion easier: without its check, with another one, or plausible."""
+    """Report a replan that weakens a task criterion: its check is removed or replaced, or it is no longer
+    verifiable."""
     now = {criterion.text: criterion for criterion in plan.task_criteria}
     for before in task.criteria:
         after = now.get(before.text)
@@ -70,7 +71,8 @@ def _strength(criterion: Criterion) -> str:
 
 @on(FinalResult)
 def accepted_unmet(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
-    """Report an accepted task that is not whole by its own account, or states another loss than its decision."""
+    """Report an accepted task with an unmet criterion or a distance D, or with another loss than in its
+    decision."""
     if result.directive is Directive.ACCEPT and result.unmet:
         yield f"accepted, and it says itself that “{result.unmet[0].criterion}” is unmet"
     if result.directive is Directive.ACCEPT and result.loss.D > TOLERANCE:
@@ -85,14 +87,15 @@ def accepted_unmet(task: TaskNotes, result: FinalResult, envelope: Envelope) -> 
 
 @on(Decided, nature="anomaly")
 def ggs_thrashing(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
-    """Report consecutive break_symmetry with D not falling: replanning moves, and the result does not."""
+    """Report consecutive break_symmetry directives with D not falling: replanning does not improve the result."""
     if decided.directive is Directive.BREAK_SYMMETRY:
         yield from _not_falling(task, decided, (Directive.BREAK_SYMMETRY,))
 
 
 @on(Decided, nature="anomaly")
 def steady_distance(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
-    """Report change_path or refine in consecutive rounds with D not falling: the method is kept to no effect."""
+    """Report change_path or refine in consecutive rounds with D not falling: the chosen method makes no
+    progress."""
     if decided.directive in _KEEPING:
         yield from _not_falling(task, decided, _KEEPING)
 
@@ -107,14 +110,14 @@ def _not_falling(task: TaskNotes, decided: Decided, same: tuple[Directive, ...])
 
 @on(Decided, nature="anomaly")
 def suspicious_improvement(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
-    """Report the paper's cell 6, as R7 marks it: the loss falls although the approach is wrong."""
+    """Report cell 6 of the paper, as marked by R7: the loss falls although the approach is wrong."""
     if decided.suspicious:
         yield f"round {decided.round}: ∇L {decided.grad_l:+.3f} with P {decided.loss.P:.2f}"
 
 
 @on(Plan, nature="anomaly")
 def same_plan_again(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
-    """Report a plan after break_symmetry that repeats an earlier one word for word."""
+    """Report a plan after break_symmetry that is identical to an earlier plan."""
     if task.directive is None or task.directive.directive is not Directive.BREAK_SYMMETRY:
         return
     if task.drafts and task.drafts[-1] in task.drafts[:-1]:
@@ -123,7 +126,8 @@ def same_plan_again(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator
 
 @on(CorrectionSignal, nature="anomaly")
 def correction_storm(task: TaskNotes, signal: CorrectionSignal, envelope: Envelope) -> Iterator[str]:
-    """Report every sixth correction of subtasks of which none has matched: R4a and R3 turn in circles."""
+    """Report every sixth correction of subtasks that have not matched, because R4a and R3 then repeat
+    themselves."""
     corrections = 1 + task.corrections.total()
     if corrections % STORM == 0:
         subtasks = len({*task.corrections, signal.subtask_id})
@@ -132,6 +136,6 @@ def correction_storm(task: TaskNotes, signal: CorrectionSignal, envelope: Envelo
 
 @on(ToolCalled, nature="anomaly")
 def stuck_loop(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
-    """Report the same call over and over in one subtask."""
+    """Report the same call repeated many times in one subtask."""
     if task.repeated[called.subtask_id, called.call.tool, hash(called.call.input)] + 1 == REPEATS:
         yield f"the call {called.call.tool} {called.call.input[:80]!r} was made {REPEATS} times in one subtask"

@@ -16,7 +16,7 @@ from artoo.contracts.routes import ROUTES, may_follow
 from artoo.contracts.solution import RoleFailure
 
 _BACKWARDS = timedelta(milliseconds=50)
-"""How far a time stamp may lie before the last one: a clock that is being disciplined, not one that was set."""
+"""Tolerance for a time stamp before the previous one. Clock adjustments stay below it, a changed clock does not."""
 
 _MAY = {kind: route.senders for kind, route in ROUTES.items()}
 _CAUSES = {kind: route.causes for kind, route in ROUTES.items()}
@@ -29,7 +29,8 @@ _ROLES_OF_A_TASK = frozenset(
 
 @on(Contract, whole=False)
 def wrong_sender(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a kind that its sender may not publish: the message did not come through the sender's own port."""
+    """Report a message kind that its sender may not publish. Such a message did not come through the sender's
+    port."""
     may = _MAY.get(envelope.kind, _NOBODY)
     if envelope.sender not in may:
         yield f"{envelope.sender} said {envelope.kind}, which only {', '.join(sorted(may)) or 'nobody'} may say"
@@ -37,14 +38,14 @@ def wrong_sender(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iter
 
 @on(Contract, whole=False)
 def duplicate_id(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a second message with the same id: it is a copy or a forgery."""
+    """Report a second message with the same id, which is a copy or a forgery."""
     if envelope.id in task.kinds:
         yield f"the id of this {envelope.kind} was that of a {task.kinds[envelope.id]} before"
 
 
 @on(Contract, whole=False)
 def unknown_cause(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a message that answers one which was never on the stream, or which is of another task."""
+    """Report a message whose cause was never on the stream, or belongs to another task."""
     cause = envelope.cause_id
     if cause is not None and cause not in task.kinds and not task.partial:
         yield f"this {envelope.kind} answers {cause}, which this task has never said"
@@ -52,14 +53,14 @@ def unknown_cause(task: TaskNotes, payload: Contract, envelope: Envelope) -> Ite
 
 @on(Contract, whole=False)
 def cause_from_the_future(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a message that was answered before it was on the stream."""
+    """Report a message that was named as a cause before it was on the stream."""
     if envelope.id in task.dangling:
         yield f"this {envelope.kind} was answered before it was on the stream"
 
 
 @on(Contract, whole=False)
 def wrong_cause(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a message whose kind may not follow the kind that it answers."""
+    """Report a message whose kind may not follow the kind of its cause."""
     kind, cause = envelope.kind, task.cause_kind(envelope)
     allowed = _CAUSES.get(kind)
     if allowed is None or may_follow(kind, cause):
@@ -82,14 +83,14 @@ def clock_backwards(task: TaskNotes, payload: Contract, envelope: Envelope) -> I
 
 @on(Contract, whole=False)
 def no_beginning(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a role that works on a task which no user has asked for."""
+    """Report a role's message for a task that no user has requested."""
     if task.seen == 0 and envelope.sender in _ROLES_OF_A_TASK and not isinstance(payload, RoleFailure):
         yield f"the first message of this task is a {envelope.kind} of the {envelope.sender}"
 
 
 @on(RouteViolation, whole=False)
 def route_refused(task: TaskNotes, violation: RouteViolation, envelope: Envelope) -> Iterator[str]:
-    """Report that a role's port refused what the role may not say."""
+    """Report that a role's port refused a message that the role may not publish."""
     yield f"{violation.offender} tried to say {violation.refused_kind}: {violation.reason}"
 
 

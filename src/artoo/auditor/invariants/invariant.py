@@ -1,4 +1,4 @@
-"""Define an invariant: a name, the kind of message that it checks, and what it reports about one."""
+"""Define an invariant: a name, the kind of message that it checks, and a function that reports violations."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from artoo.contracts.envelope import Envelope
 P = TypeVar("P", bound=Contract)
 
 Looks = Callable[[TaskNotes, P, Envelope], Iterable[str]]
-"""Takes the notes of the task before this message, its payload and its envelope; yields what is wrong."""
+"""Takes the task's notes before this message, the payload and the envelope. Yields descriptions of violations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """An invariant. `kind` None: every message. `whole`: it needs to have seen all earlier messages of the task."""
+    """An invariant. `kind` None: it checks every message. `whole`: it needs all earlier messages of the task."""
 
     name: str
     kind: str | None
@@ -29,7 +29,7 @@ class Invariant:
 
 
 def on(payload: type[P], *, nature: Nature = "violation", whole: bool = True) -> Callable[[Looks[P]], Invariant]:
-    """Make an invariant of a function, under its name. `payload` Contract: every message."""
+    """Turn a function into an invariant with the function's name. `payload` Contract: it checks every message."""
 
     def made(look: Looks[P]) -> Invariant:
         kind = None if payload is Contract else payload.__name__

@@ -1,4 +1,4 @@
-"""Check budgets, what the result says they cost, and the prompts that every model must have been asked with."""
+"""Check budgets, the cost stated in the result, and the prompts required for each model call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from artoo.prompts.segments import assemble, assemble_shared
 
 @on(ModelCalled)
 def calls_overshot(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> Iterator[str]:
-    """Report more model calls than the budget has, by more than one."""
+    """Report model calls that exceed the budget by more than one."""
     limit, used = task.most_calls, task.spending.calls + called.billed
     if limit is not None and task.spending.calls <= limit + 1 < used:
         yield f"{used} model calls on a budget of {limit}"
@@ -28,7 +28,7 @@ def calls_overshot(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> 
 
 @on(ModelCalled)
 def tokens_overshot(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> Iterator[str]:
-    """Report more tokens than the budget has, by more than one call."""
+    """Report tokens that exceed the budget by more than one call."""
     limit, used = task.most_tokens, task.spending.tokens
     if limit is not None and used >= limit and task.spending.beyond == 1 and tokens_of(called):
         yield f"a second model call with {used} tokens used on a budget of {limit}"
@@ -36,7 +36,7 @@ def tokens_overshot(task: TaskNotes, called: ModelCalled, envelope: Envelope) ->
 
 @on(FinalResult)
 def cost_understated(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
-    """Report a result that states a smaller cost than the stream shows, or more tool calls."""
+    """Report a result that states a lower cost than the stream shows, or more tool calls."""
     cost, spent = result.cost, task.spending
     if cost.llm_calls < spent.answered:
         yield f"{spent.answered} model calls were answered; the result says {cost.llm_calls}"
@@ -49,9 +49,9 @@ def cost_understated(task: TaskNotes, result: FinalResult, envelope: Envelope) -
 
 @on(ModelCalled, whole=False)
 def prompt_changed(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> Iterator[str]:
-    """Report a model that was asked with other identity, laws, role or contract than those in the manifest."""
+    """Report a model call whose identity, laws, role or contract text differs from the manifest."""
     try:
-        # A second way is asked for in the executor's words, whichever role asks for it.
+        # A second approach is always requested with the executor's prompt, whichever role asks.
         speaker = Role.EXECUTOR if called.contract == "ExecutorStep" else called.role
         due = tuple(_procedural(speaker.value, called.contract, form) for form in get_args(Form))
     except ConfigurationError as error:
@@ -69,7 +69,7 @@ def prompt_changed(task: TaskNotes, called: ModelCalled, envelope: Envelope) -> 
 
 
 def _holds(system: str, user: str, own: tuple[str, str]) -> bool:
-    """Check whether a prompt has the text of all roles, names the contract, and has the role's own text."""
+    """Check whether a prompt has the text common to all roles, names the contract, and has the role's own text."""
     common, _, line = own[0].rpartition("\n\n")
     names_contract = f"\n\n{line}\n" in f"{system}\n"
     return system.startswith(common) and names_contract and f"\n\n{own[1]}\n" in f"\n\n{user}\n"
@@ -77,6 +77,7 @@ def _holds(system: str, user: str, own: tuple[str, str]) -> bool:
 
 @cache
 def _procedural(role: str, contract: str, form: Form) -> tuple[str, tuple[str, str]]:
-    """Return how the system message begins if it has the role's text; else both messages (`prompts.segments`)."""
+    """Return the start of the system message with the role's text, and both messages with shared text
+    (`segments`)."""
     parts = procedural(role, contract, form)
     return assemble(parts)[0], assemble_shared(parts)
