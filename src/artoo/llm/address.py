@@ -1,4 +1,4 @@
-"""A server's address as a person wrote it, and what is wrong with it."""
+"""Normalises a server's address that a user wrote, and reports its errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from artoo.contracts.errors import ConfigurationError
 
 
 def normalise_base_url(base_url: str) -> str:
-    """Return the URL up to, and without, the path of a wire or a final slash. Raises ConfigurationError."""
+    """Return the URL without a final slash or the path of a wire. Raises ConfigurationError."""
     url = base_url.strip().rstrip("/")
     for path in ("/chat/completions", "/responses", "/messages"):
         url = url.removesuffix(path)
@@ -27,13 +27,13 @@ def normalise_base_url(base_url: str) -> str:
 
 
 def _parts(url: str) -> SplitResult | None:
-    """Return the parts of an address, or None for an open bracket, a port that is none, or a name that is no
-    host's.
+    """Return the parts of an address, or None for an open bracket, an invalid port, or a name that is no valid
+    host.
     """
     try:
         parts = urlsplit(url)
-        _ = parts.port  # read when it is asked for
-        (parts.hostname or "").encode("idna")  # as the resolver will: no label is empty, nor longer than 63
+        _ = parts.port  # the port is validated when it is read
+        (parts.hostname or "").encode("idna")  # the resolver does the same; labels are not empty nor longer than 63
     except ValueError:
         return None
     return parts if url.isprintable() else None

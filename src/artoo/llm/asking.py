@@ -1,4 +1,4 @@
-"""One question or turn under way: how it is asked, and what it has cost so far."""
+"""The state of one running question or turn: its options, and its cost so far."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NOTHING_USED = Usage()
 
 @dataclass(slots=True)
 class Asking:
-    """One question or turn. `live`: hears its words as they come; only turns are streamed (`streams`).
+    """One question or turn. `live` receives its words as they arrive; only turns are streamed (`streams`).
 
-    `native`: the last request offered tools.
+    `native`: whether the last request offered tools.
     """
 
     contract: str
@@ -39,7 +39,7 @@ class Asking:
     usage: Usage = NOTHING_USED
 
     def settle(self, reserved: Demand, used: Usage | None) -> None:
-        """Put one request on the account by what it used; None: it was refused or never left, and cost nothing."""
+        """Count one request by its usage. None means that it was refused or never sent, so it cost nothing."""
         if used is None:
             self.meter.release(reserved)
             return
@@ -50,7 +50,7 @@ class Asking:
         self.usage = used if self.usage is NOTHING_USED else _sum(self.usage, used)
 
     def spent(self, now: float) -> dict[str, Any]:
-        """Return the cost so far, by the fields of `contracts.events.Spent`."""
+        """Return the cost so far, with the field names of `contracts.events.Spent`."""
         native = self.wire if self.native else "text"
         return {
             "model": self.model,

@@ -1,4 +1,4 @@
-"""The budget of a task for its language models, shared by all its agents (SPEC section 9)."""
+"""The budget of a task for language models, which all its agents share (SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Demand(NamedTuple):
-    """The most that one request can use. `model` is the name that it is asked by, which prices go by.
+    """The most that one request can use. `model` is the requested name, by which its price is found.
 
-    `money` is the most that it can cost, which the budget fills in; 0 if its price is not known.
+    `money` is the most that it can cost. The budget fills it in; it is 0 if the price is unknown.
     """
 
     prompt_tokens: int
@@ -30,17 +30,17 @@ class Demand(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of prompt and completion together."""
+        """Return the sum of prompt and completion tokens."""
         return self.prompt_tokens + self.completion_tokens
 
 
 class Budget:
-    """Limits of one task; None: no limit. `spent` is what it used before (a resumed task).
+    """The limits of one task. A limit of None means no limit. `spent`: the usage before a task was resumed.
 
-    Calls never exceed their limit. Tokens and money are known only after a call, so each reserves the most that
-    it can use; one that does not fit waits, first come, first served, for those under way, which mostly use
-    less, and the last one that starts with anything left may overshoot, alone. `max_money` needs `prices`; with
-    prices and no limit the cost is only counted.
+    Calls never exceed their limit. Tokens and money are known only after a call, so each request reserves the most
+    that it can use. A request that does not fit waits, in order of arrival, for running requests, which mostly use
+    less than reserved. The last request that starts with anything left may exceed the limit, if it runs alone.
+    `max_money` needs `prices`. With prices and no limit the cost is only counted.
     """
 
     def __init__(
@@ -54,7 +54,9 @@ class Budget:
         whose: str = "the task's",
         raised_by: str = "`{}` of its limits",
     ) -> None:
-        """Create the budget. `whose` and `raised_by` are for its error; the limit's name goes into the braces."""
+        """Create the budget. `whose` and `raised_by` are parts of its error; `{}` is replaced
+        by the limit's name.
+        """
         if max_money is not None and prices is None:
             raise ValueError("a budget of money needs prices")
         self._max_calls = max_calls
@@ -76,7 +78,7 @@ class Budget:
         self._changed = asyncio.Event()
 
     def cost(self) -> Cost:
-        """Return calls, tokens and money used so far (the other figures of Cost stay as they were given)."""
+        """Return the calls, tokens and money used so far. The other fields of Cost are as given at the start."""
         return self._before.model_copy(
             update={
                 "llm_calls": self._llm_calls,
@@ -89,11 +91,11 @@ class Budget:
 
     @property
     def idle(self) -> bool:
-        """Return whether nothing is reserved and no request waits."""
+        """Return whether no budget is reserved and no request waits."""
         return self._calls == 0 and self._tokens == 0 and not self._queue.locked()
 
     def raise_limits(self, calls: int, tokens: int) -> None:
-        """Raise both limits, and admit the requests that wait for room; a limit that is higher already stays."""
+        """Raise both limits and wake waiting requests. A limit that is already higher stays."""
         if self._max_calls is not None:
             self._max_calls = max(self._max_calls, calls)
         if self._max_tokens is not None:
@@ -101,12 +103,12 @@ class Budget:
         self._changed.set()
 
     async def reserve(self, demand: Demand) -> Demand:
-        """Make room for one request, retries and the repair included, and return the demand with its money.
+        """Reserve budget for one request (also a retry or the repair); return the demand with its money filled in.
 
-        Waits only for requests that are under way. Raises BudgetExhausted.
+        Waits only for running requests. Raises BudgetExhausted.
         """
         demand = demand._replace(money=self._most_money(demand))
-        async with self._queue:  # the first to come waits for room, all others for the first
+        async with self._queue:  # the first request waits for budget, and all others wait for the first
             while not self._fits(demand):
                 self._changed.clear()
                 await self._changed.wait()
@@ -116,7 +118,7 @@ class Budget:
         return demand
 
     def settle(self, reserved: Demand, usage: Usage) -> float | None:
-        """Count a request that was made and used this much. Returns what it cost; None: it has no price."""
+        """Count a finished request with its usage. Returns its cost, or None if it has no price."""
         cost = self._price_of(reserved, usage)
         self._llm_calls += 1
         self._prompt += usage.prompt_tokens
@@ -127,16 +129,16 @@ class Budget:
         return cost
 
     def release(self, reserved: Demand) -> None:
-        """Give back the room of a request that was refused, or never left; it cost nothing."""
+        """Release the reservation of a request that was refused or never sent, because it cost nothing."""
         self._calls -= 1
         self._tokens -= reserved.tokens
-        # Sums of fractions: what is left over when nothing is reserved is rounding, not money.
+        # If nothing is reserved, any remainder is a rounding error of the sums.
         self._money = self._money - reserved.money if self._calls else 0.0
         self._changed.set()
 
     def _fits(self, wanted: Demand) -> bool:
-        """Return whether a request may go; False means that it waits. Raises BudgetExhausted if waiting cannot
-        help.
+        """Return whether a request may be sent now; False means that it must wait. Raises BudgetExhausted if
+        waiting cannot help.
         """
         paid = self._paid or Money(currency="")
         tokens = self._prompt + self._completion
@@ -152,14 +154,14 @@ class Budget:
                     f"raise it with {self._raised_by.format(name)}",
                     budget=name,
                 )
-        # The last request that starts with anything left may overshoot, alone.
+        # The last request that starts with anything left may exceed the limit, if it runs alone.
         return self._calls == 0 or all(
             limit is None or used + reserved + more <= limit for _, _, limit, used, reserved, more in accounts
         )
 
     def _most_money(self, demand: Demand) -> float:
-        """Return the most that a request costs. Raises ConfigurationError if money is limited and no price is
-        known.
+        """Return the most that a request can cost. Raises ConfigurationError if money is limited and the price is
+        unknown.
         """
         if self._prices is not None and self._max_money is not None:
             self._prices.demand_all((demand.model,))
@@ -172,7 +174,7 @@ class Budget:
 
 
 class MeteredModel(Protocol):
-    """A model whose every request can be metered."""
+    """A model that accepts a budget with every question."""
 
     async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
         """Ask as `Model.ask` does; `meter` is asked before each request to the server."""
@@ -185,22 +187,22 @@ class MeteredModel(Protocol):
         ...
 
     async def known(self, tier: Tier) -> Known:
-        """Return what is known of a tier's model before it is asked. Contacts a server at most once; never
+        """Return the known properties of a tier's model before it is asked. Contacts a server at most once; never
         raises.
         """
         ...
 
 
 class BudgetedModel:
-    """A task's model: the shared one, on this task's budget."""
+    """The shared model, used with the budget of one task."""
 
     def __init__(self, model: MeteredModel, budget: Budget) -> None:
         self._model = model
         self._budget = budget
 
     async def ask(self, question: Question[T]) -> Answer[T]:
-        """Ask within the budget; see Model. Raises BudgetExhausted before the request that the budget has no room
-        for.
+        """Ask within the budget; see Model. Raises BudgetExhausted before a request that does not fit into the
+        budget.
         """
         return await self._model.ask(question, meter=self._budget)
 

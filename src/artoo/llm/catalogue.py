@@ -1,7 +1,7 @@
-"""Windows and prices of vendors' models, from the data that `genai-prices` ships (SPEC section 9).
+"""Context windows and prices of vendors' models, from the data in `genai-prices` (SPEC section 9).
 
-Loading it takes half a second, so it is loaded when a vendor's model is used whose window or price is not known.
-Servers of one's own are in no catalogue: those on this machine, with a bare address, or in a local network.
+Loading the data takes half a second, so it is loaded only for a vendor's model without a known window or price.
+Private servers are not looked up: servers on this machine, with a bare IP address, or in a local network.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CURRENCY = "USD"
 class Listed(NamedTuple):
     """The catalogue's entry of a model: tokens of its window, and the price of a million tokens in `CURRENCY`.
 
-    Where long prompts cost more, the price is that of shorter ones.
+    If long prompts cost more, the price is the one for shorter prompts.
     """
 
     window: int | None = None
@@ -30,10 +30,10 @@ class Listed(NamedTuple):
 
 @lru_cache(maxsize=256)
 def listed(base_url: str, model: str) -> Listed:
-    """Return the entry of a vendor's model, or an empty entry. Blocks at its first call."""
+    """Return the entry of a vendor's model, or an empty entry. The first call blocks while the data is loaded."""
     if not _is_vendors(base_url):
         return Listed()
-    # Imported here: it brings an HTTP client and a large table with it.
+    # Imported here because it loads an HTTP client and a large table.
     from genai_prices.data_snapshot import get_snapshot
 
     try:

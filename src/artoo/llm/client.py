@@ -1,7 +1,7 @@
-"""A language model behind a server, as roles see it (SPEC section 9).
+"""A language model behind a server, with the interface that roles use (SPEC section 9).
 
-One question or turn may take several requests: forms that the server refuses, retries, one repair. Each step has
-its module: `request` writes, `retry` sends, `completion` and `reading` read, `dialect` remembers what was accepted.
+One question or turn may take several requests: refused forms, retries, and one repair. Each step has its module:
+`request` builds, `retry` sends, `completion` and `reading` parse, and `dialect` stores which features are accepted.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spo
 T = TypeVar("T", bound=BaseModel)
 Read = TypeVar("Read")
 
-# Characters at the end of an answer that was cut off: if they say nearly nothing, the model is in a loop.
+# Characters at the end of an interrupted answer. If they compress very well, the model is in a loop.
 _TAIL = 320
 
 
 class EndpointModel:
-    """One model of one server. Shared by all tasks; safe for any number of questions at once.
+    """One model of one server. Shared by all tasks; safe for any number of parallel questions.
 
-    `memory` keeps what was found out about the server between runs. `window`: tokens of
-    the model's context as the operator says. `images`: the operator says that it takes them. `wire`: `chat`,
-    `responses`, `messages`, `text`, or `auto`. `reasoning`: how much it is to think.
+    `memory` stores the discovered dialect of the server between runs. `window`: context tokens of the model as the
+    operator configured them. `images`: the operator states that the model accepts images. `wire`: `chat`,
+    `responses`, `messages`, `text`, or `auto`. `reasoning`: the configured amount of thinking.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class EndpointModel:
         )
 
     async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
-        """Ask a question; see `artoo.ports.model.Model`. `meter` is asked before each request: retries and the
-        repair too.
+        """Ask a question; see `artoo.ports.model.Model`. `meter` is asked before each request, including retries
+        and the repair.
         """
         asking = self._asking(question, meter)
         if question.body_field is not None:
@@ -121,21 +121,21 @@ class EndpointModel:
         return Spoken(turn=turn, raw=raw, native=asking.native, **asking.spent(self._clock.monotonic()))
 
     async def known(self, tier: Tier | None = None) -> Known:
-        """Return what is known before it is asked, the same for every tier. A server is asked once for its
-        model.
+        """Return the known properties of the model before it is asked; they are the same for every tier. A server
+        is asked only once which model it serves.
         """
         sender = self._sender
         await sender.identify()
         known = Known(sender.traits.is_small, images=self._images, native=sender.native)
         window = self._window or sender.traits.window
         if window is None:
-            if self._listed is None:  # a thread at the beginning of every task would delay its first call
+            if self._listed is None:  # loaded only once, because a thread in every task would delay its first call
                 self._listed = await asyncio.to_thread(listed, sender.transport.name, sender.model)
             window = self._listed.window
         return known if window is None else replace(known, window=window)
 
     async def close(self) -> None:
-        """Closes the transport. Idempotent."""
+        """Close the transport. Idempotent."""
         await self._sender.transport.close()
 
     def _asking(self, asked: Question[T] | Conversation, meter: Budget | None) -> Asking:
@@ -145,14 +145,16 @@ class EndpointModel:
     async def _valid(
         self, asking: Asking, made: Made, read: Callable[[Completion], Awaitable[Read]], max_tokens: int
     ) -> tuple[Read, str]:
-        """Return what was read in the answer or in one repair of it, and its text. An error has what was spent."""
+        """Return the value that was read from the answer or from one repair, and the text.
+        Errors include the cost.
+        """
         try:
             first = await self._sender.complete(asking, made, max_tokens)
             try:
                 return await read(first), first.text
             except Unreadable as unreadable:
                 problem = _with_length(unreadable.problem, first)
-            # Some servers accept a schema and ignore it; then the model has not seen it yet.
+            # Some servers accept a schema and ignore it. Then the model has not seen the schema yet.
             stated = asking.form in (Form.JSON_SCHEMA, Form.FORCED_TOOL)
             room = self._room_after(asking, first, max_tokens)
             second = await self._sender.complete(
@@ -168,7 +170,9 @@ class EndpointModel:
             raise
 
     def _room_after(self, asking: Asking, bad: Completion, max_tokens: int) -> int:
-        """Return the tokens for the repair of an answer. Raises ModelAnswerInvalid if the model is in a loop."""
+        """Return the token limit for the repair of an answer. Raises ModelAnswerInvalid if the
+        model is in a loop.
+        """
         if bad.finish != "length":
             return max_tokens
         if len(bad.text) > _TAIL and len(zlib.compress(bad.text[-_TAIL:].encode())) < _TAIL // 8:
@@ -177,7 +181,7 @@ class EndpointModel:
                 "characters over and over until it was cut off. Try a stronger model",
                 answer=bad.text,
             )
-        return max_tokens * 2  # cut off: the same room would cut it again
+        return max_tokens * 2  # the answer was cut off, and the same limit would cut it off again
 
     def _invalid(self, asking: Asking, bad: Completion, unreadable: Unreadable) -> ModelAnswerInvalid:
         return ModelAnswerInvalid(

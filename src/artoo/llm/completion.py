@@ -1,4 +1,4 @@
-"""The content of a server's reply, whichever server wrote it (pure)."""
+"""The content of a server's reply, independent of the type of server (pure)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 from artoo.contracts.events import Usage
 from artoo.llm.transport import Json, TransportReply
 
-# More is no count, and would be the end of any budget.
+# A larger number cannot be a token count, and would exhaust any budget.
 _MOST_TOKENS = 1e12
 
 
 class Called(NamedTuple):
-    """A native tool call as it came: `arguments` is mostly the text of a JSON object."""
+    """A native tool call as received. `arguments` is usually the text of a JSON object."""
 
     id: str
     name: str
@@ -23,10 +23,11 @@ class Called(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One answer of a model, from any wire: what it said, its native tool calls, and its thoughts.
+    """One answer of a model, from any wire: its content, its native tool calls, and its thoughts.
 
-    `finish`: why it ended (`stop`, `length`, …). `refusal` is the model's own "no". `usage` is None when the server
-    did not count; a part that it left out is 0. `reasoning` is what the server wants back with the next turn.
+    `finish`: the reason for its end (`stop`, `length`, …). `refusal`: the model's refusal to answer. `usage` is
+    None if the server did not count; missing counts are 0. `reasoning`: data that the server wants back in the next
+    turn.
     """
 
     content: str = ""
@@ -40,35 +41,37 @@ class Completion:
 
     @property
     def text(self) -> str:
-        """Return all that may hold an answer: the content with the calls below it, or else the thoughts."""
+        """Return all text that may hold an answer: the content and the calls below it, otherwise the thoughts."""
         parts = (self.content, *map(_written, self.calls)) if self.calls else (self.content,)
         return "\n".join(part for part in parts if part and not part.isspace()) or self.thoughts
 
     @property
     def thought(self) -> bool:
-        """Return whether the model wrote down thoughts first, which take their share of the token limit."""
+        """Return whether the model wrote thoughts first. They count against the token limit."""
         return bool(self.thoughts.strip()) or "<think" in self.content
 
     @property
     def declined(self) -> str:
-        """Return why the model or a filter of the server gave no answer; "" if there is an answer."""
+        """Return why the model or a filter of the server refused to answer; "" if there is an answer."""
         filtered = self.finish == "content_filter" and not self.text.strip()
         return self.refusal or ("the server's content filter removed the answer" if filtered else "")
 
 
 def error_of(reply: TransportReply) -> str:
-    """Return the server's explanation of an error, at most 500 characters, whatever shape it has."""
+    """Return the server's explanation of an error in any format, at most 500 characters."""
     text = _error_text(reply.body) or reply.text or f"no explanation (HTTP {reply.status})"
     return " ".join(text.split())[:500]
 
 
 def kind_of(reply: TransportReply) -> str:
-    """Return the server's name for what it sent, for a user."""
+    """Return the content type of a reply, for a message to the user."""
     return reply.headers.get("content-type", "").strip()[:100] or "an answer without a content type"
 
 
 def status_of(reply: TransportReply) -> int:
-    """Return the HTTP status, or the one that a gateway hid in the body of a 200 (`{"error": {"code": 429}}`)."""
+    """Return the HTTP status, or the status that a gateway put into the body of a 200
+    (`{"error": {"code": 429}}`).
+    """
     body = reply.body
     if reply.status != 200 or not isinstance(body, dict) or "choices" in body or not body.get("error"):
         return reply.status
@@ -80,7 +83,7 @@ def status_of(reply: TransportReply) -> int:
 
 
 def error_code(reply: TransportReply) -> str:
-    """Return the server's machine-readable error code or type, such as `insufficient_quota`; "" when there is
+    """Return the server's machine-readable error code or type, such as `insufficient_quota`; "" if there is
     none.
     """
     error = reply.body.get("error") if isinstance(reply.body, dict) else None
@@ -90,7 +93,7 @@ def error_code(reply: TransportReply) -> str:
 
 
 def text_of(value: Json) -> str:
-    """Return a text that is given as such or in parts; "" for anything else."""
+    """Return a text that is given as a string or as a list of parts; "" for any other value."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -100,14 +103,14 @@ def text_of(value: Json) -> str:
 
 
 def count_of(value: Json) -> int:
-    """Return a count; 0 for anything else. Some servers write whole numbers as 12.0."""
+    """Return a token count; 0 for any other value. Some servers write whole numbers as 12.0."""
     if (type(value) is int or type(value) is float) and 0 < value < _MOST_TOKENS:
         return int(value)
     return 0
 
 
 def usage_of(prompt: int, completion: int, cached: int) -> Usage | None:
-    """Return the tokens that a server counted; None if it counted none. Cached tokens are a part of the prompt."""
+    """Return the tokens that a server counted; None if it counted none. The prompt includes the cached tokens."""
     if not prompt and not completion:
         return None
     return Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=min(cached, prompt))
@@ -128,7 +131,7 @@ def _error_text(body: Json) -> str:
 
 
 def _written(call: Called) -> str:
-    """Write a call's name and arguments as one object. Arguments that are cut off leave it cut off."""
+    """Write a call's name and arguments as one JSON object. If the arguments are incomplete, so is the object."""
     arguments = call.arguments
     text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
     if not call.name:

@@ -1,8 +1,8 @@
-"""The features that a server accepts in requests: found out by trying, then remembered (SPEC section 9).
+"""The optional features that a server accepts in requests: discovered by trying, then stored (SPEC section 9).
 
-A request has optional features. A server that refuses a request is asked again with one feature after the other
-left out, until it answers: the last one left out was refused. No words of a refusal are interpreted. Names that a
-refusal gives in its fields, or that are in its text as in the request, only decide what is tried first.
+If a server refuses a request, the request is repeated with one feature after the other left out, until the server
+answers. The feature left out last was the refused one. The words of a refusal are not interpreted. Feature names in
+its fields or text only decide which feature is left out first.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from artoo.ports.clock import Clock
 
 # The optional features of requests, in the order in which they are left out, and their names in requests.
 #
-# `adaptive`: thoughts whose length the model decides; else a number of tokens is given. `thoughts`: those of
+# `adaptive`: the model decides how long it thinks; without it a number of tokens is given. `thoughts`: thoughts of
 # earlier turns are sent back. `long_answer`: limits above `wires.how.SHORT_ANSWER`. Without `max_tokens` the
-# limit is called `max_completion_tokens`, without `limit` there is none. Without `tools` the text dialect is
+# limit is called `max_completion_tokens`. Without `limit` no limit is sent. Without `tools` the text dialect is
 # used.
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
@@ -55,7 +55,7 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
 # Features that a server may accept in one request and refuse in another.
 _DEPENDS_ON_VALUE = frozenset({"json_schema", "forced_tool", "json_object", "long_answer", "tools"})
 
-# Each of these takes the place of the one before it in the same request.
+# Features that replace each other: each one is used if those before it in its group are refused.
 _CHAINS = (("json_schema", "forced_tool", "json_object"), ("adaptive", "reasoning"), ("max_tokens", "limit"))
 
 _MAY_OBJECT = frozenset({400, 404, 405, 406, 415, 422, 501})
@@ -65,42 +65,42 @@ _NAME = re.compile(r"[A-Za-z_]+")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The dialect of one server for one model. `wire` None: not found out. `without`: features that it refuses."""
+    """The dialect of one server for one model. `wire` None: not yet known. `without`: features that it refuses."""
 
     wire: str | None = None
     without: frozenset[str] = frozenset()
 
     @property
     def form(self) -> Form:
-        """Return the strongest form of structure that it accepts."""
+        """Return the strongest form of structured output that the server accepts."""
         for form in (Form.JSON_SCHEMA, Form.FORCED_TOOL, Form.JSON_OBJECT):
             if form.value not in self.without:
                 return form
         return Form.PROMPTED
 
     def giving_up(self, *features: str) -> Dialect:
-        """Return the dialect without these features too."""
+        """Return the dialect with these features left out too."""
         return replace(self, without=self.without | set(features))
 
 
 def may_object(reply: TransportReply) -> bool:
-    """Return whether a refusal may be about the form of the request, by its status and code."""
+    """Return whether a refusal may concern the form of the request, by its status and code."""
     return status_of(reply) in _MAY_OBJECT and error_code(reply) not in _FINAL_CODES
 
 
 def refused_with(last: str, left_out: frozenset[str]) -> frozenset[str]:
-    """Return the features that are known to be refused when a request without `left_out` is answered.
+    """Return the features that are known to be refused, given that a request without `left_out` is answered.
 
-    That is the one that was left out last, and the features in whose place it was used.
+    These are the feature that was left out last, and the features that it had replaced.
     """
     chain = next((chain for chain in _CHAINS if last in chain), (last,))
     return left_out & frozenset(chain[: chain.index(last) + 1])
 
 
 def suspects(reply: TransportReply, used: Collection[str], proven: frozenset[str]) -> list[str]:
-    """Return the features of a refused request in the order in which they are left out: named ones first.
+    """Return the features of a refused request in the order in which to leave them out, those it names first.
 
-    `used`: those of the request. `proven`: those that this server accepted before.
+    `used`: features of the request. `proven`: features that this server accepted before.
     """
     wanted = set(used)
     possible = [name for name in FEATURES if name in wanted and (name not in proven or name in _DEPENDS_ON_VALUE)]
@@ -108,7 +108,7 @@ def suspects(reply: TransportReply, used: Collection[str], proven: frozenset[str
 
 
 def names_any(reply: TransportReply, used: Collection[str]) -> bool:
-    """Return whether a refusal names one of these features, in its fields or its text."""
+    """Return whether a refusal names one of these features in its fields or its text."""
     rank = partial(_rank, _named(reply.body), frozenset(_NAME.findall(error_of(reply))))
     return any(rank(feature) < 2 for feature in used)
 
@@ -119,8 +119,9 @@ def _rank(fields: Collection[str], text: Collection[str], feature: str) -> int:
 
 
 def _named(body: Json) -> frozenset[str]:
-    """Names in the fields of an error that say which part of a request it is about: OpenAI's `param`, and the `loc`
-    of the validators of many Python servers."""
+    """Return the names in the fields of an error that refer to a part of the request: OpenAI's `param`, and the
+    `loc` of the validators of many Python servers.
+    """
     if not isinstance(body, dict):
         return frozenset()
     error = body.get("error")
@@ -137,10 +138,10 @@ _OLDEST = timedelta(days=7)
 
 
 class DialectMemory:
-    """Dialects in one small JSON file under artoo's home; entries expire after a week, for servers get better.
+    """Dialects in one small JSON file under artoo's home. Entries expire after a week, because servers improve.
 
-    The file is a cache, whose loss costs a refused request: unreadable, it counts as empty; unwritable, the run
-    goes on without it.
+    The file is only a cache, and losing it costs one refused request. An unreadable file counts as empty. If it
+    cannot be written, the run continues without it.
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:
@@ -149,13 +150,13 @@ class DialectMemory:
         self._entries: dict[str, object] | None = None
 
     def load(self, key: str) -> Dialect | None:
-        """Return what was found out about `key` (base URL and model), if it is not too old."""
+        """Return the stored dialect of `key` (base URL and model), or None if there is none or it is too old."""
         if self._entries is None:
             self._entries = _read(self._path)
         return _dialect(self._entries.get(key), self._clock.now())
 
     async def save(self, key: str, dialect: Dialect) -> None:
-        """Keep it. Other processes' entries in the file stay."""
+        """Store a dialect. Entries that other processes wrote to the file are kept."""
         at = self._clock.now().isoformat()
         entry: dict[str, object] = {"wire": dialect.wire, "without": sorted(dialect.without), "at": at}
         self._entries = await asyncio.to_thread(_merge, self._path, key, entry)
@@ -184,7 +185,7 @@ def _read(path: Path) -> dict[str, object]:
 def _merge(path: Path, key: str, entry: dict[str, object]) -> dict[str, object]:
     others = {name: value for name, value in _read(path).items() if name != key}
     entries = dict([*others.items(), (key, entry)][-_MOST_KEPT:])
-    with suppress(OSError):  # a cache that cannot be written costs one refused request in the next run
+    with suppress(OSError):  # a cache that cannot be written costs only one refused request in the next run
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, orjson.dumps(entries), sync=False)
     return entries

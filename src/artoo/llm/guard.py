@@ -1,7 +1,7 @@
-"""A switch that keeps real models out of tests: one test that forgets its double must fail, not spend money.
+"""A switch that forbids real models in tests, so that a test without its double fails instead of spending money.
 
-The only state of this package that belongs to the process and not to an object: it has to reach transports that
-a test never sees. `artoo.testing.forbid_real_models` is its public face.
+It is the only state of this package that belongs to the process and not to an object, because it must reach
+transports that a test never sees. `artoo.testing.forbid_real_models` is its public interface.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ _doubles: set[str] = set()
 
 
 def forbid(value: bool) -> bool:
-    """Sets the switch and returns what it was."""
+    """Set the switch and return its previous value."""
     global _forbidden
     before, _forbidden = _forbidden, value
     return before
 
 
 def admit(address: str) -> None:
-    """Says that a test double listens at `address` (a base URL)."""
+    """Register the address (a base URL) at which a test double listens."""
     _doubles.add(address)
 
 
 def retract(address: str) -> None:
-    """Takes an admission back. Idempotent."""
+    """Remove a registered address. Idempotent."""
     _doubles.discard(address)
 
 
 def check(address: str) -> None:
-    """Check that a real model may be asked. Raises ConfigurationError when real models are forbidden."""
+    """Check that a real model may be asked. Raises ConfigurationError if real models are forbidden."""
     if _forbidden and address not in _doubles:
         raise ConfigurationError(
             f"a real model ({address}) was about to be asked, which this process forbids "

@@ -1,6 +1,6 @@
-"""Requests to model servers over HTTP, thin: aiohttp and orjson, no SDK (SPEC section 9).
+"""Requests to model servers over HTTP with aiohttp and orjson, without an SDK (SPEC section 9).
 
-Imports aiohttp; import this module only where an endpoint is really used.
+Imports aiohttp, so import this module only where an endpoint is used.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ MAX_REPLY_BYTES = 32 * 1024 * 1024
 _CONNECT_SECONDS = 15.0
 _KEEP_ALIVE_SECONDS = 60.0
 _ERROR_TEXT_KEPT = 2_000
-# A whole stream takes at most as many times the limit of a call.
+# The total limit of a stream, as a multiple of the limit of a call.
 _LONGEST_STREAM = 6
 _ANTHROPIC, _VERSION = "anthropic.com", "2023-06-01"
 _CHECK_PROXY = "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
 
 
 class HttpTransport:
-    """One endpoint's connection pool, made by the first request and kept until `close`.
+    """The connection pool of one endpoint, which is created by the first request and kept until `close`.
 
-    `base_url` ends before `/chat/completions` (`https://api.openai.com/v1`). At most `limit` requests are under way
-    at once; the others wait, and their timeout starts when they are sent. The environment's proxy settings
-    hold, except for loopback addresses. The key is sent in a header and appears nowhere else.
+    `base_url` ends before `/chat/completions` (`https://api.openai.com/v1`). At most `limit` requests run at once.
+    Further requests wait, and their timeout starts when they are sent. The environment's proxy settings apply,
+    except for loopback addresses. The key is sent only in a header.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class HttpTransport:
         socket: str = "",
         name: str = "",
     ) -> None:
-        """Set up an endpoint. `socket`: the path of a UNIX socket to connect to. `name` replaces the URL in
-        messages.
+        """Set up an endpoint. `socket`: the path of a UNIX socket to connect to. `name`: the name in messages, used
+        instead of the URL.
         """
         self._base = normalise_base_url(base_url)
         self._name = name or self._base
@@ -64,7 +64,7 @@ class HttpTransport:
             self._headers |= self._anthropic()
         elif api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
-        # Servers repeat the key that they refuse; it is taken out before anybody quotes them.
+        # Servers repeat a key that they refuse, so it is redacted before an error quotes the server.
         self._own = Redactor([api_key] if api_key else [])
         self._limit = limit
         self._proxy = proxy_for(self._base)
@@ -76,7 +76,7 @@ class HttpTransport:
 
     @property
     def name(self) -> str:
-        """Return the base URL, without credentials, or the name that was given."""
+        """Return the given name, or the base URL without credentials."""
         return self._name
 
     async def post(
@@ -87,20 +87,20 @@ class HttpTransport:
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """Send a POST below the base URL; see Transport."""
+        """Send a POST request to a path below the base URL; see Transport."""
         data = orjson.dumps(body if isinstance(body, dict) else dict(body))
         return await self._request("POST", path, data, timeout, on_event)
 
     def _anthropic(self) -> dict[str, str]:
-        """Return the headers that servers of Anthropic's format want."""
+        """Return the headers that servers of Anthropic's format require."""
         return {"anthropic-version": _VERSION, **({"x-api-key": self._key} if self._key else {})}
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """Ask for `/models`; see Transport."""
+        """Request `/models`; see Transport."""
         return await self._request("GET", "/models", None, timeout, None)
 
     async def close(self) -> None:
-        """Closes the pool. Requests afterwards raise ModelUnreachable. Idempotent."""
+        """Close the pool. Later requests raise ModelUnreachable. Idempotent."""
         self._closed = True
         pool, self._pool = self._pool, None
         if pool is not None:
@@ -116,7 +116,7 @@ class HttpTransport:
         limits = _limits(timeout, streamed=on_event is not None)
         async with places:
             try:
-                # A redirect would carry the key to another host: it is reported, not followed.
+                # A redirect would send the key to another host, so it is reported and not followed.
                 response = await session.request(
                     method,
                     url,
@@ -132,7 +132,7 @@ class HttpTransport:
                 raise self._unreachable(error, limits, timeout) from error
 
     def _unreachable(self, error: Exception, limits: aiohttp.ClientTimeout, timeout: float) -> ModelUnreachable:
-        """Return the error with its likely cause, and whether anything was sent."""
+        """Return the error with its likely cause, and whether the request was sent."""
         if self._socket:
             late = f"gave no complete answer within {timeout:g} s"
             said = late if isinstance(error, TimeoutError) else f"stopped answering ({type(error).__name__})"
@@ -179,7 +179,7 @@ class HttpTransport:
         loop = asyncio.get_running_loop()
         if self._pool is None or self._pool[0] is not loop:
             connector = (
-                # A kept connection that the server has closed meanwhile would break the request that finds it out.
+                # A pooled connection that the server has closed would make the next request fail.
                 aiohttp.UnixConnector(self._socket, limit=0, force_close=True)
                 if self._socket
                 else aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS)
@@ -191,7 +191,7 @@ class HttpTransport:
         return self._pool[1], self._pool[2]
 
     async def _read(self, response: aiohttp.ClientResponse, on_event: OnEvent | None) -> bytes:
-        """Return the whole body. Its bytes count as they are when unpacked, at most `MAX_REPLY_BYTES`."""
+        """Return the whole body. The limit `MAX_REPLY_BYTES` applies to its uncompressed bytes."""
         kept, reader = bytearray(), EventReader()
         try:
             async for chunk in response.content.iter_any():
@@ -210,7 +210,7 @@ class HttpTransport:
 
 @lru_cache(maxsize=16)
 def _limits(timeout: float, *, streamed: bool) -> aiohttp.ClientTimeout:
-    """Return the limits of a request. A stream may take long as a whole, as long as it goes on."""
+    """Return the limits of a request. A stream may take much longer in total, as long as bytes keep arriving."""
     connect = min(timeout, _CONNECT_SECONDS)
     if streamed:
         return aiohttp.ClientTimeout(total=_LONGEST_STREAM * timeout, connect=connect, sock_read=timeout)
@@ -218,7 +218,7 @@ def _limits(timeout: float, *, streamed: bool) -> aiohttp.ClientTimeout:
 
 
 def _reply(response: aiohttp.ClientResponse, raw: bytes) -> TransportReply:
-    status, headers = response.status, response.headers  # names in any case: aiohttp's mapping does not mind
+    status, headers = response.status, response.headers  # aiohttp's mapping ignores the case of names
     try:
         return TransportReply(status, headers, cast("Json", orjson.loads(raw)))
     except orjson.JSONDecodeError:
@@ -228,7 +228,7 @@ def _reply(response: aiohttp.ClientResponse, raw: bytes) -> TransportReply:
     reader.end()
     if reader.streamed and not reader.unread and reader.events:
         return TransportReply(status, headers, None, events=tuple(reader.events))
-    # A whole answer is paid for: one byte that is no UTF-8 is no reason to ask again.
+    # The answer is paid for, so invalid UTF-8 in it is no reason to ask again.
     body = cast("Json", read_leniently(raw))
     text = raw[:_ERROR_TEXT_KEPT].decode(errors="replace") if body is None else ""
     return TransportReply(status, headers, body, text)

@@ -1,4 +1,4 @@
-"""The cost of calls to language models, by the prices that the operator wrote down (SPEC section 9)."""
+"""The cost of calls to language models, by the prices in the operator's configuration (SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import Usage
 
-# Tokens that a price is for, as vendors write their lists.
+# The number of tokens that a price refers to, as in vendors' price lists.
 PER = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Money for a million tokens: of the prompt, of its cached part, of the completion. Each ≥ 0."""
+    """Price of a million tokens: of the prompt, of its cached part, and of the completion. Each is ≥ 0."""
 
     prompt: float
     cached: float
     completion: float
 
     def of(self, usage: Usage) -> float:
-        """Compute the cost of a call with this usage. Cached tokens are a part of the prompt's."""
+        """Compute the cost of a call with this usage. The prompt tokens include the cached ones."""
         cached = min(usage.cached_tokens, usage.prompt_tokens)
         fresh = usage.prompt_tokens - cached
         return (fresh * self.prompt + cached * self.cached + usage.completion_tokens * self.completion) / PER
 
     def at_most(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Compute the most that a call with at most these tokens costs, whatever of it is cached."""
+        """Compute the most that a call with at most these tokens can cost, whatever part of it is cached."""
         dearest = max(self.prompt, self.cached)
         return (prompt_tokens * dearest + completion_tokens * self.completion) / PER
 
@@ -37,17 +37,17 @@ FREE = Price(0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """Prices by the model's name as it is asked for. `currency` is a label; nothing is converted."""
+    """Prices by the requested name of a model. `currency` is only a label; amounts are not converted."""
 
     currency: str
     models: Mapping[str, Price] = field(default_factory=dict[str, Price])
 
     def price(self, model: str) -> Price | None:
-        """Return the price of a model; None if it is not known."""
+        """Return the price of a model; None if it is unknown."""
         return self.models.get(model)
 
     def demand_all(self, models: tuple[str, ...]) -> None:
-        """Require a price for each of `models`. Raises ConfigurationError with the models that have none."""
+        """Require a price for each of `models`. Raises a ConfigurationError that lists the models without one."""
         unknown = [name for name in dict.fromkeys(models) if name not in self.models]
         if unknown:
             raise ConfigurationError(

@@ -1,5 +1,5 @@
-"""The prompt of a model in the one form that all wires render, for a question and a turn of a conversation
-alike.
+"""The prompt of a model in the form that all wires render. It is the same for a question and for a turn of a
+conversation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from artoo.ports.tools import ToolSpec
 
 T = TypeVar("T", bound=BaseModel)
 
-# Of one image, by estimate, until the server has counted: what published formulas give for one of a megapixel.
+# Estimated tokens of one image, until the server has counted. Published formulas give this for one megapixel.
 PICTURE_TOKENS = 1_600
 
 _REPAIR_KEEPS = 2_000
@@ -33,7 +33,7 @@ class Prompt:
     """One request to a model before a wire renders it.
 
     `schema`: the type that the answer must have (None: free text). `tools` are offered for function calling.
-    `pictures` maps the SHA-256 of an image to its data URL. `key` names the conversation for prompt caches.
+    `pictures` maps the SHA-256 of an image to its data URL. `key` identifies the conversation for prompt caches.
     """
 
     contract: str
@@ -51,20 +51,20 @@ class Prompt:
         return sum(len(each.images) for each in self.messages if isinstance(each, Said | Returned))
 
     def extended(self, *messages: Message) -> Prompt:
-        """Return the prompt with further messages at its end."""
+        """Return the prompt with further messages appended."""
         return replace(self, messages=(*self.messages, *messages))
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Consecutive messages of the user's side that a wire may send as one: results of tool calls, then texts."""
+    """Consecutive user-side messages that a wire may send as one: results of tool calls, then texts."""
 
     returned: tuple[Returned, ...] = ()
     said: tuple[Said, ...] = ()
 
     @property
     def text(self) -> str:
-        """Return the texts, one below the other."""
+        """Return the texts, separated by empty lines."""
         return "\n\n".join(each.text for each in self.said)
 
     @property
@@ -74,7 +74,7 @@ class Exchange:
 
 
 def exchanges(messages: Sequence[Message]) -> list[Exchange | ModelTurn]:
-    """Join consecutive messages of the user's side, because several servers refuse two user messages in a row."""
+    """Join consecutive user-side messages, because several servers refuse two user messages in a row."""
     joined: list[Exchange | ModelTurn] = []
     for message in messages:
         last = joined[-1] if joined else None
@@ -92,11 +92,11 @@ def exchanges(messages: Sequence[Message]) -> list[Exchange | ModelTurn]:
 
 
 def prompt_of(question: Question[T]) -> Prompt:
-    """Return the prompt of a question. If its answer may hold a fenced block, the prompt's words state the form."""
+    """Return the prompt of a question. If its answer may hold a fenced block, the prompt's text states the form."""
     return Prompt(
         contract=question.contract,
         system=question.system,
-        # Descriptions, names and history come from anywhere: what UTF-8 cannot carry is replaced.
+        # Names and history come from any source, so characters that UTF-8 cannot encode are replaced.
         messages=(Said(text=well_formed(question.user), source="request", images=question.images),),
         variant=question.variant,
         schema=question.schema if question.body_field is None else None,
@@ -118,14 +118,14 @@ def native_prompt(conversation: Conversation) -> Prompt:
 
 
 def carried(message: Message) -> Message:
-    """Return a message as UTF-8 can carry it: a user, a file or another process may have given the text."""
+    """Return a message that UTF-8 can encode, because users, files or processes may give other texts."""
     if isinstance(message, Took) or (text := well_formed(message.text)) == message.text:
         return message
     return message.model_copy(update={"text": text})
 
 
 def halved(prompt: Prompt) -> Prompt:
-    """Return the prompt with half of each text of its messages, to find out whether it is too long."""
+    """Return the prompt with each message's text halved, to find out whether it was too long."""
     messages: list[Message] = []
     for message in prompt.messages:
         if isinstance(message, Took):
@@ -137,7 +137,7 @@ def halved(prompt: Prompt) -> Prompt:
 
 
 def repaired(prompt: Prompt, answer: str, problem: str, *, stated: bool = False) -> Prompt:
-    """Return the prompt with the bad answer and its problem. `stated`: the schema is shown once more."""
+    """Return the prompt with the bad answer and its problem appended. `stated`: the schema is shown once more."""
     shown = answer if len(answer) <= _REPAIR_KEEPS else answer[:_REPAIR_KEEPS] + " …"
     form = "one of the forms above, complete" if prompt.schema is None else "only the complete JSON object"
     request = f"That answer is no valid {prompt.contract}: {problem}. Answer again with {form}."
@@ -148,18 +148,18 @@ def repaired(prompt: Prompt, answer: str, problem: str, *, stated: bool = False)
 
 @lru_cache(maxsize=256)
 def stated_schema(schema: type[BaseModel]) -> str:
-    """Return the words that ask for one JSON object of this schema."""
+    """Return the text that asks for one JSON object of this schema."""
     described = orjson.dumps(schema_of(schema)).decode()
     return f"Answer with one JSON object and nothing else. It fits this JSON schema: {described}"
 
 
 def estimated_tokens(*texts: str) -> int:
-    """Estimate the tokens of these texts: four bytes of UTF-8 each, which suits English and Chinese alike."""
+    """Estimate the tokens of these texts. Four UTF-8 bytes a token fit both English and Chinese."""
     return sum(map(_bytes, texts)) // 4
 
 
 def texts_of(prompt: Prompt) -> list[str]:
-    """Collect all texts of a prompt, for counting."""
+    """Return all texts of a prompt, for counting."""
     texts = [prompt.system]
     for message in prompt.messages:
         if isinstance(message, Took):
@@ -171,10 +171,11 @@ def texts_of(prompt: Prompt) -> list[str]:
 
 
 def most_tokens(prompt: Prompt, form: object = None) -> int:
-    """Return an upper bound of a prompt's tokens: one a byte, which no tokenizer exceeds, and some for each frame.
+    """Return an upper bound of a prompt's tokens: one per byte, which no tokenizer exceeds, and some per message
+    frame.
 
-    `form` is what describes the answer or the tools, because servers write it into the prompt. What images take is
-    an estimate.
+    `form` describes the answer or the tools, and is counted because servers write it into the prompt. The tokens of
+    images are an estimate.
     """
     described = len(orjson.dumps(form)) if form else 0
     texts = texts_of(prompt)
@@ -182,5 +183,5 @@ def most_tokens(prompt: Prompt, form: object = None) -> int:
 
 
 def _bytes(text: str) -> int:
-    """Return the length in UTF-8; of plain English without a copy."""
+    """Return the length in UTF-8. ASCII text is not copied for that."""
     return len(text) if text.isascii() else len(text.encode(errors="replace"))

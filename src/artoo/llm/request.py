@@ -1,4 +1,4 @@
-"""One request to a server: a prompt on its wire, in its dialect (pure)."""
+"""Builds one request to a server from a prompt, for its wire and dialect (pure)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artoo.llm.prompt import Prompt, stated_schema
 from artoo.llm.wires import chat, messages, responses
 from artoo.llm.wires.how import Form, How, ServerTraits, Wire
 
-# Where a small model's program ends; what it writes afterwards is only waited for.
+# The end of a small model's program. The stop sequence avoids waiting for text after it.
 _FENCE_END = "\n```\n"
 WIRES: Mapping[str, Wire] = {"chat": chat.WIRE, "responses": responses.WIRE, "messages": messages.WIRE}
 
@@ -19,14 +19,14 @@ WIRES: Mapping[str, Wire] = {"chat": chat.WIRE, "responses": responses.WIRE, "me
 def request_for(
     prompt: Prompt, model: str, max_tokens: int, wire: str, dialect: Dialect, traits: ServerTraits, *, stream: bool
 ) -> tuple[Prompt, How]:
-    """Return the prompt as it is sent, and how.
+    """Return the prompt as it is sent, and its options.
 
-    Where the server does not enforce the schema, the prompt states it: to a small model in the system message, to
+    If the server does not enforce the schema, the prompt states it: for a small model in the system message, for
     others at the end of the first message, because their system message is the same for all roles of a task.
     """
-    form = dialect.form if prompt.schema is not None else Form.FREE  # a fenced block or calls are held by nothing
+    form = dialect.form if prompt.schema is not None else Form.FREE  # fenced blocks and calls need no enforced form
     if wire == "messages" and form is Form.JSON_OBJECT:
-        form = Form.PROMPTED  # the wire has no such form
+        form = Form.PROMPTED  # this wire has no such form
     if prompt.schema is not None and form in (Form.JSON_OBJECT, Form.PROMPTED):
         prompt = _with_schema(prompt, stated_schema(prompt.schema), first=traits.is_small)
     how = How(
@@ -43,7 +43,7 @@ def request_for(
 
 
 def _with_schema(prompt: Prompt, stated: str, *, first: bool) -> Prompt:
-    """Add the words that state a prompt's schema, to the system message (`first`) or below the request."""
+    """Add the text that states a prompt's schema to the system message (`first`) or below the request."""
     asked = prompt.messages[0] if prompt.messages else None
     if first or not isinstance(asked, Said):
         return replace(prompt, system=f"{prompt.system}\n\n{stated}")

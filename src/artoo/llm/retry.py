@@ -1,7 +1,7 @@
-"""Trying again, bounded in attempts and in time.
+"""Retries requests, limited in attempts and in time.
 
-Written here and not taken from `stamina`: its waiting and its time limit use the machine's clock alone, so tests
-and replay could not bring their own, and a wait that a server asked for gets no jitter and no bound.
+`stamina` is not used, because its waits and its time limit use only the machine's clock, so that tests and replay
+could not replace the clock, and because it neither adds jitter to a wait that a server requests nor limits it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from artoo.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
 
-# A wait from which on the user is told.
+# The user is informed of a wait that is longer than this.
 _LONG_SECONDS = 15.0
 _MOST_SECONDS = 1e9
 _TRANSIENT = frozenset({408, 409, 425, 429})
@@ -29,11 +29,11 @@ _HOPELESS_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"}
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """At most `attempts` requests within `total` seconds, each of at most `per_call` seconds: the first one is
-    given all of these, where they are more.
+    """At most `attempts` requests within `total` seconds, each of at most `per_call` seconds. If `per_call` is
+    larger than `total`, the first request may still use all of it.
 
-    Waits double from `first_wait` up to `longest_wait`, each drawn from the upper half of its span (jitter). A
-    wait that the server asks for replaces ours; when it would end after `total`, nothing is sent again.
+    Waits double from `first_wait` up to `longest_wait`, each drawn from the upper half of its span (jitter). A wait
+    that the server requests replaces ours. If it would end after `total`, no further request is sent.
     """
 
     attempts: int = 4
@@ -44,7 +44,7 @@ class RetryPolicy:
 
 
 class Retrier:
-    """Sends until something final comes back. `clock` does the waiting, `random` the jitter."""
+    """Repeats a request until a final reply arrives. `clock` provides the waits, `random` the jitter."""
 
     def __init__(self, policy: RetryPolicy, clock: Clock, random: Random) -> None:
         self._policy = policy
@@ -52,10 +52,10 @@ class Retrier:
         self._random = random
 
     async def send(self, post: Callable[[float], Awaitable[TransportReply]]) -> TransportReply:
-        """Send until a reply is not transient; return the last reply when attempts or time run out.
+        """Send until a reply is not transient. If attempts or time run out, return the last reply.
 
-        `post` gets the seconds that it may take. Raises ModelUnreachable when
-        the last attempt got no answer at all.
+        `post` is given its time limit in seconds. Raises ModelUnreachable if
+        the last attempt got no answer.
         """
         policy = self._policy
         end = self._clock.monotonic() + max(policy.total, policy.per_call)
@@ -88,12 +88,12 @@ class Retrier:
         asked = asked_wait(reply, self._clock.now()) if reply is not None else None
         if asked is None:
             return own
-        # Not earlier than asked for: many servers count what comes too early. A little later, so that parallel
-        # calls do not come at once.
+        # Do not come earlier than requested, because many servers count early requests. Come a little later, so
+        # that parallel calls are spread.
         return asked + min(own, 0.5)
 
     def comes_back(self, reply: TransportReply) -> str:
-        """Say for a user when the server wants to be asked again; "" when it does not say."""
+        """Describe for a user when the server wants to be asked again; "" if it does not say."""
         now = self._clock.now()
         asked = asked_wait(reply, now) if is_transient(reply) else None
         if not asked:
@@ -103,7 +103,9 @@ class Retrier:
 
 
 def is_transient(reply: TransportReply) -> bool:
-    """Return whether the request may be answered later: 408, 409, 425, 429, 5xx but 501, or no completion."""
+    """Return whether a retry may succeed: status 408, 409, 425, 429, 5xx except 501, or 200
+    without a completion.
+    """
     if reply.completion is not None:
         return False
     status = status_of(reply)
@@ -115,8 +117,8 @@ def is_transient(reply: TransportReply) -> bool:
 
 
 def asked_wait(reply: TransportReply, now: datetime) -> float | None:
-    """Return the seconds of Retry-After (a number or an HTTP date) or of some vendors' `retry-after-ms`, if
-    given.
+    """Return the seconds of Retry-After (a number or an HTTP date), or of `retry-after-ms`, which some vendors
+    send; None if there is neither.
     """
     milliseconds = _number(reply.headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -129,7 +131,7 @@ def asked_wait(reply: TransportReply, now: datetime) -> float | None:
         when = parsedate_to_datetime(value)
         zoned = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
         return max(0.0, (zoned - now).total_seconds())
-    except (ValueError, OverflowError):  # or it lies beyond what a calendar holds
+    except (ValueError, OverflowError):  # no date, or outside the range of the calendar
         return None
 
 

@@ -1,4 +1,4 @@
-"""JSON schemas of contracts as model servers want them."""
+"""JSON schemas of contracts in the form that model servers need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel
 Schema = dict[str, object]
 
 _NOT_FOR_MODELS = frozenset({"title", "default", "discriminator", "examples"})
-# Below these keys are schemas by names of the contract's own, which may be those of keywords.
+# The values of these keys map names to schemas. The names are the contract's own and may equal keywords.
 _NAMED = ("properties", "$defs", "patternProperties")
 
 
@@ -30,7 +30,7 @@ def without_keys(schema: Schema, keys: frozenset[str]) -> Schema:
 
 
 def _changed(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
-    """Return a copy with `change` made to every schema in it, inner schemas first."""
+    """Return a copy with `change` applied to every schema in it, inner schemas first."""
     made: Schema = {}
     for key, value in schema.items():
         if key in _NAMED and isinstance(value, dict):
@@ -49,7 +49,7 @@ def _changed_value(value: object, change: Callable[[Schema], Schema]) -> object:
 
 
 def _for_models(schema: Schema) -> Schema:
-    """Remove what models need not read. A tag of a union has a default in Python, and must still be written."""
+    """Remove keys that models do not need. A union's tag has a default in Python, but a model must write it."""
     docstring = {"description"} if schema.get("type") == "object" else set[str]()
     kept = {key: value for key, value in schema.items() if key not in _NOT_FOR_MODELS | docstring}
     made = {"anyOf" if key == "oneOf" else key: value for key, value in kept.items()}

@@ -1,4 +1,6 @@
-"""Sends prompts to one model of one server until it answers: wires, refused forms, retries and the account."""
+"""Sends prompts to one model of one server until it answers; handles wires, refused forms,
+retries and the budget.
+"""
 
 from __future__ import annotations
 
@@ -32,27 +34,27 @@ from artoo.llm.wires.how import ServerTraits, Wire
 from artoo.ports.clock import Clock
 from artoo.ports.model import Tier
 
-# Makes the prompt in a dialect: with function calling, or as text.
+# Builds the prompt for a dialect, either with function calling or as text.
 Made = Callable[[Dialect], Prompt]
 
 _IDENTIFY_SECONDS = 5.0
 _MOST_IDENTIFICATIONS = 2
 _LONGEST_ADDRESS = 200
-# Tokens added to the limit for a model that was seen to think first: its thoughts count against the limit.
+# Tokens added to the limit for a model that thinks before it answers, because thoughts count against the limit.
 _ROOM_FOR_THOUGHTS = 8_192
-# Estimated tokens of a prompt above which half of it is tried, to tell whether the prompt is too long.
+# If a refused prompt has more estimated tokens than this, half of it is sent to test whether it was too long.
 _PROBED_TOKENS = 1_024
 _PROBE_ANSWER = 16
 _NO_SUCH_PATH = (404, 405, 501)
 _WINDOWS = ("max_model_len", "context_length", "context_window", "max_input_tokens")
-# Error codes of vendors for a prompt that does not fit. Others are found out with half of the prompt.
+# Vendors' error codes for a prompt that is too long. Other cases are detected by sending half of the prompt.
 _TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error", "request_too_large"})
-# Whose own format is known by the address.
+# Hosts whose native format follows from their address.
 _HOSTS = {"api.openai.com": "responses", "api.anthropic.com": "messages"}
 
 
 class _Request(NamedTuple):
-    """One request as it will be sent, the features that it uses, and the most that it can use up."""
+    """One request as it will be sent, the optional features that it uses, and the most that it can consume."""
 
     wire: Wire
     body: dict[str, object]
@@ -62,8 +64,8 @@ class _Request(NamedTuple):
 
 
 class Sender:
-    """Shared by all questions to one model. `wire`: as configured; `auto` goes by the address and by what the
-    server answers."""
+    """The sender that all questions to one model share. `wire`: the configured wire; `auto` chooses by the address
+    and by the server's answers."""
 
     def __init__(
         self,
@@ -96,12 +98,14 @@ class Sender:
 
     @property
     def dialect(self) -> Dialect:
-        """Return how the server is asked now."""
+        """Return the current dialect, in which the server is asked."""
         return self._dialect
 
     @property
     def native(self) -> bool:
-        """Return whether function calling is used. Small models write programs better in fences."""
+        """Return whether function calling is used. It is not for small models, which write programs better in
+        fences.
+        """
         return self._fixed != "text" and "tools" not in self._dialect.without and not self.traits.is_small
 
     async def complete(self, asking: Asking, made: Made, max_tokens: int) -> Completion:
@@ -121,18 +125,21 @@ class Sender:
         return completion
 
     async def give_up(self, feature: str) -> None:
-        """Drop a feature from now on: the server accepts it, but its answers show that nothing comes of it."""
+        """Stop using a feature that the server accepts but does not implement, as its answers show."""
         await self._adopt(self._dialect.giving_up(feature))
 
     async def identify(self) -> None:
-        """Asks once which server this is and what it says of the model. No answer means that nothing is known."""
+        """Ask once for the server's type and the properties of its model. If it does not
+        answer, nothing is known.
+        """
         async with self._identifying:
             if self._identified:
                 return
             try:
                 reply = await self.transport.models(timeout=_IDENTIFY_SECONDS)
             except ModelUnreachable:
-                # The question itself will say so, with its retries. A server that hangs here is not asked for ever.
+                # The question itself will report the problem, with retries. A server that hangs is not asked for
+                # ever.
                 self._failed_identifications += 1
                 self._identified = self._failed_identifications >= _MOST_IDENTIFICATIONS
                 return
@@ -142,7 +149,7 @@ class Sender:
             self._identified = True
 
     async def _send(self, asking: Asking, made: Made, max_tokens: int) -> TransportReply:
-        """Send, and where the server objects to the form, leave out one optional feature after the other."""
+        """Send a request. If the server refuses its form, leave out one optional feature after the other."""
         dialect = self._dialect
         reply, request = await self._try(asking, made, max_tokens, dialect)
         if reply.completion is not None:
@@ -153,7 +160,7 @@ class Sender:
             raise self._too_long(first)
         if not may_object(reply):
             return reply
-        # A refusal that names no feature may be about the length: that is found out before all other features.
+        # A refusal that names no feature may be about the length, so this is tested before other features.
         if status_of(first) not in _NO_SUCH_PATH and not names_any(reply, used):
             shorter = dialect.giving_up("long_answer")
             if "long_answer" in used and self._is_long(made(dialect)):
@@ -181,7 +188,7 @@ class Sender:
         return estimated_tokens(*texts_of(prompt)) >= _PROBED_TOKENS
 
     async def _half_fits(self, asking: Asking, made: Made, dialect: Dialect) -> bool:
-        """Check whether the server answers half of a prompt that it refuses: then the whole is too long."""
+        """Check whether the server answers half of a prompt that it refused, so that the whole was too long."""
         prompt = made(dialect)
         if not self._is_long(prompt):
             return False
@@ -193,7 +200,7 @@ class Sender:
     async def _on_other_wire(
         self, asking: Asking, made: Made, max_tokens: int, first: TransportReply
     ) -> TransportReply | None:
-        """Try the other wires where the path of the usual one does not exist on this server."""
+        """Try the other wires if the path of the usual wire does not exist on this server."""
         if self._fixed is not None or self._dialect.wire is not None or status_of(first) not in _NO_SUCH_PATH:
             return None
         for wire in WIRES:
@@ -227,9 +234,9 @@ class Sender:
         return chosen if chosen is not None and chosen in WIRES else self._by_address
 
     async def _post(self, asking: Asking, request: _Request, timeout: float) -> TransportReply:
-        """Send one request: reserve its budget, send it, and settle what it used.
+        """Send one request: reserve its budget, send it, and settle the budget by its usage.
 
-        What was sent and never answered may have been charged: its prompt counts, by estimate.
+        A request without an answer may have been charged, so its prompt is counted by estimate.
         """
         reservation = await asking.meter.reserve(request.demand)
         asking.requests += 1
@@ -248,7 +255,7 @@ class Sender:
             asking.settle(reservation, unheard if reply is None else _used(request, reply))
 
     async def _adopt(self, dialect: Dialect) -> None:
-        """Take over what a refusal taught, together with what parallel questions learnt meanwhile."""
+        """Adopt the refused features, and keep those that parallel questions have found meanwhile."""
         self._dialect = Dialect(dialect.wire or self._dialect.wire, self._dialect.without | dialect.without)
         if self._memory is not None:
             await self._memory.save(self._key, self._dialect)
@@ -261,7 +268,7 @@ class Sender:
         )
 
     def _failed(self, reply: TransportReply, asking: Asking, prompt: Prompt) -> NoReturn:
-        """Raises what a reply without a completion means."""
+        """Raise the error that a reply without a completion stands for."""
         status = status_of(reply)
         where, said, later = self.transport.name, error_of(reply), self._retrier.comes_back(reply)
         if status == 200 or (is_transient(reply) and status >= 500):
@@ -274,8 +281,8 @@ class Sender:
 
 
 def _used(request: _Request, reply: TransportReply) -> Usage | None:
-    """Return the usage of an answer, estimated as far as the server did not count; None for a refusal, which is
-    free.
+    """Return the usage of an answer, with estimates for counts that the server left out; None for a refusal, which
+    costs nothing.
     """
     if status_of(reply) != 200:
         return None
@@ -301,7 +308,9 @@ def _estimate(request: _Request) -> int:
 
 
 def _hearing(asking: Asking, request: _Request) -> OnEvent | None:
-    """Return the listener for the events of a reply. Steps of the text dialect are not shown to users."""
+    """Return the listener for the events of a reply; None in the text dialect, whose steps are
+    not shown to users.
+    """
     live = asking.live
     if live is None or not request.prompt.tools:
         return None
@@ -315,10 +324,10 @@ def _listed(reply: TransportReply) -> list[dict[str, Json]]:
 
 
 def _size_and_window(reply: TransportReply, model: str) -> tuple[int | None, int | None]:
-    """Return the bytes of a model's weights and the tokens of its context, where its server lists them.
+    """Return the bytes of a model's weights and the tokens of its context, if its server lists them.
 
-    llama.cpp does so in `meta`; vLLM, OpenRouter and others have a field for the context. The only model of a
-    server may have another name there.
+    llama.cpp lists both in `meta`; vLLM, OpenRouter and others have a field for the context. If a server has only
+    one model, its name need not match.
     """
     listed = _listed(reply)
     found = listed if len(listed) == 1 else [entry for entry in listed if entry.get("id") == model]

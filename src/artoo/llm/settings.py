@@ -1,4 +1,4 @@
-"""From the environment and the configuration file to the two tiers' endpoints (pure; SPEC section 9)."""
+"""Resolves the two tiers' endpoints from the environment and the configuration file (pure; SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artoo.ports.model import Tier
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 ANTHROPIC_BASE_URL = "https://api.anthropic.com/v1"
-# As a base URL: the model that runs inside this process.
+# The base URL that selects the model inside this process.
 EMBEDDED = "embedded"
 
 _NAMES = ("API_KEY", "BASE_URL", "MODEL")
@@ -19,9 +19,9 @@ _NAMES = ("API_KEY", "BASE_URL", "MODEL")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One model of one server. `base_url` None: the embedded model, and then `model` names it ("" its default).
+    """One model of one server. If `base_url` is None, it is the embedded model that `model` names ("" the default).
 
-    `wire` and `reasoning` as in EndpointModel.
+    `wire` and `reasoning` are as in EndpointModel.
     """
 
     base_url: str | None
@@ -33,7 +33,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The endpoints of both tiers. R4b asks with R2's tier, so it is never the weaker of the two."""
+    """The endpoints of both tiers. R4b uses the same tier as R2, so it is never the weaker of the two."""
 
     brain: Endpoint
     tool: Endpoint
@@ -46,11 +46,11 @@ class ModelSettings:
 def model_settings(environment: Mapping[str, str], configuration: Mapping[str, str] | None = None) -> ModelSettings:
     """Resolve the endpoints that `BRAIN_*`, `TOOL_*`, `OPENAI_*` and `ANTHROPIC_*` describe.
 
-    Each has `_API_KEY`, `_BASE_URL` and `_MODEL`. `configuration` holds values of the configuration file under the
-    same names in lower case (`brain_base_url`); the environment wins. Each tier takes what it lacks from OPENAI_*,
-    or from ANTHROPIC_* where OPENAI_* names no server. A tier of which nothing is set has the embedded model; a key
-    alone sets nothing. A tier with a base URL of its own does not inherit a key that was meant for another server,
-    unless that is the same server. Raises ConfigurationError for settings that cannot work.
+    Each of them has `_API_KEY`, `_BASE_URL` and `_MODEL`. `configuration` holds values of the configuration file
+    under the same names in lower case (`brain_base_url`); the environment has priority. A tier takes missing values
+    from OPENAI_*, or from ANTHROPIC_* if OPENAI_* names no server. A tier without any value uses the embedded
+    model; a key alone does not count. A tier with its own base URL does not inherit a key of another server, unless
+    both are the same server. Raises ConfigurationError for settings that cannot work.
     """
     values = {
         f"{prefix}_{name}": _value(environment, configuration or {}, f"{prefix}_{name}")
@@ -65,7 +65,7 @@ def _value(environment: Mapping[str, str], configuration: Mapping[str, str], nam
 
 
 def _vendor(prefix: str, values: Mapping[str, str]) -> tuple[str, str]:
-    """Choose the variables that are used in place of a tier's own, and their vendor's address."""
+    """Choose the vendor whose variables replace a tier's missing ones, and the vendor's address."""
     openai = values["OPENAI_BASE_URL"] or (values["OPENAI_API_KEY"] and values["OPENAI_MODEL"])
     anthropic = values["ANTHROPIC_API_KEY"] and (values["ANTHROPIC_MODEL"] or values[f"{prefix}_MODEL"])
     if anthropic and not openai and not (values["OPENAI_API_KEY"] and values[f"{prefix}_MODEL"]):
@@ -74,7 +74,7 @@ def _vendor(prefix: str, values: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _versioned(url: str) -> str:
-    """Add the version to Anthropic's base URL, which its users write without it."""
+    """Append the version to Anthropic's base URL, because its users write it without the version."""
     url = url.rstrip("/")
     return url if url.endswith("/v1") else f"{url}/v1"
 
@@ -84,10 +84,10 @@ def _endpoint(prefix: str, values: Mapping[str, str]) -> Endpoint:
     own_url, shared_url = values[f"{prefix}_BASE_URL"], values["OPENAI_BASE_URL"]
     own_key, shared_key = values[f"{prefix}_API_KEY"], values[f"{vendor}_API_KEY"]
     model = values[f"{prefix}_MODEL"] or values[f"{vendor}_MODEL"]
-    # Many have OPENAI_API_KEY set for other programs: it means OpenAI's server only with a model to ask there.
+    # Many users have OPENAI_API_KEY set for other programs, so it selects OpenAI's server only with a model.
     url = own_url or shared_url or (address if own_key or (shared_key and model) else "")
     if url.lower() == EMBEDDED:
-        # OPENAI_MODEL names a model of OPENAI_BASE_URL: it is this one's only when that is the embedded one too.
+        # OPENAI_MODEL names a model of OPENAI_BASE_URL, so it applies here only if that is "embedded" too.
         return Endpoint(None, values[f"{prefix}_MODEL"] or ("" if own_url else model))
     if not url:
         return _without_server(prefix, values, model)
@@ -102,7 +102,7 @@ def _endpoint(prefix: str, values: Mapping[str, str]) -> Endpoint:
             f"{prefix}: {url} is set but no model; set {prefix}_MODEL or OPENAI_MODEL to one that it serves"
         )
     for name, value in (("API_KEY", key), ("MODEL", model)):
-        if not value.isprintable():  # a header that holds it is refused by the client, and no message can carry it
+        if not value.isprintable():  # the client refuses such a header, and no request can carry it
             raise ConfigurationError(
                 f"{prefix}_{name} or OPENAI_{name} holds a line end, or another character that cannot be sent; "
                 "set it to one line of text"

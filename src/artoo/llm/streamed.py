@@ -1,4 +1,4 @@
-"""The events of a streamed answer, recognised by what they are and not by their content type (pure)."""
+"""The events of a streamed answer, which are recognised by their content and not by the content type (pure)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Event = dict[str, Json]
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DONE = b"[DONE]"
-# Stands for the marker with which a server ends a stream.
+# Represents the marker that ends a stream.
 DONE: Event = {"object": "done"}
 
 
 class EventReader:
-    """Reads server-sent events and newline-delimited JSON as their bytes come. One answer each.
+    """Parses server-sent events and newline-delimited JSON while their bytes arrive. One reader for each answer.
 
-    The first line decides what the answer is. `streamed` is False while it may still be one JSON document, which is
-    then read as a whole. An event named `error` becomes `{"error": …}`. `unread`: data came that is no JSON.
+    The first line determines the format. `streamed` is False while the answer may be a single JSON document, which
+    is parsed as a whole later. An event named `error` becomes `{"error": …}`. `unread`: some data was no JSON.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class EventReader:
         self._data = b""
 
     def feed(self, piece: bytes) -> list[Event]:
-        """Take some bytes. Returns the events that they complete."""
+        """Process some bytes. Returns the events that they complete."""
         lines = (self._rest + piece).split(b"\n")
         self._rest = lines.pop()
         before = len(self.events)
@@ -44,7 +44,7 @@ class EventReader:
         return self.events[before:]
 
     def end(self) -> list[Event]:
-        """Take the end of the answer. Returns the events that it completes."""
+        """Process the end of the answer. Returns the events that it completes."""
         before = len(self.events)
         rest, self._rest = self._rest, b""
         if rest:
@@ -66,14 +66,14 @@ class EventReader:
         elif line.startswith(b"data:"):
             self._take_data(line.removeprefix(b"data:").removeprefix(b" "))
         elif line.startswith(b"event:"):
-            self._flush()  # some servers leave out the empty line between two events
+            self._flush()  # some servers omit the empty line between two events
             self._name = line.removeprefix(b"event:").strip()
         elif line.startswith(b"{"):
             self._take_data(line)
             self._flush()
 
     def _take_data(self, data: bytes) -> None:
-        """Take a line of data. Most servers end an event with its line; an object over several lines goes on."""
+        """Process a line of data. Usually the line completes an event; an object over several lines needs more."""
         self._data = self._data + b"\n" + data if self._data else data
         found = _object(self._data)
         if found is not None:
@@ -107,5 +107,5 @@ def _object(data: bytes) -> Event | None:
 
 
 def objects(value: Json) -> list[Event]:
-    """Collect the JSON objects of a list; nothing from anything else."""
+    """Return the JSON objects in a list; an empty list for any other value."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""The two tiers as one model: a question goes to the endpoint of its tier."""
+"""The two tiers as one model. A question goes to the endpoint of its tier."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class TieredModel:
-    """All models of a process, shared by its tasks. Each endpoint is made once, at its first question.
+    """All models of a process, shared by its tasks. The client of each endpoint is created at its first question.
 
-    `connect` makes the client of an endpoint; equal endpoints of both tiers share one.
+    `connect` creates the client of an endpoint. If both tiers have equal endpoints, they share one client.
     """
 
     def __init__(self, settings: ModelSettings, connect: Callable[[Endpoint], EndpointModel]) -> None:
@@ -39,11 +39,11 @@ class TieredModel:
         return await self._model(conversation.tier).converse(conversation, on_text, meter=meter)
 
     async def known(self, tier: Tier) -> Known:
-        """Return what is known of a tier's model; see MeteredModel."""
+        """Return the known properties of a tier's model; see MeteredModel."""
         return await self._model(tier).known()
 
     async def close(self) -> None:
-        """Closes every endpoint that was used. Idempotent."""
+        """Close every endpoint that was used. Idempotent."""
         made, self._made = self._made, {}
         for model in made.values():
             await model.close()

@@ -1,7 +1,7 @@
-"""The port through which one request reaches a model server, whatever the server is.
+"""The port through which requests reach a model server of any kind.
 
-Two implementations: HTTP (`artoo.llm.http`) and the embedded model (`artoo.llm.embedded`). Everything above,
-such as wires, retries, structured output and budgets, sees only this.
+Two implementations: HTTP (`artoo.llm.http`) and the embedded model (`artoo.llm.embedded`). All higher layers,
+such as wires, retries, structured output and budgets, use only this port.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
-# Hears each event of a streamed answer as it comes. Quick. What it raises ends the request, for its caller.
+# Receives each event of a streamed answer. It must be fast. An exception that it raises ends the request.
 OnEvent = Callable[[dict[str, Json]], None]
 
 
 class TransportReply(NamedTuple):
-    """One answer of a server: HTTP status, headers (found by lower-case names), and what came.
+    """One answer of a server: HTTP status, headers (by lower-case names), and content.
 
-    `body` is the decoded JSON of an answer that came whole; None if it was no JSON, and then `text` is the
-    beginning of what came instead. `events` are the JSON objects of an answer that came as a stream, in order.
-    `completion` is what a wire read in it, if it is an answer.
+    `body` is the decoded JSON of an answer that was not streamed. If the answer was no JSON, `body` is None and
+    `text` is its beginning. `events` are the JSON objects of a streamed answer, in order. `completion` is the
+    answer that a wire parsed from them, if there is one.
     """
 
     status: int
@@ -39,7 +39,7 @@ class Transport(Protocol):
 
     @property
     def name(self) -> str:
-        """Return where requests go, for messages to a user: a URL, or the model file."""
+        """Return the destination of requests for messages to a user: a URL, or the model file."""
         ...
 
     async def post(
@@ -50,14 +50,14 @@ class Transport(Protocol):
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """Send `body` to `path` below the base URL. A server may stream, whether or not it was asked to.
+        """Send `body` to `path` below the base URL. A server may stream even if it was not asked to.
 
-        Raises ModelUnreachable when no complete answer came within `timeout` seconds.
+        Raises ModelUnreachable if no complete answer came within `timeout` seconds.
         """
         ...
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """Ask for `/models`: what the server serves, and (owned_by) which server it is. Raises ModelUnreachable."""
+        """Request `/models`: the served models and the server's type (`owned_by`). Raises ModelUnreachable."""
         ...
 
     async def close(self) -> None:

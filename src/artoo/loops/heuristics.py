@@ -40,7 +40,7 @@ NAMES: tuple[str, ...] = tuple(field.name for field in fields(Heuristics))
 
 
 def without(names: Iterable[str]) -> Heuristics:
-    """Return the table with these heuristics off. Raises ValueError that lists the unknown names."""
+    """Return the table with these heuristics off. Raises a ValueError that lists the unknown names."""
     off = frozenset(names)
     if unknown := sorted(off - set(NAMES)):
         raise ValueError(f"no heuristic is called {', '.join(unknown)}; there are: {', '.join(NAMES)}")

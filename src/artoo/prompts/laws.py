@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """One law. A lower number overrides a higher one. `enforced_by` names modules, not intentions."""
+    """One law. A lower number has priority over a higher one. `enforced_by` names modules, not intentions."""
 
     number: int
     name: str

@@ -1,6 +1,6 @@
-"""Procedural texts, read once and refused when they are not the ones that were shipped.
+"""Procedural texts, which are read once and refused if they differ from the shipped texts.
 
-A changed prompt makes a different agent. `manifest.json` holds the SHA-256 of every text;
+A changed prompt makes a different agent, so `manifest.json` holds the SHA-256 of every text;
 `python -m artoo.prompts.library` writes it again after an intended change.
 """
 
@@ -17,7 +17,7 @@ from artoo.prompts.segments import Segment
 
 TEXTS = Path(__file__).parent / "texts"
 # `simple`: for small models; `text`: for the text dialect of a conversation, whose prompt describes the tools;
-# `unjudged`: for a merge that judges no criterion.
+# `unjudged`: for a merge without judgement of criteria.
 Form = Literal["", "simple", "text", "unjudged"]
 MANIFEST = Path(__file__).parent / "manifest.json"
 
@@ -28,7 +28,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def verify(folder: Path | None = None, manifest: Path = MANIFEST) -> None:
-    """Check the texts. Raises ConfigurationError with each text that is missing, changed or not in the manifest."""
+    """Check the texts. Raises a ConfigurationError that lists missing, changed and unknown texts."""
     folder = TEXTS if folder is None else folder
     expected: dict[str, str] = json.loads(manifest.read_text(encoding="utf-8"))
     found = digests(folder)
@@ -42,8 +42,8 @@ def verify(folder: Path | None = None, manifest: Path = MANIFEST) -> None:
 
 @cache
 def require_shipped() -> dict[str, str]:
-    """Return the texts by name. Raises ConfigurationError as `verify` does: at the start of a task, not within
-    it.
+    """Return the texts by name. Raises ConfigurationError as `verify` does, so that a task fails at its start and
+    not later.
     """
     verify()
     return {path.stem: path.read_text(encoding="utf-8").strip() for path in TEXTS.glob("*.md")}
@@ -51,7 +51,7 @@ def require_shipped() -> dict[str, str]:
 
 @cache
 def procedural(role: str, contract: str, form: Form = "") -> dict[Segment, str]:
-    """Return the procedural segments of one role's call, in the form that is asked for, where there is one.
+    """Return the procedural segments of one role's call, in the requested form if there is one.
 
     Raises ConfigurationError as `verify` does.
     """

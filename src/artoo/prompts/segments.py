@@ -1,11 +1,11 @@
 """The 24 segments of a prompt and their two orders (SPEC section 9; `004`, pitfall "context window fragmentation").
 
-Servers cache prompts by prefix, so what two calls have in common stands first. An empty segment costs nothing.
+Servers cache prompts by prefix, so the parts that two calls share come first. An empty segment costs nothing.
 
-- `assemble`: the least changing segment first. A role's own text is in the system message. For small models: the
-  embedded server keeps the state after that message on disk, a file for each role.
-- `assemble_shared`: what all roles of a task have in common first, in both messages. For all other models: of the
-  role's own text only the line that names its contract is in the system message, at its end.
+- `assemble`: the segments that change least come first. A role's own text is in the system message. Used for small
+  models, because the embedded server stores the state after that message on disk, in a file for each role.
+- `assemble_shared`: the parts that all roles of a task share come first, in both messages. Used for all other
+  models. Of a role's own text, the system message contains only the line that names its contract, at its end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from enum import IntEnum
 
 
 class Segment(IntEnum):
-    """Names, and the order of `assemble`. A lower number changes less often."""
+    """The segments' names, in the order of `assemble`. A segment with a lower number changes less often."""
 
     IDENTITY = 1
     LAWS = 2
@@ -84,9 +84,10 @@ def assemble(parts: Mapping[Segment, str]) -> tuple[str, str]:
 
 
 def assemble_shared(parts: Mapping[Segment, str]) -> tuple[str, str]:
-    """Return the system and the user message of a role whose own text comes after what all roles are told.
+    """Return the system and the user message of a role whose own text comes after the text that all roles share.
 
-    The line `contract: NAME` ends the system message: who plays a role knows it by this line (SPEC section 2).
+    The line `contract: NAME` ends the system message. A program that plays a role finds the role by it (SPEC
+    section 2).
     """
     line, _, contract = parts.get(Segment.CONTRACT, "").strip().partition("\n")
     system = "\n\n".join(text for text in (_joined(parts, _COMMON_SYSTEM), line) if text)

@@ -1,6 +1,6 @@
-"""The only module that touches llama.cpp: loads a GGUF file into this process and lets it serve HTTP.
+"""The only module that uses llama.cpp: it loads a GGUF file into this process and starts its HTTP server.
 
-The bindings (`xllamacpp`) carry no type information, and nothing untyped leaves this module. All functions block,
+The bindings (`xllamacpp`) have no type information, so no untyped value leaves this module. All functions block,
 so `transport` runs them in threads.
 """
 
@@ -24,10 +24,10 @@ SMALLEST_GGUF_BYTES = 24
 READ_AHEAD_BYTES = 4 * 1024 * 1024
 
 _LENGTHS = frozenset({"maxLength", "minLength", "pattern", "format"})
-# How llguidance, which holds answers to a grammar, writes JSON: in one line; what it cannot hold is any value.
+# How llguidance, which enforces grammars, writes JSON: in one line. Unsupported keywords of a schema are ignored.
 _IN_ONE_LINE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
 
-# Roles that ask a model in one task.
+# The number of roles that ask a model in one task.
 _ROLES = 4
 
 
@@ -35,12 +35,12 @@ _ROLES = 4
 class EngineSettings:
     """The settings with which the model is loaded.
 
-    context_tokens: size of the context that all slots share, in tokens. slots: generations at a time.
-    prompt_cache_mib: memory for prefixes that no slot holds now, so that roles with different prompts take turns
+    context_tokens: size of the context that all slots share, in tokens. slots: parallel generations.
+    prompt_cache_mib: memory for prefixes that are in no slot, so that roles with different prompts can alternate
     without computing them again (28 KiB a token for the default model). batch_tokens: prompt tokens between two
-    looks at cancelled calls. max_answer_tokens: for requests that set no limit. threads: None is one per
-    physical core that this process may use. prefixes: a folder for the states after static parts of prompts; None:
-    nothing is kept.
+    checks for cancelled calls. max_answer_tokens: limit for requests without one. threads: None means one per
+    physical core that this process may use. prefixes: a folder for the states after static parts of prompts; if
+    None, no states are stored.
     """
 
     context_tokens: int = 16_384
@@ -57,11 +57,11 @@ class Engine(Protocol):
 
     @property
     def socket(self) -> str:
-        """Return the path to connect to."""
+        """Return the path of the socket to connect to."""
         ...
 
     def constrained(self, body: Mapping[str, object]) -> dict[str, object]:
-        """Return the request as the engine takes it."""
+        """Return the request in the form that the engine accepts."""
         ...
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class Engine(Protocol):
 
 
 def check_gguf(path: Path) -> None:
-    """Refuses what cannot be a GGUF model before llama.cpp sees it. Raises ModelUnreachable."""
+    """Refuse a file that cannot be a GGUF model before llama.cpp loads it. Raises ModelUnreachable."""
     try:
         with path.open("rb") as file:
             head = file.read(SMALLEST_GGUF_BYTES)
@@ -87,7 +87,7 @@ def check_gguf(path: Path) -> None:
 
 
 def physical_cores(topology: Path = Path("/sys/devices/system/cpu")) -> int:
-    """Count the physical cores for this process, or its usable CPUs where the system does not tell them apart."""
+    """Count the physical cores for this process, or its usable CPUs if the system does not report cores."""
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
     cores: set[tuple[str, str]] = set()
     for cpu in allowed:
@@ -103,8 +103,8 @@ class LlamaEngine:
     """A model inside this process.
 
     llama.cpp's server listens on a UNIX socket in a directory that only this user can enter. The directory is
-    deleted as soon as the model is loaded: this process reaches the socket through the descriptor that it kept, and
-    no other process can. Where there are no such descriptors (macOS), the directory stays until the end.
+    deleted as soon as the model is loaded. This process still reaches the socket through a file descriptor, and no
+    other process can. If the system has no such descriptors (macOS), the directory remains until the end.
     """
 
     def __init__(self, path: Path, settings: EngineSettings) -> None:
@@ -119,7 +119,7 @@ class LlamaEngine:
             ) from error
         self._grammar_of: Callable[[Schema], str] = bindings.json_schema_to_grammar
         if settings.prefixes is not None:
-            with suppress(OSError):  # prefixes save time and are no reason to fail
+            with suppress(OSError):  # stored prefixes only save time, so an error does not matter
                 settings.prefixes.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             _read_ahead(path)
@@ -141,26 +141,28 @@ class LlamaEngine:
             ) from error
         self._listener = _kept(listening)
         if self._listener >= 0:
-            self._private.cleanup()  # commands of a task run as the same user, and must not find the socket
+            self._private.cleanup()  # a task's commands run as the same user and must not find the socket
         self.socket = f"/proc/self/fd/{self._listener}" if self._listener >= 0 else str(listening)
-        atexit.register(self.close)  # before llama.cpp's own statics go
+        atexit.register(self.close)  # must run before llama.cpp's static objects are destroyed
 
     def constrained(self, body: Mapping[str, object]) -> dict[str, object]:
-        """Return the request with its schema as a grammar of ours.
+        """Return the request with its schema converted to our own grammar.
 
-        The server's own lets a small model indent its JSON, which is a third more tokens, and can go on for ever.
+        The server's own grammar lets a small model indent its JSON, which costs a third more tokens and may never
+        end.
         """
         form = cast("Mapping[str, Mapping[str, Schema]]", body.get("response_format") or {})
         if "json_schema" not in form:
             return dict(body)
-        # Bounds of strings are left to validation: the rest of a cut string spills into the next field.
+        # Limits of strings are only validated later, because the rest of a cut string would spill into the next
+        # field.
         schema = without_keys(form["json_schema"]["schema"], _LENGTHS)
         rest = {name: value for name, value in body.items() if name != "response_format"}
         return {**rest, "grammar": self._grammar_of({**schema, "x-guidance": _IN_ONE_LINE})}
 
     def close(self) -> None:
-        """Close the engine and free the model. A batch that still runs holds Python's lock until it is done, also
-        from a thread.
+        """Close the engine and free the model. A running batch holds Python's global lock until it is done, even if
+        this is called from a thread.
         """
         atexit.unregister(self.close)
         listener, self._listener, self._server = self._listener, -1, None
@@ -170,7 +172,7 @@ class LlamaEngine:
 
 
 def _kept(socket: Path) -> int:
-    """Return a descriptor that reaches a socket whose name is about to go; -1 where there is none to be had."""
+    """Return a descriptor that reaches a socket after its name is deleted; -1 if the system has none."""
     if hasattr(os, "O_PATH") and Path("/proc/self/fd").is_dir():
         with suppress(OSError):
             return os.open(socket, os.O_PATH | os.O_CLOEXEC)
@@ -178,7 +180,9 @@ def _kept(socket: Path) -> int:
 
 
 def _read_ahead(path: Path) -> None:
-    """Read the file into the page cache, since the bindings hold Python's lock while they wait for the disk."""
+    """Read the file into the page cache, because the bindings hold Python's global lock while
+    they read the disk.
+    """
     buffer = bytearray(READ_AHEAD_BYTES)
     with path.open("rb", buffering=0) as file:
         while file.readinto(buffer):
@@ -186,7 +190,9 @@ def _read_ahead(path: Path) -> None:
 
 
 def slots_of(settings: EngineSettings) -> int:
-    """Return the number of slots. With kept prefixes each role has a slot, though no more answers run at a time."""
+    """Return the number of slots. If prefixes are stored, each role has a slot, but not more
+    answers run at a time.
+    """
     return settings.slots if settings.prefixes is None else max(settings.slots, _ROLES)
 
 

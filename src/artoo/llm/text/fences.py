@@ -1,4 +1,4 @@
-"""Fenced blocks in the text of a model (pure)."""
+"""Finds fenced blocks in a model's text (pure)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _HOLDS_FENCES = frozenset({"markdown", "md"})
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A fenced block: its place, info string and text (lines joined by newlines, none after the last; empty lines
-    alone each have their own, for one is not none).
+    """A fenced block: its position, info string and text. The text's lines are joined by newlines, with none after
+    the last line. If all lines are empty, each keeps its newline, so that one empty line differs from no line.
 
-    `closed` is False when the text ended first.
+    `closed` is False if the text ended before the block did.
     """
 
     start: int
@@ -26,9 +26,9 @@ class Fence:
 
 
 def fences_in(text: str) -> list[Fence]:
-    """Return the blocks in order. A fence closes at the first line of at least as many of its marks and nothing
-    else that closes no block inside it, which is seen by its info string. A block of Markdown closes as in
-    `wrapping`.
+    """Return the blocks in order. A block ends at the first line that has only marks, at least as many as its
+    opening line, and that does not end a block inside it (recognised by its info string). A block of Markdown ends
+    as described in `wrapping`.
     """
     found: list[Fence] = []
     position = 0
@@ -40,8 +40,8 @@ def fences_in(text: str) -> list[Fence]:
 
 
 def wrapping(text: str) -> Fence | None:
-    """Return the block that a text begins with, which may hold blocks itself: it ends at the last line that
-    can close it, and with the text where each such line belongs to a block inside it.
+    """Return the block at the beginning of a text, which may contain blocks. It ends at the last line that can
+    close it, or at the end of the text if all such lines belong to blocks inside it.
     """
     opening = _OPENING.search(text)
     if opening is None or text[: opening.start()].strip():
@@ -55,7 +55,7 @@ def _fence(text: str, opening: re.Match[str], *, wraps: bool) -> Fence:
     inside = re.compile(rf"^ {{0,3}}{re.escape(marks[0])}{{{len(marks)},}}[ \t]*([^\n`]*)$", re.MULTILINE)
     every = list(inside.finditer(text, start))
     closing = _closing(every)
-    if wraps and closing and len(closing) % 2 == 0:  # pairs of marks inside, unless it was closed twice over
+    if wraps and closing and len(closing) % 2 == 0:  # the marks inside are pairs, unless it was closed twice
         twice = not text[closing[-2].end() : closing[-1].start()].strip()
         closing = closing[:-1] if twice else []
     elif not closing and not wraps:
@@ -69,7 +69,7 @@ def _fence(text: str, opening: re.Match[str], *, wraps: bool) -> Fence:
 
 
 def _closing(lines: list[re.Match[str]]) -> list[re.Match[str]]:
-    """Return the lines of marks inside a block that close no block with an info string."""
+    """Return the lines of marks that do not close an inner block with an info string."""
     found: list[re.Match[str]] = []
     opened = False
     for line in lines:

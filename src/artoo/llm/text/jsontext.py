@@ -1,4 +1,4 @@
-"""Finding JSON objects in what a model wrote, tolerantly but without guessing (pure)."""
+"""Finds JSON objects in a model's text, tolerantly but without guessing (pure)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _MARK = re.compile(r"""["'{}\[\]]""")
 _STRING_REST = {'"': re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL), "'": re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL)}
 _STRING_OR_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _LONGEST_LITERAL = 20_000
-# Levels of an answer: no contract has ten, and what reads it further on may recurse.
+# The deepest allowed nesting. No contract has ten levels, and later code may process the value recursively.
 _DEEPEST = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One object in a text: its place, and the decoded value or the problem that kept it from being decoded."""
+    """One object in a text: its position, and the decoded value or the reason why it could not be decoded."""
 
     start: int
     end: int
@@ -32,10 +32,10 @@ class Found:
 
 
 def read_leniently(raw: bytes) -> object:
-    """Read JSON that a strict reader refuses; None if it is no JSON.
+    """Read JSON that a strict parser refuses; None if it is no JSON.
 
-    Read through: bytes that are no UTF-8 and half an emoji (an answer may be cut in its middle), bare control
-    characters, a byte order mark, NaN.
+    Tolerated: invalid UTF-8, half an emoji (an answer may be cut in its middle), raw control characters, a byte
+    order mark, and NaN.
     """
     try:
         return well_formed_value(json.loads(raw.decode("utf-8-sig", "replace"), strict=False))
@@ -44,7 +44,7 @@ def read_leniently(raw: bytes) -> object:
 
 
 def objects_in(text: str) -> list[Found]:
-    """Find the outermost objects, in order. An object that never closes ends the list."""
+    """Return the outermost objects in order. An object that is not closed ends the list."""
     found: list[Found] = []
     position = 0
     while len(found) < _MOST_OBJECTS:
@@ -104,7 +104,7 @@ def _decode(text: str, start: int, end: int) -> Found:
 
 
 def usable(value: object) -> object:
-    """Return it with all its strings well-formed. Raises RecursionError for what is deeper than `_DEEPEST`."""
+    """Return the value with all strings well-formed. Raises RecursionError below depth `_DEEPEST`."""
     if _is_deep(value):
         raise RecursionError
     return well_formed_value(value)
@@ -126,12 +126,12 @@ def _inside(value: object) -> Iterable[object]:
 
 
 def _python_literal(raw: str) -> dict[str, object] | None:
-    """Read a dict that was written in Python instead of JSON: single quotes, True, False, None."""
+    """Read a dict in Python syntax instead of JSON: single quotes, True, False, None."""
     if len(raw) > _LONGEST_LITERAL:
         return None
     try:
         value: object = ast.literal_eval(raw)
-        # Only what JSON could have said: a round trip refuses bytes, sets and tuples as keys.
+        # Accept only values that JSON can express: a round trip refuses bytes, sets and tuples as keys.
         again: object = usable(json.loads(json.dumps(value, allow_nan=False)))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None

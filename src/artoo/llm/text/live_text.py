@@ -1,4 +1,4 @@
-"""The words of an answer while it streams: thoughts are withheld, and a second try says nothing twice."""
+"""Shows the words of an answer while it streams, without thoughts, and without repetitions after a retry."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from artoo.ports.model import OnText
 
 
 class LiveText:
-    """Passes the visible words of a streamed answer on, over all its tries.
+    """Passes on the visible words of a streamed answer, over all its attempts.
 
-    A try that says something else than what was heard already is not passed on: the whole turn follows when it is
-    complete.
+    If an attempt differs from the words that were already passed on, nothing more is passed on. The whole turn is
+    published when it is complete.
     """
 
     def __init__(self, on_text: OnText) -> None:
@@ -20,16 +20,16 @@ class LiveText:
         self._held = True
 
     def restart(self) -> None:
-        """Start a further try."""
+        """Start a further attempt."""
         self._raw, self._held = "", True
 
     def add(self, piece: str) -> None:
-        """Take the next words of this try."""
+        """Add the next words of this attempt."""
         if not piece:
             return
         self._raw += piece
         if self._held:
-            # Thoughts stand at the beginning; once words came after them, the rest is words.
+            # Thoughts come first. After the first visible words, everything else is visible too.
             if may_be_thinking(self._raw):
                 return
             self._held = False
@@ -37,7 +37,7 @@ class LiveText:
         self._say(self._raw)
 
     def end(self, text: str) -> None:
-        """Take the whole text of the turn."""
+        """Pass on the rest of the whole text of the turn."""
         self._say(text.strip())
 
     def _say(self, text: str) -> None:

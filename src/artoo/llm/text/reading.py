@@ -1,4 +1,4 @@
-"""From a model's text to a valid value, or to a problem that a model can repair (pure; SPEC section 9)."""
+"""Parses a model's text into a valid value, or into a problem that the model can repair (pure; SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from artoo.llm.text.thoughts import split_thoughts
 
 T = TypeVar("T", bound=BaseModel)
 
-# Characters of an answer that are read.
+# The number of characters of an answer that are parsed.
 LONGEST_ANSWER = 400_000
 
 _OWN_FENCE_END = re.compile(r"^\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
@@ -26,12 +26,14 @@ _WRAPPERS = ("answer", "arguments")
 _MOST_PROBLEMS = 4
 _NO_LIST = frozenset({"tuple_type", "list_type"})
 _DIGITS = re.compile(r"\d{1,9}")
-# Passes over what is wrong: a list that was none may hold a text that is a number.
+# Passes of correction, because one may reveal the next: a value made into a list may be a text that holds a number.
 _MOST_SLIPS = 3
 
 
 class Unreadable(Exception):
-    """The text holds no valid answer. `problem` is short and names the fields, for the repair and for people."""
+    """Raised if the text holds no valid answer. `problem` is short and names the fields, for
+    the repair and users.
+    """
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -41,10 +43,10 @@ class Unreadable(Exception):
 def read_answer(text: str, schema: type[T], *, body_field: str | None = None, cut: bool = False) -> T:
     """Return the first valid value of `schema` in `text`.
 
-    Read through: thoughts in tags (also unclosed), fences, prose around, several objects, trailing commas, Python
-    literals, an object wrapped in one named like the contract, unknown fields next to known ones, null for fields
-    with a default. `body_field`: see `artoo.ports.model.Question`. `cut`: the server stopped at the token limit.
-    Raises Unreadable.
+    Tolerated: thoughts in tags (also unclosed), fences, surrounding prose, several objects, trailing commas, Python
+    literals, an object wrapped in one named like the contract, unknown fields next to known ones, and null for
+    fields with a default. `body_field`: see `artoo.ports.model.Question`. `cut`: the server stopped at the token
+    limit. Raises Unreadable.
     """
     if body_field is None or not _MAY_BE_FENCE.search(text):
         value = _read_clean(text, schema)
@@ -53,7 +55,7 @@ def read_answer(text: str, schema: type[T], *, body_field: str | None = None, cu
     spoken, thought, _ = split_thoughts(text[:LONGEST_ANSWER])
     if not spoken.strip() and (cut or not thought.strip()):
         raise Unreadable("the answer is empty" if not thought.strip() else "the answer ended while still thinking")
-    # A thought that never closed may hold the answer after all, as its last object.
+    # A thought that never closed may still contain the answer, as its last object.
     source = spoken if spoken.strip() else thought
     if body_field is not None:
         return _read_with_body(source, schema, body_field, cut=cut)
@@ -118,9 +120,8 @@ def describe(error: ValidationError) -> str:
 
 
 def _without_slips(given: dict[str, object], error: ValidationError) -> dict[str, object] | None:
-    """Return a copy without unknown fields and nulls, with one value for a list as a list of it, and with the
-    number for a text that holds one and no other (`call 1`), if these are all that is wrong and something known
-    remains.
+    """Return a corrected copy: without unknown fields and nulls, with a single value wrapped in a list if a list is
+    needed, and with the number of a text that holds exactly one (`call 1`). None if there is any other problem.
     """
     copy = deepcopy(given)
     for problem in error.errors(include_url=False, include_context=False):
@@ -140,9 +141,9 @@ def _without_slips(given: dict[str, object], error: ValidationError) -> dict[str
 
 
 def _place(value: object, path: tuple[int | str, ...]) -> tuple[dict[int | str, object], int | str] | None:
-    """Find the place of a problem: the holder of the value (also a list) and its key; None if nothing is there.
+    """Return the holder of a problem's value (a dict or a list) and its key; None if there is no such place.
 
-    The name of a member of a union is in the path and not in the data.
+    The path contains names of union members that are not in the data.
     """
     place = None
     for number, part in enumerate(path, 1):
@@ -155,9 +156,9 @@ def _place(value: object, path: tuple[int | str, ...]) -> tuple[dict[int | str, 
 
 
 def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -> T:
-    """Return the value of a header with its body: words if the schema has `body_is_words`, else a program.
+    """Return the value of a header with its body: words if the schema has `body_is_words`, otherwise a program.
 
-    Without a header the first block is the body, and so are words alone.
+    Without a header the first block is the body; words without a header or block are the body too.
     """
     is_words = bool(getattr(schema, "body_is_words", False))
     fences = fences_in(text)
@@ -186,29 +187,29 @@ def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -
 
 
 def without_code(text: str, fences: Iterable[Fence]) -> str:
-    """Return the text with its blocks of code blank: braces in them are no headers."""
+    """Return the text with its code blocks blanked, because braces in them are no headers."""
     return blank(text, [fence for fence in fences if holds_code(fence)])
 
 
 def blank(text: str, parts: Sequence[Found | Fence]) -> str:
-    """Return the text, as long as before, with spaces in the place of these parts."""
+    """Return the text with these parts replaced by spaces, so that its length does not change."""
     for part in parts:
         text = text[: part.start] + " " * (part.end - part.start) + text[part.end :]
     return text
 
 
 def holds_code(fence: Fence) -> bool:
-    """Return whether a block is something else than JSON."""
+    """Return whether a block holds anything but JSON."""
     return not (fence.info.lower() in _JSON_INFO or (not fence.info and fence.text.lstrip().startswith("{")))
 
 
 def is_inside(place: int, fences: Sequence[Fence]) -> bool:
-    """Return whether a place of a text is in one of its blocks."""
+    """Return whether a position in a text is inside one of its blocks."""
     return any(fence.start < place < fence.end for fence in fences)
 
 
 def body_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
-    """Return the first block after a header, else the last one before it; never the one that the header is in."""
+    """Return the first block after a header, otherwise the last one before it; not the block around the header."""
     after = fences_in(_behind(text, header, fences))
     if after:
         return after[0]
@@ -217,9 +218,9 @@ def body_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
 
 
 def words_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
-    """Return the words after a header: those in a block around them, or all that follows.
+    """Return the words after a header: the content of a block around them, or the whole rest of the text.
 
-    Words may hold blocks of code.
+    Words may contain code blocks.
     """
     rest = _behind(text, header, fences)
     fence = wrapping(rest)
@@ -231,6 +232,6 @@ def words_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
 
 
 def _behind(text: str, header: Found, fences: list[Fence]) -> str:
-    """Return the text after a header, without the end of the fence around it."""
+    """Return the text after a header, without the closing line of a fence around the header."""
     rest = text[header.end :]
     return _OWN_FENCE_END.sub("", rest, count=1) if is_inside(header.start, fences) else rest

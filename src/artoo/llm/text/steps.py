@@ -1,15 +1,15 @@
-"""A step of the text dialect, as models write it, read as the turn that it means (pure).
+"""Parses a step of the text dialect, in the forms that models write, into a turn (pure).
 
     {"tool": T, "input": I, "more": {name: value}}      the form that prompts show; a block below it is its body
     {"tool": T, name: value}                            arguments next to the tool
-    {"tool": T, "arguments": {…}}                       or below a name of their own; as JSON in a text, too
+    {"tool": T, "arguments": {…}}                       arguments in a field of their own, also as a JSON text
     {"name": T, "arguments": {…}}                       a native call (OpenAI), also in `function`
     {"type": "tool_use", "name": T, "input": {…}}       a native call (Anthropic)
     ```bash …                                           a program alone, whose output is the answer
-    a form of `call_forms`, or words                    which are the answer
+    a form of `call_forms`, or plain words              plain words are the answer
 
-A name by which other agents know a tool (an alias) means the tool if no other tool has it. The tool layer reads the
-names and types of arguments (`ports.arguments`). It refuses a call with a value that is no argument of the tool.
+A name that other agents use for a tool (an alias) means the tool if it is unambiguous. The tool layer parses the
+names and types of arguments (`ports.arguments`). It refuses a call with an unknown argument.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ ANSWER, CANNOT, DELIVER = "answer", "cannot", "deliver"
 Fields = Mapping[str, object]
 
 _HOLDERS = ("more", "arguments", "args", "parameters", "params", "input")
-# Fields of a step and of native calls that are no arguments; the record decides what an answer rests on.
+# Fields of steps and native calls that are no arguments. The record of calls determines the sources of an answer.
 _IGNORED = ("is_final", "sources", "failures", "type", "id")
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One step. `body` is the text of the fenced block; None where none was given, which is not an empty one."""
+    """One step. `body` is the text of the fenced block; None means no block, "" an empty one."""
 
     tool: str
     input: JsonValue = ""
@@ -63,12 +63,13 @@ class _Step:
 def turn_of(
     text: str, tools: Sequence[ToolSpec], new_id: str, *, cut: bool = False, small: bool = False
 ) -> ModelTurn:
-    """Return the turn that a text says. `new_id`: of its call. `small`: a final step counts although more follow.
+    """Return the turn that a text expresses. `new_id`: the id of its call. `small`: a final step counts even if
+    more steps follow.
 
     Raises Unreadable.
     """
     spoken, thought, _ = split_thoughts(text[:LONGEST_ANSWER])
-    if not spoken.strip():  # a step in a thought is never taken
+    if not spoken.strip():  # a step inside a thought is never executed
         raise Unreadable("the answer ended while still thinking" if thought.strip() else "the answer is empty")
     step, others = _Reader({spec.name: spec for spec in tools}).read(spoken, cut=cut)
     words = (step.body or as_text(step.input)).strip()
@@ -79,7 +80,7 @@ def turn_of(
         return ModelTurn(calls=(ToolRequest(id=new_id, name=CANNOT, arguments=reason),), cut=cut)
     spec = next(spec for spec in tools if spec.name == step.tool)
     calls = [ToolRequest(id=new_id, name=spec.name, arguments=_arguments(spec, step))]
-    # The output of the first of several steps cannot be the whole answer.
+    # If several steps follow each other, the output of the first cannot be the whole answer.
     if step.final and (small or not others):
         calls.append(ToolRequest(id=f"{new_id}_deliver", name=DELIVER))
     return ModelTurn(calls=tuple(calls), cut=cut)
@@ -87,7 +88,7 @@ def turn_of(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads steps with these tools, by name."""
+    """Reads steps that use these tools, given by name."""
 
     specs: Mapping[str, ToolSpec]
 
@@ -100,7 +101,7 @@ class _Reader:
             if formed[0].value is None:
                 raise Unreadable("the tool call is not complete")
             calls = [each for each in formed if each.value is not None]
-            text = blank(text, calls)  # their arguments hold no block and no header
+            text = blank(text, calls)  # blocks and headers inside their arguments do not count
             fences = fences_in(text)
             headers = sorted((*objects_in(without_code(text, fences)), *calls), key=lambda each: each.start)
         code = next(filter(holds_code, fences), None)
@@ -126,7 +127,7 @@ class _Reader:
         raise Unreadable(problem or "the answer has none of the forms that were asked for")
 
     def _program(self, fence: Fence) -> _Step | None:
-        """Return the step that a block without its line of JSON is; None if no tool runs its language."""
+        """Return the step for a program block without a line of JSON; None if no tool runs its language."""
         info = fence.info.strip().lower()
         running = (spec for spec in self.specs.values() if spec.languages and info in (*spec.languages, spec.name))
         tool = next(running, None)
@@ -135,7 +136,8 @@ class _Reader:
     def _more_follow(self, headers: Sequence[Found], fences: Sequence[Fence]) -> bool:
         """Return whether a further step follows the first of these headers, or the first block.
 
-        A block behind a header belongs to it. A block behind another block is a step of its own if it is a program.
+        A block after a header belongs to the header. A block after another block is a separate step if it is a
+        program.
         """
         begun = headers[0].start if headers else 0
         blocks = [fence for fence in fences if fence.start >= begun and holds_code(fence)]
@@ -158,10 +160,10 @@ class _Reader:
         return self._read_call(found.value)
 
     def _read_call(self, given: Fields) -> _Step:
-        """Return the step that an object says, in whichever of the shapes. Raises Unreadable."""
+        """Return the step that an object in any of the forms expresses. Raises Unreadable."""
         call = {name: value for name, value in _named(given).items() if value is not None}
         if len(call) == 1 and isinstance(inner := next(iter(call.values())), dict):
-            return self._read_call(cast("Fields", inner))  # in an object that is named like the contract
+            return self._read_call(cast("Fields", inner))  # wrapped in an object named like the contract
         name = str(call.pop("tool", ""))
         spec = self._meant(name)
         if spec is None and name not in (ANSWER, CANNOT):
@@ -179,28 +181,28 @@ class _Reader:
         more |= {key: value for key, value in call.items() if key in names or key not in _IGNORED}
         if spec is not None and spec.body is not None and spec.whole_lines and body:
             more[spec.body], body = body, None  # in JSON a text has its last newline; a block's is outside it
-        if spec is None and not inline and not body and len(more) == 1:  # an ending's words under another name
+        if spec is None and not inline and not body and len(more) == 1:  # the words of an ending under another name
             inline = more.popitem()[1]
         values = {key: cast("JsonValue", value) for key, value in more.items() if value is not None}
         block = None if body is None else as_text(cast("JsonValue", body))
         return _Step(spec.name if spec else name, cast("JsonValue", inline), values, final, block)
 
     def _meant(self, name: str) -> ToolSpec | None:
-        """Return the tool of this name, or the only tool that other agents call so."""
+        """Return the tool of this name, or the only tool that has this name as an alias."""
         return self.specs.get(name) or self.specs.get(
             own_names(spec.named for spec in self.specs.values()).get(name, "")
         )
 
 
 def _arguments(spec: ToolSpec, step: _Step) -> dict[str, JsonValue]:
-    """Return a step's input, block and further values as this tool's named arguments.
+    """Return a step's input, block and further values as named arguments of its tool.
 
-    Models put code into `input` now and then, and a path into the block: the empty one takes what the other one
-    lacks, if that parameter is required. What is left over keeps its name, and the tool refuses it, except where
-    the call is whole without it: a program says everything itself, and a tool that only reads does no harm.
+    Models sometimes put code into `input`, or a path into the block. If a required parameter is missing, the other
+    field fills it. A value without a parameter keeps its name, so that the tool refuses the call. Such values are
+    dropped if the call is complete and harmless without them: it is a program, or its tool only reads.
     """
     block, more = step.body, step.more
-    # 0 and false are input too
+    # 0 and false also count as input.
     inline = as_text(step.input) if isinstance(step.input, bool | int | float) else step.input
     first = None if spec.inline is None else spec.inline.name
     own = own_names(one.named for one in spec.parameters)
@@ -226,7 +228,7 @@ def _arguments(spec: ToolSpec, step: _Step) -> dict[str, JsonValue]:
 
 
 def _named(given: Fields) -> dict[str, object]:
-    """Return a call with the tool's name as `tool`."""
+    """Return a call with the tool's name in the field `tool`."""
     function = given.get("function")
     call = {**given, **cast("Fields", function)} if isinstance(function, dict) else dict(given)
     if "tool" not in call and isinstance(call.get("name"), str):
@@ -236,7 +238,7 @@ def _named(given: Fields) -> dict[str, object]:
 
 
 def _object(value: object) -> Fields | None:
-    """Return a JSON object, given as such or as its text."""
+    """Return a JSON object that is given as an object or as JSON text; None for anything else."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value, strict=False)

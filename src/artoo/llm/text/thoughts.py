@@ -1,7 +1,7 @@
-"""Telling a model's thoughts from what it says, by their marks, before anything is parsed (pure).
+"""Separates a model's thoughts from its words, by their marks, before the text is parsed (pure).
 
-Each format is a line of data: the mark that opens a thought and the one that closes it. A thought stands at the
-beginning of an answer, or behind another one; the tags named `think` may begin any later line outside of a block.
+Each format is one line of data: the mark that opens a thought and the mark that closes it. A thought is at the
+beginning of an answer or follows another thought. Tags named `think` may begin any later line outside of a block.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _OPENERS = (
     (rf"<\|{_NAME}\|>", r"<\|(?:/|end_?){name}\|>"),
     (r"<(?:\|channel|unused94)>thought\n", r"<(?:channel\||unused95)>"),  # Gemma, MedGemma
     (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
-    # Harmony: every message names its channel, and only `final` is for people. Calls are left to `call_forms`.
+    # Harmony: every message names its channel, and only `final` is for users. `call_forms` reads the calls.
     (
         r"(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary(?![^<]*to=))[^<]*<\|message\|>",
         r"<\|end\|>|(?=<\|start\|>)",
     ),
-    (r"analysis(?=[\s\S]*assistantfinal)", r"assistantfinal"),  # the same with its marks taken out
+    (r"analysis(?=[\s\S]*assistantfinal)", r"assistantfinal"),  # Harmony with its marks removed
 )
 _OPENING = [(re.compile(r"\s*" + opening, re.IGNORECASE), closing) for opening, closing in _OPENERS]
 _LATER = re.compile(r"^[ \t]*<(?P<name>(?:[\w-]+[:_])?think\w*)(?:\s[^<>\n]*)?>", re.IGNORECASE | re.MULTILINE)
@@ -46,12 +46,12 @@ _WRAPPERS = [
         (r"\A(?=[\s\S]*\[END FINAL RESPONSE\]\s*\Z)", r"\[END FINAL RESPONSE\]\s*\Z"),
     )
 ]
-# Characters with which a mark may begin.
+# The first characters of all marks.
 _FIRST = "<[◁a"
 
 
 class Spoken(NamedTuple):
-    """The words of a text, and the unclosed thought at the end. `thought`: there were any thoughts."""
+    """The words of a text, and an unclosed thought at its end. `thought`: true if there were any thoughts."""
 
     words: str
     unclosed: str = ""
@@ -59,8 +59,8 @@ class Spoken(NamedTuple):
 
 
 def split_thoughts(text: str) -> Spoken:
-    """Separate the words of a text. Closed thoughts are dropped; all before an end without a beginning is a
-    thought, too, because the prompt's template had the beginning.
+    """Return the words of a text. Closed thoughts are dropped. If a closing mark has no opening mark, all text
+    before it is a thought, because the prompt's template contained the opening mark.
     """
     text, thought = _after_unopened(text)
     said: list[str] = []
@@ -83,7 +83,7 @@ def split_thoughts(text: str) -> Spoken:
 
 
 def may_be_thinking(text: str) -> bool:
-    """Return whether a text that is still coming is a thought, or may become one with its next characters."""
+    """Return whether an incomplete text is a thought, or may become one with its next characters."""
     begun = text.lstrip()
     if not begun:
         return True
@@ -96,7 +96,7 @@ def may_be_thinking(text: str) -> bool:
 
 
 def _after_unopened(text: str) -> tuple[str, bool]:
-    """Return the text behind an end of a thought that has no beginning."""
+    """Return the text after a closing mark without an opening mark, and whether there was one."""
     for end in _ENDS:
         found = end.search(text)
         if found is not None and not _opens_before(text, found.start()) and not _in_block(text, found.start()):
@@ -109,7 +109,7 @@ def _opens_before(text: str, place: int) -> bool:
 
 
 def _closing(text: str) -> tuple[str, str | None] | None:
-    """Return the text before the next thought and after it (None: not closed), or None if there is no thought."""
+    """Return the text before and after the next thought (after: None if unclosed); None if there is no thought."""
     for opening, closing in _OPENING:
         found = opening.match(text)
         if found is not None:

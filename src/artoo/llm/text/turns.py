@@ -1,4 +1,4 @@
-"""From a completion to the turn that a model took in a conversation, or to a problem that it can repair (pure)."""
+"""Converts a completion into the model's turn in a conversation, or into a problem that it can repair (pure)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def read_turn(
 def writes_steps(completion: Completion, conversation: Conversation) -> bool:
     """Return whether a model that was offered function calling answered with a step of the text dialect instead.
 
-    Such a model, or its server, does not call functions: its answer begins with `{"tool": NAME`, in a block or not.
+    The answer then begins with `{"tool": NAME`, in a block or not, because the model or its server does not call
+    functions.
     """
     if completion.calls:
         return False
@@ -67,11 +68,11 @@ def writes_steps(completion: Completion, conversation: Conversation) -> bool:
 
 
 def _written_calls(text: str, names: set[str]) -> tuple[str, Sequence[Called]]:
-    """Read the calls in the text of an answer, with marks or bare, and the rest of the text.
+    """Return the text without its calls, and the calls in it, which may have marks or not.
 
-    Raises Unreadable for half a call.
+    Raises Unreadable for an incomplete call.
     """
-    blocks = [fence for fence in fences_in(text) if fence.closed]  # a call in a block is shown, not made
+    blocks = [fence for fence in fences_in(text) if fence.closed]  # a call inside a block is only an example
     formed = [
         call for call in formed_calls(text) if not any(fence.start < call.start < fence.end for fence in blocks)
     ]
@@ -90,7 +91,7 @@ def _request(called: Called, new_id: str) -> ToolRequest:
 
 
 def _arguments(given: object) -> tuple[dict[str, JsonValue], str]:
-    """Read the arguments of a call, or their problem. Half an object is never taken for a whole one."""
+    """Return the arguments of a call, or their problem. An incomplete object is never accepted."""
     if isinstance(given, dict):
         return cast(dict[str, JsonValue], well_formed_value(cast("dict[str, object]", given))), ""
     text = given if isinstance(given, str) else ""
@@ -112,7 +113,7 @@ def _arguments(given: object) -> tuple[dict[str, JsonValue], str]:
 
 
 def _unused(wanted: str, taken: list[str]) -> str:
-    """Make an id that no call of the conversation has: some servers give the same ids in every answer."""
+    """Return an id that no call of the conversation has, because some servers repeat ids in every answer."""
     found, number = wanted, 1
     while found in taken:
         number += 1

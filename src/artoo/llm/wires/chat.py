@@ -1,7 +1,7 @@
 """The wire `chat`: any OpenAI-compatible `/chat/completions` (pure).
 
-A conversation becomes messages of the roles system, user, assistant and tool. Images of tool results follow in a
-user message, because tool messages hold text alone on most servers.
+A conversation becomes messages with the roles system, user, assistant and tool. Images of tool results follow in a
+user message, because on most servers tool messages can hold only text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SENT_BACK = ("reasoning_content", "reasoning", "reasoning_details")
 
 
 def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
-    """Write the body of a request. Its tools and messages are the same bytes in every turn of a conversation."""
+    """Build the body of a request. Tools and messages are byte-identical in every turn of a conversation."""
     body: dict[str, object] = {"model": how.model, "messages": _messages(prompt, how)}
     if prompt.tools and how.has("tools"):
         body["tools"] = [_function(spec.name, spec.description, spec.json_schema()) for spec in prompt.tools]
@@ -72,7 +72,9 @@ def _form(prompt: Prompt, how: How) -> dict[str, object]:
 
 
 def _messages(prompt: Prompt, how: How) -> list[dict[str, object]]:
-    """Write the messages, the system prompt first: in the user's message for a server that refuses that role."""
+    """Build the messages, beginning with the system prompt; if the server refuses it, it joins
+    the user's message.
+    """
     messages: list[dict[str, object]] = []
     for part in exchanges(prompt.messages):
         if isinstance(part, ModelTurn):
@@ -127,7 +129,7 @@ def _shown(images: Sequence[AttachedImage], pictures: Mapping[str, str]) -> list
 
 
 def _words(event: Mapping[str, Json]) -> str:
-    """Return the words of an answer that an event of a stream brings, for people to read."""
+    """Return the part of the answer's visible text that a stream event contains."""
     for choice in objects(event.get("choices")):
         piece = choice.get("delta") or choice.get("message")
         if choice.get("index", 0) == 0 and isinstance(piece, dict):
@@ -152,7 +154,7 @@ def _gathered(events: Sequence[Mapping[str, Json]]) -> Json:
             if choice.get("index", 0) != 0:
                 continue
             finish = choice.get("finish_reason") or finish
-            ended = ended or "message" in choice  # one that came whole
+            ended = ended or "message" in choice  # a complete message instead of pieces
             piece = choice.get("delta") or choice.get("message")
             _add(message, calls, piece if isinstance(piece, dict) else {})
     if not (ended or finish) or not (message or calls or finish):
@@ -176,7 +178,7 @@ def _add(message: dict[str, Json], calls: list[dict[str, Json]], piece: dict[str
 
 
 def _add_call(calls: list[dict[str, Json]], piece: dict[str, Json]) -> None:
-    """Join a piece of a call to the call it belongs to: by its index, and a further id begins a further call.
+    """Join a piece of a call to its call, by the index. A new id begins a new call.
 
     Some servers give every call the index 0, some leave the index out, some repeat the id in every piece.
     """
@@ -201,7 +203,7 @@ def _add_call(calls: list[dict[str, Json]], piece: dict[str, Json]) -> None:
 
 
 def _completion(body: dict[str, Json]) -> Completion | None:
-    """Read the first choice; None when there is none."""
+    """Read the first choice; None if there is none."""
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
@@ -222,7 +224,7 @@ def _completion(body: dict[str, Json]) -> Completion | None:
 
 
 def _calls(message: Mapping[str, Json]) -> tuple[Called, ...]:
-    """Read the native tool calls, in the current form or in the form of old servers."""
+    """Read the native tool calls, in the current form or in that of old servers."""
     functions = [(call.get("id"), call.get("function")) for call in objects(message.get("tool_calls"))]
     called = [
         Called(text_of(own_id), text_of(function.get("name")), function.get("arguments"))
@@ -233,7 +235,7 @@ def _calls(message: Mapping[str, Json]) -> tuple[Called, ...]:
 
 
 def _usage(body: Mapping[str, Json]) -> Usage | None:
-    """Read the tokens, also under the names of another interface of the vendor, which some gateways pass on."""
+    """Read the token counts, also under the names of the vendor's other API, which some gateways pass on."""
     usage = body.get("usage")
     if not isinstance(usage, dict):
         return None
@@ -243,7 +245,7 @@ def _usage(body: Mapping[str, Json]) -> Usage | None:
 
 
 def _cached(usage: Mapping[str, Json], body: Mapping[str, Json]) -> int:
-    """Read the prompt tokens from the server's cache, as OpenAI, DeepSeek or llama.cpp gives them."""
+    """Read the number of prompt tokens from the server's cache, in the form of OpenAI, DeepSeek or llama.cpp."""
     details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
     timings = body.get("timings")
     return (

@@ -1,4 +1,4 @@
-"""The parts that all wires share: the port of a wire, and how one request is written (pure)."""
+"""The parts that all wires share: the interface of a wire, and the options of one request (pure)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from artoo.llm.transport import Json, TransportReply
 
 Reasoning = Literal["off", "low", "medium", "high"]
 
-# Tokens of an answer that every server allows, as far as we know.
+# Tokens of an answer that every server allows, as far as is known.
 SHORT_ANSWER = 4_096
 _WARMER, _HOTTEST = 0.3, 0.9
-# Weights below this are a small model: about eight billion parameters in four bits.
+# Models with fewer bytes of weights are small: about eight billion parameters in four bits.
 SMALL_BYTES = 5_000_000_000
 
 
 class Form(StrEnum):
-    """The forms in which structure is asked for, strongest first. `free` asks for none."""
+    """The ways to request structured output, strongest first. `free` requests none."""
 
     JSON_SCHEMA = "json_schema"
     FORCED_TOOL = "forced_tool"
@@ -34,10 +34,10 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerTraits:
-    """The traits of a server that are no matter of its dialect.
+    """The properties of a server that do not belong to its dialect.
 
-    `is_openai`: it takes a cache key. `model_bytes`: the size of its weights, `window`: its context in tokens,
-    where the server tells. `reasoning`: how much the model is to think, as configured.
+    `is_openai`: it accepts a cache key. `model_bytes`: the size of its weights, and `window`: its context in
+    tokens, if the server reports them. `reasoning`: the configured amount of thinking.
     """
 
     is_llama: bool = False
@@ -54,9 +54,9 @@ class ServerTraits:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """The way in which one request is written. `without` names the optional features that the server refuses, see
-    `artoo.llm.dialect`; `used` collects the ones that the request has. Variant 0 is greedy; variant n samples with
-    seed n, and a little more freely each time: a small model that is made hot at once loses the thread.
+    """The options of one request. `without` names the optional features that the server refuses, see
+    `artoo.llm.dialect`; `used` collects the features that the request has. Variant 0 is greedy. Variant n samples
+    with seed n and a slowly rising temperature, because a small model loses the thread if it is too high at once.
     """
 
     model: str
@@ -70,7 +70,7 @@ class How:
     used: set[str] = field(default_factory=set[str], compare=False)
 
     def has(self, feature: str) -> bool:
-        """Return whether the request may use a feature, which it then does."""
+        """Return whether the request may use a feature, and record that it is used."""
         if feature in self.without:
             return False
         self.used.add(feature)
@@ -91,8 +91,8 @@ class How:
 class Wire(NamedTuple):
     """One format of requests and answers.
 
-    `words`: those for people that an event of a stream brings. `gathered`: the whole answer that events make up, as
-    the server would have sent it without a stream; None when it was cut off. `completion` reads a whole answer.
+    `words` returns the visible text in a stream event. `gathered` joins events into the whole answer, as the server
+    would have sent it without a stream; None if it was cut off. `completion` parses a whole answer.
     """
 
     path: str
@@ -102,7 +102,7 @@ class Wire(NamedTuple):
     completion: Callable[[dict[str, Json]], Completion | None]
 
     def read(self, reply: TransportReply) -> TransportReply:
-        """Add the answer to a reply that brings one."""
+        """Add the parsed answer to a reply that contains one."""
         if reply.events:
             reply = reply._replace(body=self.gathered(reply.events))
         if not isinstance(reply.body, dict) or status_of(reply) != 200:
@@ -111,15 +111,15 @@ class Wire(NamedTuple):
 
 
 TEXT: Json = {"type": "text"}
-# In the reasoning of a turn: the places of its text and of its calls among its thoughts.
+# TEXT and CALL mark the positions of a turn's text and calls among its thoughts.
 CALL: Json = {"type": "call"}
 
 Part = TypeVar("Part")
 
 
 def in_place(turn: ModelTurn, field: str, text: list[Part], calls: list[Part], *, thoughts: bool) -> Iterator[Part]:
-    """Yield the parts of a turn as they came: the thoughts in `field` of its reasoning stand before what they led
-    to.
+    """Yield the parts of a turn in their original order. The thoughts in `field` of its reasoning come before the
+    parts that they led to.
     """
     kept = turn.reasoning.get(field) if isinstance(turn.reasoning, dict) else None
     rest = list(calls)
@@ -136,5 +136,5 @@ def in_place(turn: ModelTurn, field: str, text: list[Part], calls: list[Part], *
 
 
 def kept_thoughts(field: str, parts: list[Json]) -> Json:
-    """Return the reasoning of a turn for `in_place`; None if nothing of it is a thought."""
+    """Return the reasoning of a turn for `in_place`; None if it contains no thought."""
     return {field: parts} if any(part not in (TEXT, CALL) for part in parts) else None

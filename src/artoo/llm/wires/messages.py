@@ -1,8 +1,8 @@
 """The wire `messages`: Anthropic's `/v1/messages` (pure).
 
-Cache marks stand at the end of the tools, of the system prompt and of the two newest messages of the user's side.
-Thinking blocks are sent back with their signatures, in the place where they stood. The format has no temperature
-and no seed any more: another variant of an answer is what the model says when it is asked again.
+Cache marks are at the end of the tools, of the system prompt and of the two newest user messages. Thinking blocks
+are sent back with their signatures, at their original positions. The format no longer has a temperature and a seed,
+so another variant of an answer is obtained by asking again.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from artoo.llm.streamed import Event, objects
 from artoo.llm.transport import Json
 from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, in_place, kept_thoughts
 
-# The field of a turn's reasoning that holds the blocks, and marks for the places of its text and calls.
+# The field of a turn's reasoning that holds the blocks, with marks at the positions of its text and calls.
 BLOCKS = "thinking_blocks"
 
 _CACHED = {"type": "ephemeral"}
-# Why an answer ended, in the words of a chat completion.
+# Maps the reasons for the end of an answer to those of a chat completion.
 _STOPPED = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
-# Tokens for thoughts, for models that want a number.
+# Tokens for thoughts, for models that need a number.
 _THINKING = {"low": 2_048, "medium": 8_192, "high": 16_384}
-# The newest message's mark is written, the one before it is read: a message may hold more blocks than are
-# searched for an earlier mark.
+# The newest message's mark is written for later, the one before it is read now, because a message may hold more
+# blocks than the server searches for an earlier mark.
 _CACHED_MESSAGES = 2
 
 Block = dict[str, object]
 
 
 def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
-    """Write the body of a request. Its tools and messages differ from an earlier turn's only in their cache
-    marks.
+    """Build the body of a request. Between the turns of a conversation, tools and messages differ only in their
+    cache marks.
     """
     body: dict[str, object] = {"model": how.model, "max_tokens": how.limit}
     if prompt.tools and how.has("tools"):
@@ -86,7 +86,7 @@ def _tool(name: str, description: str, schema: Mapping[str, object]) -> Block:
 
 
 def _marked(blocks: list[Block], how: How) -> list[Block]:
-    """Mark the last block, up to which the server keeps the prompt."""
+    """Mark the last block. The server caches the prompt up to this block."""
     return [*blocks[:-1], {**blocks[-1], "cache_control": _CACHED}] if blocks and how.has("cache") else blocks
 
 
@@ -140,7 +140,7 @@ def _shown(images: Sequence[AttachedImage], pictures: Mapping[str, str]) -> Iter
 
 
 def _words(event: Mapping[str, Json]) -> str:
-    """Return the words of an answer that an event of a stream brings, for people to read."""
+    """Return the part of the answer's visible text that a stream event contains."""
     delta = event.get("delta") if event.get("type") == "content_block_delta" else None
     said = delta.get("text") if isinstance(delta, dict) and delta.get("type") == "text_delta" else ""
     return said if isinstance(said, str) else ""
@@ -221,7 +221,7 @@ def _completion(body: dict[str, Json]) -> Completion | None:
 
 
 def _usage(used: Json) -> Usage | None:
-    """Read the counts. Cached tokens, and tokens written into the cache, are counted apart from the prompt here."""
+    """Read the token counts. This format counts tokens read from and written to the cache apart from the prompt."""
     if not isinstance(used, dict):
         return None
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")

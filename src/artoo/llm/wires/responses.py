@@ -1,6 +1,6 @@
-"""The wire `responses`: OpenAI's `/responses`, with nothing stored there (pure).
+"""The wire `responses`: OpenAI's `/responses`, without storage on the server (pure).
 
-Reasoning items are encrypted by the server and sent back in the place where they stood, so that a model keeps its
+Reasoning items are encrypted by the server and sent back at their original positions, so that a model keeps its
 thoughts between the turns of a conversation.
 """
 
@@ -22,15 +22,15 @@ from artoo.llm.streamed import Event, objects
 from artoo.llm.transport import Json
 from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, in_place, kept_thoughts
 
-# The field of a turn's reasoning that holds the items, and marks for the places of its text and calls.
+# The field of a turn's reasoning that holds the items, with marks at the positions of its text and calls.
 ITEMS = "reasoning_items"
 
-# Why an answer is incomplete, in the words of a chat completion.
+# Maps the reasons for an incomplete answer to those of a chat completion.
 _STOPPED = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
-    """Write the body of a request. Its tools and items are the same bytes in every turn of a conversation."""
+    """Build the body of a request. Tools and items are byte-identical in every turn of a conversation."""
     body: dict[str, object] = {"model": how.model, "store": False}
     if how.has("system"):
         body["instructions"] = well_formed(prompt.system)
@@ -86,7 +86,7 @@ def _items(prompt: Prompt, how: How) -> list[Mapping[str, object]]:
 
 
 def _turn(turn: ModelTurn, *, thoughts: bool) -> Iterator[Mapping[str, object]]:
-    """Yield a turn as the items that it came as: thoughts stand before what they led to."""
+    """Yield a turn as its original items, in which thoughts come before the text or call that they led to."""
     text = [{"role": "assistant", "content": turn.text}] if turn.text or not turn.calls else []
     calls = [
         {
@@ -120,7 +120,7 @@ def _shown(images: Sequence[AttachedImage], pictures: Mapping[str, str]) -> list
 
 
 def _words(event: Mapping[str, Json]) -> str:
-    """Return the words of an answer that an event of a stream brings, for people to read."""
+    """Return the part of the answer's visible text that a stream event contains."""
     said = event.get("delta") if event.get("type") == "response.output_text.delta" else ""
     return said if isinstance(said, str) else ""
 

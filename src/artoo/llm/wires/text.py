@@ -1,12 +1,13 @@
-"""The text dialect: one step per call, written as JSON with programs and file contents in a fenced block (pure).
+"""The text dialect: one step per message, written as JSON, with programs and file contents in a fenced block
+(pure).
 
     free text
     {"tool": "write_file", "input": "a.txt"}        a call; code and file content are in the block below
     ```text
     …
 
-For models that are small, and for endpoints without function calling. It is no wire of its own: a conversation is
-rewritten so that any wire can carry it as plain text, and `text.steps` reads the text that comes back as a turn.
+Used for small models and for endpoints without function calling. It is not a separate wire. A conversation is
+rewritten as plain text, which any wire can carry, and `text.steps` parses the answer into a turn.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _said(part: Exchange) -> Said:
 
 
 def written(turn: ModelTurn, specs: Mapping[str, ToolSpec]) -> str:
-    """Write a turn as the model would have written it in this dialect: the same text for the same turn."""
+    """Write a turn as the model would have written it in this dialect. Equal turns give equal texts."""
     delivered = any(call.name == DELIVER for call in turn.calls)
     acts = [call for call in turn.calls if call.name != DELIVER] or list(turn.calls)
     steps = [_written_call(call, specs.get(call.name), final=delivered and call.name != DELIVER) for call in acts]

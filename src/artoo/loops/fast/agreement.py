@@ -31,7 +31,7 @@ _TOKENS = 700
 
 
 class SecondLook(StrEnum):
-    """Which results need a second way: those of small models, all (`--verify`), or none."""
+    """The results that need a second way: those of small models, all (`--verify`), or none."""
 
     AUTO = "auto"
     ALWAYS = "always"
