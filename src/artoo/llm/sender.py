@@ -143,7 +143,7 @@ class Sender:
                 self._failed_identifications += 1
                 self._identified = self._failed_identifications >= _MOST_IDENTIFICATIONS
                 return
-            llama = any(entry.get("owned_by") == "llamacpp" for entry in _listed(reply))
+            llama = any(entry.get("owned_by") == "llamacpp" for entry in listed_models(reply))
             size, window = _size_and_window(reply, self.model)
             self.traits = replace(self.traits, is_llama=llama, model_bytes=size, window=window)
             self._identified = True
@@ -318,7 +318,7 @@ def _hearing(asking: Asking, request: _Request) -> OnEvent | None:
     return lambda event: live.add(request.wire.words(event))
 
 
-def _listed(reply: TransportReply) -> list[dict[str, Json]]:
+def listed_models(reply: TransportReply) -> list[dict[str, Json]]:
     """Return the models that a server lists."""
     return objects(reply.body.get("data")) if reply.status == 200 and isinstance(reply.body, dict) else []
 
@@ -329,7 +329,7 @@ def _size_and_window(reply: TransportReply, model: str) -> tuple[int | None, int
     llama.cpp lists both in `meta`; vLLM, OpenRouter and others have a field for the context. If a server has only
     one model, its name need not match.
     """
-    listed = _listed(reply)
+    listed = listed_models(reply)
     found = listed if len(listed) == 1 else [entry for entry in listed if entry.get("id") == model]
     entry = found[0] if found else {}
     meta = entry.get("meta")

@@ -34,7 +34,7 @@ from artoo.contracts.plan import Effort
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import FinalResult
 from artoo.runtime.app.run_options import Budgets, RunOptions, check_policy_line
-from artoo.runtime.config.endpoints import TIERS
+from artoo.runtime.config.endpoints import with_model
 from artoo.runtime.config.loader import load_config
 from artoo.runtime.task.conversations import Session, open_session, tell_resumed
 
@@ -159,7 +159,7 @@ def run(
         raise click.UsageError("--model is empty; name a model of the configured server, or leave the option out")
     if model:
         # The environment stands over the file: for this process it names the model.
-        os.environ.update({f"{each.upper()}_MODEL": model for each in TIERS})
+        os.environ.update(with_model({}, model))
     for line in allow:
         check_policy_line(line)
     talk = open_session(load_config().home, name=session, latest=latest, project=project)

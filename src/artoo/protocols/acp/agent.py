@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +28,7 @@ from acp.schema import (
     SessionCapabilities,
     SessionInfo,
     SessionListCapabilities,
+    SetSessionConfigOptionResponse,
     SetSessionModeResponse,
 )
 
@@ -39,6 +41,7 @@ from artoo.contracts.solution import FinalResult, StoppedBy
 from artoo.protocols.acp.asking import attend
 from artoo.protocols.acp.commands import RESUME, Commands, command_in, offered
 from artoo.protocols.acp.content import request_of
+from artoo.protocols.acp.models import MODEL_OPTION, models_to_choose, option_of
 from artoo.protocols.acp.modes import OFFERED, mode_of, modes_of, remember
 from artoo.protocols.acp.open_sessions import (
     INTERNAL,
@@ -112,7 +115,12 @@ class EditorAgent:
         directory(cwd)
         opened = self._open.add(open_session(self._home), cwd, mcp_servers)
         await asyncio.to_thread(remember, self._home, opened.session.name, opened.apply)
-        return NewSessionResponse(session_id=opened.session.name, modes=modes_of(opened.apply))
+        opened.models = await models_to_choose(self.intake.config, os.environ)
+        return NewSessionResponse(
+            session_id=opened.session.name,
+            modes=modes_of(opened.apply),
+            config_options=option_of(opened.models, opened.model),
+        )
 
     async def told(self, event: StreamEvent) -> None:
         """Send the commands of a session once the editor knows its name. For the library's observers."""
@@ -141,7 +149,10 @@ class EditorAgent:
                 await teller.say(update_user_message_text(turn.input))
                 await teller.say(update_agent_message_text(await asyncio.to_thread(self._answered, turn)))
             await teller.say(offered())
-        return LoadSessionResponse(modes=modes_of(opened.apply))
+            opened.models = await models_to_choose(self.intake.config, os.environ)
+        return LoadSessionResponse(
+            modes=modes_of(opened.apply), config_options=option_of(opened.models, opened.model)
+        )
 
     async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
         """List the conversations of this home or of one directory, the latest first."""
@@ -171,6 +182,18 @@ class EditorAgent:
             raise RequestError(INVALID_PARAMS, f"there is no mode {mode_id[:100]!r}; there are {known}") from error
         await asyncio.to_thread(remember, self._home, session_id, found.apply)
         return SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Set the model of a session from its next prompt on."""
+        self._known()
+        found = self._open.find(session_id)
+        if config_id != MODEL_OPTION or value not in found.models:
+            known = ", ".join(found.models) or "no model to choose"
+            raise RequestError(INVALID_PARAMS, f"{config_id[:100]}={value!r:.100} is not an option; {known}")
+        found.model = str(value)
+        return SetSessionConfigOptionResponse(config_options=option_of(found.models, found.model) or [])
 
     async def prompt(self, prompt: Sequence[object], session_id: str, **_: Any) -> PromptResponse:
         """Run a request to its end; the answer comes as a message of the session. During a turn: steer its task."""
@@ -250,7 +273,7 @@ class EditorAgent:
     async def _begun(self, found: OpenSession, request: str, heard: Listener) -> HandedTask:
         return await self.intake.begin(
             request,
-            RunOptions(project=found.project, apply=found.apply),
+            RunOptions(project=found.project, apply=found.apply, model=found.model),
             self._known(),
             asks=True,
             history=found.session.turns,

@@ -35,13 +35,19 @@ class PromptTurn:
 
 @dataclass(slots=True)
 class OpenSession:
-    """A conversation of an editor's. `servers` came with it; `apply`: what takes effect unasked in it."""
+    """One conversation of an editor. `apply`: which changes are applied without approval.
+
+    `servers` are the MCP servers that the editor passed. `models` are the models that it may choose from, the
+    configured one first, and `model` is its choice.
+    """
 
     session: Session
     project: Path
     apply: ApplyMode
     servers: tuple[McpServer, ...] = ()
     turn: PromptTurn | None = None
+    models: tuple[str, ...] = ()
+    model: str | None = None
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from artoo.contracts.errors import ModelUnreachable
 from artoo.llm.settings import Endpoint, ModelSettings
 from artoo.llm.tiers import TieredModel
 from artoo.ports.clock import Clock
@@ -40,6 +41,33 @@ def open_models(
     brain, tool = _endpoint_of(chosen[Tier.BRAIN]), _endpoint_of(chosen[Tier.TOOL])
     return TieredModel(ModelSettings(brain=brain, tool=tool), connect)
 
+
+async def served_models(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the configured model, and the other models that its server lists, at most MOST_LISTED in all.
+
+    Returns an empty tuple for the embedded model. Raises ConfigurationError for settings that cannot work.
+    """
+    settings = endpoint(config, "brain", environ)
+    if settings is None:
+        return ()
+    from artoo.llm.http import HttpTransport
+    from artoo.llm.sender import listed_models
+
+    transport = HttpTransport(settings.base_url, settings.api_key or None, limit=1)
+    try:
+        reply = await transport.models(timeout=_LISTING_SECONDS)
+        names = [str(one["id"]) for one in listed_models(reply) if one.get("id")]
+    except ModelUnreachable:
+        # The list is a convenience: a prompt reports a server that cannot be reached.
+        names = []
+    finally:
+        await transport.close()
+    return tuple(dict.fromkeys([settings.model, *names]))[:MOST_LISTED]
+
+
+MOST_LISTED = 200
+"""Models that are offered; hosted services list hundreds."""
+_LISTING_SECONDS = 3.0
 
 _TIERS: dict[Tier, TierName] = {Tier.BRAIN: "brain", Tier.TOOL: "tool"}
 

@@ -149,7 +149,7 @@ class RunOptions:
     standing permissions ("edits src/**") besides those of the configuration. `checks` are commands that must
     succeed, `verify` asks for a second way of checking also where the model is not known to be small.
     `effort` says how large the task is (`quick`, `normal`, `long`; None: its plan says it), `plan` asks a person to
-    approve each plan before it runs.
+    approve each plan before it runs. `model` is another model of the configured servers, for this task alone.
 
     `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
     shared memory. `behalf`: the agent of a team for whom it is done. `returns`: the JSON schema of the value that
@@ -166,6 +166,7 @@ class RunOptions:
     verify: bool = False
     budgets: Budgets = Budgets()
     effort: Effort | None = None
+    model: str | None = None
     plan: bool = False
     strict: bool = False
     strict_roles: bool = False
@@ -189,6 +190,8 @@ class RunOptions:
         require("budgets", self.budgets, Budgets, "Budgets(seconds=300, calls=20)")
         if self.effort not in (None, *get_args(Effort)):
             raise ConfigurationError(f"effort={self.effort!r} is not one of: {', '.join(get_args(Effort))}")
+        if self.model is not None and not str(self.model).strip():
+            raise ConfigurationError("model is empty; name a model of the configured server, or leave it out")
         if self.returns is not None:
             _require_schema(self.returns)
         self.mode(ApplyMode.NEW)

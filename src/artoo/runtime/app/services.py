@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from artoo.ports.ids import Ids
 from artoo.ports.model import Tier
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.app.skill_paths import opened_for_skills
+from artoo.runtime.config.endpoints import with_model
 from artoo.runtime.config.model import Config
 from artoo.tasklog.lock import TaskLock
 
@@ -86,6 +87,7 @@ class Workshop:
     _workspaces: OpenWorkspace | None = None
     _memories: Memories | None = None
     _upkeep: UpkeepModel | None = None
+    _named: dict[str, MeteredModel] = field(default_factory=dict)
 
     def locked(self, task_id: str) -> TaskLock:
         """Take the lock of a task, and return it. Raises TaskRunning."""
@@ -97,7 +99,27 @@ class Workshop:
         """Return the budget of one task; `spent` is what it used before. Raises ConfigurationError."""
         from artoo.runtime.app.budgets import open_budget
 
-        return open_budget(self.config, options, self.environ, given_model=self.given_model, spent=spent)
+        environ = self.environ_of(options)
+        return open_budget(self.config, options, environ, given_model=self.given_model, spent=spent)
+
+    def environ_of(self, options: RunOptions) -> Mapping[str, str]:
+        """Return the environment in which the models of a task are chosen."""
+        return with_model(self.environ, options.model)
+
+    def model_of(self, options: RunOptions) -> MeteredModel:
+        """Return the models that a task asks. Raises ConfigurationError for settings that cannot work.
+
+        Models that a task names are opened once and closed with the others.
+        """
+        if options.model is None or self.given_model:
+            return self.model
+        if options.model not in self._named:
+            from artoo.runtime.app.models import open_models
+
+            opened = open_models(self.config, self.environ_of(options), self.clock)
+            self.resources.push_async_callback(opened.close)
+            self._named[options.model] = opened
+        return self._named[options.model]
 
     def answers(self, options: RunOptions, roots: Roots, task_id: str) -> Answers:
         """Return what answers the gate's questions for the user. Raises ConfigurationError for a permission

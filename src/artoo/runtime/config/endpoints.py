@@ -67,6 +67,11 @@ def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> Endp
     )
 
 
+def with_model(environ: Mapping[str, str], name: str | None) -> Mapping[str, str]:
+    """Return an environment in which both tiers ask their servers for the model `name`; None changes nothing."""
+    return environ if name is None else {**environ, **{f"{tier.upper()}_MODEL": name for tier in TIERS}}
+
+
 def takes_images(config: Config, environ: Mapping[str, str]) -> bool:
     """Check whether a model of some tier is configured to take images. Raises as `endpoint`."""
     return any(found.images for tier in TIERS if (found := endpoint(config, tier, environ)))

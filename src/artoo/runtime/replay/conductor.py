@@ -33,10 +33,10 @@ PLAYED = frozenset(
 )
 """Roles that run again; what others said is taken from the log."""
 
-_PATIENCE = 20.0
+PATIENCE = 20.0
 """Seconds of real time in which nothing at all happens, before a message is taken to be missing."""
 
-_GRACE = 2.0
+GRACE = 2.0
 """The same, when its speaker has said something else meanwhile, or waits for what the log does not have."""
 
 
@@ -73,6 +73,8 @@ class Conductor:
     clock: ReplayClock
     repeat: Callable[[Envelope], None]
     open_up: Callable[[], Awaitable[None]] | None = None
+    patience: float = PATIENCE
+    grace: float = GRACE
     live: bool = False
     opening: bool = False
     overdue: bool = False
@@ -161,7 +163,7 @@ class Conductor:
             speaker = _speaker(envelope)
             astray = any(each.speaker == speaker for each in self.held) or bool(self.waiting.get(speaker))
             try:
-                async with asyncio.timeout(_GRACE if astray else _PATIENCE):
+                async with asyncio.timeout(self.grace if astray else self.patience):
                     await self._changed.wait()
             except TimeoutError:
                 raise difference_at(self.recording.stream, number, self._instead(speaker)) from None

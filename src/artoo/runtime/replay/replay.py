@@ -18,7 +18,7 @@ from artoo.ports.surroundings import TurnSource
 from artoo.ports.tools import Tools, ToolSpec
 from artoo.runtime.app.system import SystemClock
 from artoo.runtime.replay.answers import NobodyToAsk, ReplayIds
-from artoo.runtime.replay.conductor import Conductor, ReplayClock
+from artoo.runtime.replay.conductor import GRACE, PATIENCE, Conductor, ReplayClock
 from artoo.runtime.replay.difference import Difference, leaves, surplus
 from artoo.runtime.replay.recording import Recording, read_recording
 from artoo.runtime.replay.stage import ReplayContext
@@ -58,8 +58,8 @@ class _Offline:
             raise _EndOfLog
 
 
-async def replay(log: Iterable[Envelope | Gap]) -> Replayed:
-    """Run the task again.
+async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, grace: float = GRACE) -> Replayed:
+    """Run the task again. `patience`, `grace`: seconds until a message counts as missing.
 
     Raises ConfigurationError for a log that cannot be replayed, MessageUnreadable for a damaged one.
     """
@@ -67,7 +67,7 @@ async def replay(log: Iterable[Envelope | Gap]) -> Replayed:
     settings = settings_of(recording.opened, recording.request.project)
     clock = ReplayClock(SystemClock(), recording.stream[0].at)
     bus = InProcessBus(clock, ReplayIds())
-    conductor = Conductor(recording, clock, bus.repeat)
+    conductor = Conductor(recording, clock, bus.repeat, patience=patience, grace=grace)
     nothing = NoMemory("a replay has no memory")
     memory = TaskMemory(nothing, nothing) if recording.opened.memory else None
     stage = ReplayContext(conductor, bus, NobodyToAsk(), no_hands(), ReplayIds(), memory, remembers=False)
@@ -125,13 +125,13 @@ class Proof:
         return self.replayed.difference is None and not self.violations
 
 
-async def prove(log: Iterable[Envelope | Gap]) -> Proof:
-    """Replay the log and hold it against the invariants.
+async def prove(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, grace: float = GRACE) -> Proof:
+    """Replay the log and hold it against the invariants. `patience`, `grace`: see `replay`.
 
     Raises ConfigurationError for a log that cannot be replayed, MessageUnreadable for a damaged one.
     """
     messages = list(log)
-    replayed = await replay(messages)
+    replayed = await replay(messages, patience=patience, grace=grace)
     return Proof(replayed, tuple(_violations(messages)))
 
 

@@ -99,7 +99,7 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     if not shop.given_model:
         # The first task reads the catalogue from disk.
-        await asyncio.to_thread(price_list, shop.config, shop.environ)
+        await asyncio.to_thread(price_list, shop.config, shop.environ_of(options))
     budget = shop.budget(options)
     roots = shop.roots(options)
     answers = shop.answers(options, roots, task_id)
@@ -107,7 +107,7 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
         raise ConfigurationError("nobody is here to approve a plan; leave --plan out, or run it in a terminal")
     memory = await shop.memory(options)
     behalf, mode = options.behalf or Behalf(), options.mode(shop.config.apply)
-    model = behalf.model(shop.model)
+    model = behalf.model(shop.model_of(options))
     settings, brain = shop.settings(options, accepted_texts(home)), await model.known(Tier.BRAIN)
     # A small model's task is never large.
     quick = brain.small and options.effort is None

@@ -1,0 +1,46 @@
+"""Let an editor choose the model of a session, by ACP's session configuration options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from acp.schema import SessionConfigOptionBoolean, SessionConfigOptionSelect, SessionConfigSelectOption
+
+from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.app.models import served_models
+from artoo.runtime.config.model import Config
+
+Options = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
+
+MODEL_OPTION = "model"
+"""The id of the option."""
+
+
+async def models_to_choose(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the models that a session may use; empty if the settings of the models cannot work.
+
+    A prompt reports these settings, so that an editor can open the session in which the user reads the error.
+    """
+    try:
+        return await served_models(config, environ)
+    except ConfigurationError:
+        return ()
+
+
+def option_of(models: Sequence[str], current: str | None) -> Options | None:
+    """Return the choice of a model as ACP describes it; None if there is nothing to choose from.
+
+    `current` is the chosen model; None stands for the first, which is the configured model.
+    """
+    if not models:
+        return None
+    return [
+        SessionConfigOptionSelect(
+            type="select",
+            id=MODEL_OPTION,
+            name="Model",
+            category="model",
+            current_value=current or models[0],
+            options=[SessionConfigSelectOption(value=name, name=name) for name in models],
+        )
+    ]
