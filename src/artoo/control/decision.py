@@ -107,9 +107,9 @@ def decide(
 ) -> Decision:
     """Apply the whole law to a round that was not accepted.
 
-    `worsening_rounds`: consecutive rounds before this one with ∇L > ε. `may_replan` is False if R4b recommends
-    to abandon, because the replan budget is spent. The kill switch and the replan budget stop only a task that
-    would continue. They never prevent a success.
+    `worsening_rounds`: consecutive rounds before this one with ∇L > ε. `may_replan` is False if the meta-validator
+    recommends to abandon, because the replan budget is spent. The kill switch and the replan budget stop only a
+    task that would continue. They never prevent a success.
     """
     worsening = worsening_rounds + 1 if gradient > h.epsilon else 0
     state = macro_state(terms, gradient, h, evidence)

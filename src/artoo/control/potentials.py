@@ -23,10 +23,10 @@ DECISION_BAND = 0.2
 FORGET_BELOW = 0.1
 PROMOTION_ATTENTION = 5.0
 PROMOTION_DECISION = 3.0
-# Share of promotions that may prove false before the thresholds rise.
+# If more than this share of promotions proves false, the thresholds for a promotion rise.
 TOLERATED_RATE = 0.05
 MOST_SCALE = 4.0
-# The k that a bankrupt rule gets.
+# The decay k of a rule after it was demoted as bankrupt.
 DEMOTED_DECAY = 0.05
 
 
@@ -76,11 +76,11 @@ DISSONANCE = 0.9
 KNOWLEDGE = Stimulus(0.8, 1.0, 0.2)
 # A guess of the Dreamer, too weak to leave Ignore by itself.
 HYPOTHESIS = Stimulus(0.2, 1.0, 0.05)
-# A round of the paper's cell 6 (nearer, by a wrong approach): no verdict on a tool, remembered for three weeks.
+# A round of the paper's cell 6 (nearer by a wrong approach). It judges no tool and is remembered for three weeks.
 SUSPICION = Stimulus(0.3, 0.0, 0.05)
 # The Dreamer's note about repeated cell-6 rounds: context for a planner of the same intent.
 BIAS = Stimulus(0.5, 0.0, 0.05)
-# The words of a request of one kind: no verdict, remembered for five months.
+# The words of a request of one kind. They contain no judgement and are remembered for five months.
 MET = Stimulus(0.5, 0.0, 0.01)
 # Magnitude of C-level entries; they do not decay (k = 0) and never enter the sums.
 RULE = 1.0
@@ -141,7 +141,7 @@ def holds_as_such(kinds: int, exceptions: int) -> bool:
     to kinds that were not seen yet.
 
     By Laplace's rule of succession the next kind is an exception with probability (exceptions + 1) / (kinds + 2).
-    It may be one in twenty, that is 18 kinds without an exception, or 38 with one.
+    At most one in twenty is allowed, which takes 18 kinds without an exception, or 38 with one.
     """
     return (exceptions + 1) / (kinds + 2) <= TOLERATED_RATE
 

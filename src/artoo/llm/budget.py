@@ -207,16 +207,16 @@ class BudgetedModel:
         return await self._model.ask(question, meter=self._budget)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """Take a turn within the budget; see Converses. Raises BudgetExhausted before the request that the budget
-        has no room for.
+        """Take a turn within the budget; see Converses. Raises BudgetExhausted before a request that does not
+        fit into the budget.
         """
         return await self._model.converse(conversation, on_text, meter=self._budget)
 
 
 def cost_of(calls: Iterable[ModelCalled], prices: PriceList | None = None) -> Cost:
-    """Sum what these logged calls took out of a budget: the `spent` with which a resumed task begins.
+    """Sum the usage of logged calls, which a resumed task passes to its budget as `spent`.
 
-    `prices`: those of now; their currency labels the sum. Amounts are those that were paid then.
+    `prices`: the current price list. Its currency labels the sum, but the amounts are those recorded in the log.
     """
     cost, money = Cost(), Money(currency=prices.currency) if prices is not None else None
     for call in calls:

@@ -52,7 +52,7 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "stream": ("stream",),
 }
 
-# Features that a server may accept in one request and refuse in another.
+# Features that a server may accept with one value and refuse with another.
 _DEPENDS_ON_VALUE = frozenset({"json_schema", "forced_tool", "json_object", "long_answer", "tools"})
 
 # Features that replace each other: each one is used if those before it in its group are refused.

@@ -33,7 +33,9 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The endpoints of both tiers. R4b uses the same tier as R2, so it is never the weaker of the two."""
+    """The endpoints of both tiers. The meta-validator uses the same tier as the planner, so it is never the weaker
+    of the two.
+    """
 
     brain: Endpoint
     tool: Endpoint

@@ -12,7 +12,7 @@ from artoo.control.potentials import Stimulus
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A lesson of R7 or the Dreamer."""
+    """A lesson of the solver or the Dreamer."""
 
     pair: Pair
     state: MegramState

@@ -14,8 +14,8 @@ from artoo.ports.bus import Port
 async def listen(port: Port, handle: Callable[[Envelope], Awaitable[None]]) -> None:
     """Handle each message of the inbox in order until the port is closed.
 
-    A failure of the role becomes a RoleFailure, with which R7 ends the task. So a role never fails silently, and
-    never stops the other roles.
+    A failure of the role becomes a RoleFailure, with which the solver ends the task. So a role never fails
+    silently, and never stops the other roles.
     """
     try:
         async for envelope in port:

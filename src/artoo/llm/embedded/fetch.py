@@ -74,7 +74,7 @@ def silent(done: int, total: int, phase: str) -> None:
 
 
 def free_bytes(directory: Path) -> int:
-    """Return how many bytes this user can still write on the directory's disk."""
+    """Return how many bytes this user can still write to the disk of a directory."""
     return shutil.disk_usage(directory).free
 
 

@@ -1,5 +1,5 @@
-"""R4a, sensor and controller of the fast loop: decides each criterion by the strongest evidence, corrects at most
-twice.
+"""R4a (validator), the sensor and controller of the fast loop: decides each criterion by the strongest evidence,
+corrects at most twice.
 
 result ──► given up? ──► checks ──► facts ──► agreement ──► judgement ──► the remaining criteria are open
              (an earlier step overrules the later ones: SPEC section 3.6)
@@ -81,7 +81,7 @@ class AgentValidator:
     _doubted: frozenset[str] = field(default=frozenset(), init=False)
     # True after a correction named a fact that is named only once.
     _asked: bool = field(default=False, init=False)
-    # Criteria of R2 whose failed checks were the subject of the last correction.
+    # Criteria of the planner whose failed checks were the subject of the last correction.
     _missed: frozenset[str] = field(default=frozenset(), init=False)
     _lacking: int = field(default=0, init=False)  # number of calls when a judge blamed the world, without advice
 
@@ -94,7 +94,8 @@ class AgentValidator:
             case SubTask() as subtask:
                 self._subtask = subtask
                 self._today = "" if self.asker.known.small else today_is(envelope.at)
-                # R3 takes its first turn in parallel. Nothing changes before a model has answered and a tool ran.
+                # The executor takes its first turn in parallel. Nothing changes before a model has answered and a
+                # tool ran.
                 self._held = await judging.held_before(subtask.success_criteria, self.source)
             case SampleDue() as due if self._subtask is not None:
                 await self._sample(self._subtask, due, envelope)
@@ -190,8 +191,8 @@ class AgentValidator:
         self, criteria: Sequence[Criterion], failed: Sequence[CriterionVerdict], result: ExecutionResult
     ) -> bool:
         """Return whether the executor stands by its work. This is so if a correction named the failing checks, all
-        of them are R2's, and nothing was changed since (or no call was made at all, if the checks look at the
-        answer). The executor's answer is then its reason, and R2 may replace the checks.
+        of them are the planner's, and nothing was changed since (or no call was made at all, if the checks look at
+        the answer). The executor's answer is then its reason, and the planner may replace the checks.
         """
         texts = frozenset(verdict.criterion for verdict in failed)
         missed = [each for each in criteria if each.text in texts]
@@ -303,7 +304,8 @@ class AgentValidator:
         refusal, or if an earlier judge had no advice. Otherwise a judge looks at the attempts.
 
         Criteria whose checks hold anyway keep that verdict. For failing checks the verdict is given with the
-        reason, because R2 may replace a check that cannot hold. The `cannot` remains even if all checks hold.
+        reason, because the planner may replace a check that cannot hold. The `cannot` remains even if all checks
+        hold.
         """
         fact = Fact(result.output or "it cannot be done", judging.class_of_failure(result), contradicts=False)
         criteria = subtask.success_criteria

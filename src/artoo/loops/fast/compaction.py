@@ -32,7 +32,7 @@ Summarise = Callable[[str], Awaitable[str]]
 
 
 class Summary(Contract):
-    """The contract of a summary of older turns."""
+    """The answer of a model that summarises older turns."""
 
     goal: str
     done: tuple[str, ...] = ()

@@ -1,4 +1,5 @@
-"""R3, the plant of the fast loop: one conversation with a model for one subtask. It does not judge its own work.
+"""R3 (executor), the plant of the fast loop: one conversation with a model for one subtask. It does not judge its
+own work.
 
 SubTask ──► opening, first calls ──► between turns ──► a turn ──► its calls ──► … ──► ExecutionResult
                                      │ news, messages, directives
@@ -44,7 +45,7 @@ _NOTED = "Noted."
 @dataclass(slots=True)
 class _Work:
     """The running subtask. `first` is the index of this attempt's first call in the record. `ends` is the reason if
-    R7 has ended the attempt, or empty.
+    the solver has ended the attempt, or empty.
     """
 
     subtask: SubTask

@@ -1,4 +1,4 @@
-"""The inbox of a working executor: messages of the user, R7's directives, and answers to its questions.
+"""The inbox of a working executor: messages of the user, the solver's directives, and answers to its questions.
 
 port ──► Inbox ──► drained once between two turns │ a hold cancels the running model call
 """

@@ -38,7 +38,7 @@ CANNOT = Criterion(text="What was tried shows that this cannot be done here")
 
 
 class ValidationReport(Contract):
-    """R4a's single call for all criteria that code could not decide."""
+    """The answer of the validator's single call for all criteria that code could not decide."""
 
     verdicts: tuple[JudgedCriterion, ...]
     what_to_do: str = ""

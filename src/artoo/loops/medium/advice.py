@@ -1,4 +1,4 @@
-"""R2's queries to memory, and the advice for one plan that follows from the answers. No model is asked.
+"""The planner's queries to memory, and the advice for one plan that follows from the answers. No model is asked.
 
 Calibration ──► advice_from ──► must_not  enforced by the plan validator and the tool layer
                            ├──► cautions  the user is asked before the call
@@ -38,7 +38,7 @@ from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
 # Weight of bad experiences, (attention − decision) / 2, from which on a general tool is forbidden for the kind of
-# request that caused them. Two experiences never reach it (.95 each at most); three fresh ones (.85) do for 5 days.
+# request that caused them. Two never reach it (at most .95 each); three new ones of .85 reach it for five days.
 BINDING_WEIGHT = 2.0
 # At most this many files, places and addresses of one text are looked up.
 MOST_MENTIONS = 8

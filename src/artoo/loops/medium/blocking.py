@@ -1,4 +1,4 @@
-"""The tools and targets that a directive forbids."""
+"""Selects the tools and targets that a directive forbids."""
 
 from __future__ import annotations
 

@@ -47,7 +47,9 @@ _MOST_FAILED = 3
 
 
 def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) -> str:
-    """Write the text of the DIRECTIVE segment. `amendable`: criteria whose check R2 wrote and may replace."""
+    """Write the text of the DIRECTIVE segment. `amendable`: criteria whose check the planner
+    wrote and may replace.
+    """
     unmet = _unmet(directive)
     lines = [_what_to_do(directive, unmet)]
     # The sign of the gradient gives the strength of a directive (paper, section 5.2); a plateau has no sign.
@@ -103,8 +105,8 @@ def _refused_by_the_world(directive: PlanDirective) -> list[str]:
 
 
 def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[str]:
-    """Report R2's own failed checks and the executors' comments on them, because an executor may know that a check
-    is wrong. A comment that the verdict already contains is omitted.
+    """Report the planner's own failed checks and the executors' comments on them, because an executor may know that
+    a check is wrong. A comment that the verdict already contains is omitted.
     """
     own = may_amend(directive, amendable)
     held = [each for each in directive.failed if any(one.criterion in own for one in each.criteria_verdicts)]
@@ -115,7 +117,7 @@ def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[
 
 
 def may_amend(directive: PlanDirective, amendable: Collection[str]) -> list[str]:
-    """Return the criteria whose check R2 wrote and whose check failed in the last round."""
+    """Return the criteria whose check the planner wrote and whose check failed in the last round."""
     return [criterion for criterion in failed_checks(directive) if criterion in amendable]
 
 

@@ -1,4 +1,4 @@
-"""The ending of a task: what matched, what did not, what was tried, why it stopped, and what could come next."""
+"""The ending of a task: its matched and unmet criteria, the attempts, the reason for the end, and next moves."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _MOST_TRIED = 8
 
 
 class FailureReport(Contract):
-    """The one optional call of an abandoned task."""
+    """The answer of the only model call that an abandoned task may make."""
 
     next_moves: tuple[str, ...] = Field(default=(), max_length=3)
 

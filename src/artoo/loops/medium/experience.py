@@ -1,4 +1,4 @@
-"""R7's access to shared memory. No other part of a task writes to memory."""
+"""The solver's access to shared memory. No other part of a task writes to memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The part of R4b that needs no model: collecting the outcomes of a round, and applying verdicts to the whole."""
+"""The part of the meta-validator that needs no model: collecting the outcomes of a round, and applying verdicts to
+the whole.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ class FanIn:
 
     @property
     def shared_text(self) -> str:
-        """Name the paths that two subtasks changed, for R4b's prompt; empty if there are none."""
+        """Name the paths that two subtasks changed, for the meta-validator's prompt; empty if there are none."""
         intents = self.manifest.intents
         told = (
             f"{one.path} ({'; '.join(intents.get(each, each) for each in one.subtasks)})" for one in self.shared
@@ -108,8 +110,8 @@ class FanIn:
 
     @property
     def may_be_amended(self) -> bool:
-        """Return whether each hopeless outcome changed something and failed only R2's own checks. The checks may be
-        wrong then, so R2 may replace them once.
+        """Return whether each hopeless outcome changed something and failed only the planner's own checks. The
+        checks may be wrong then, so the planner may replace them once.
         """
         held = (each for entry in self.manifest.subtasks for each in entry.success_criteria if each.check_decides)
         own = {each.text for each in held if each.by == "planner"}
@@ -175,5 +177,5 @@ def unfinished(
 
 
 def refuted(criterion: Criterion, fact: str | Reason) -> CriterionVerdict:
-    """Return the verdict on a criterion that a fact contradicts."""
+    """Return a failing verdict on a criterion that a fact contradicts."""
     return of_the_whole(from_fact(criterion, Fact(fact, contradicts=False)))

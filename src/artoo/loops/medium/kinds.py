@@ -1,8 +1,9 @@
 """The kind of a request: a label of two to four words by which memory groups the lessons of such requests.
 
-R2's plan carries the label. R2 is shown the labels of the most similar known requests and reuses one if it fits.
-If R2 gives no label, the most similar request's label is used if it is similar enough. Similarity is the cosine of
-the words that two requests share. Rare words weigh more; the known requests determine how rare a word is.
+The planner's plan carries the label. The planner is shown the labels of the most similar known requests and reuses
+one if it fits. If the planner gives no label, the most similar request's label is used if it is similar enough.
+Similarity is the cosine of the words that two requests share. Rare words weigh more; the known requests determine
+how rare a word is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from artoo.contracts.tags import label, words_of
 # at most .52.
 ALIKE = 0.5
 SHOWN = 5
-# Requests below this similarity do not help R2 to choose a label.
+# Requests below this similarity do not help the planner to choose a label.
 _LEAST = 0.15
 # Weights of the commonest and the rarest words. Without an upper limit, names and numbers, which occur once each,
 # would outweigh the task. Without a lower limit, words of every request would count nothing while one kind is
@@ -41,7 +42,7 @@ class Kinds:
     similar: tuple[KnownRequest, ...] = ()
 
     def told(self) -> tuple[str, ...]:
-        """Return lines that show R2 the known labels, each with an example request."""
+        """Return lines that show the planner the known labels, each with an example request."""
         return tuple(f'{each.label.replace("_", " ")}: "{_short(each.text)}"' for each in self.similar)
 
     def chosen(self, drafted: str) -> str:
@@ -50,7 +51,7 @@ class Kinds:
 
 
 def kinds_of(text: str, known: Sequence[KnownRequest]) -> Kinds:
-    """Compare a request with the known ones."""
+    """Compare a request with the known requests to find its kind."""
     words = {each: frozenset(words_of(each.text)) for each in known}
     weights = _weights(words)
     own = frozenset(words_of(text))

@@ -11,7 +11,7 @@
     any lesson             with the first one: the words of the request, by which its kind is found later
     a named thing          the place where it was found (level K)
 
-These functions are pure; R7 stores and publishes the lessons.
+These functions are pure; the solver stores and publishes the lessons.
 """
 
 from __future__ import annotations

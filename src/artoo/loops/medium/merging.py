@@ -34,7 +34,9 @@ _IN_PART = "what no call shows is a part of it"
 
 
 class MergeReport(Contract):
-    """R4b's single call. `answer` travels in a fenced block; `sources` are numbers of results."""
+    """The meta-validator's single call. The model writes `answer` in a fenced block; `sources` are numbers of
+    results.
+    """
 
     body_is_words: ClassVar[bool] = True
 

@@ -1,4 +1,6 @@
-"""R4b (meta-validator), the sensor of the medium loop: collects outcomes, merges them, and reports gaps to R7."""
+"""R4b (meta-validator), the sensor of the medium loop: collects outcomes, merges them, and reports gaps to the
+solver.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ _Verdicts = Mapping[str, CriterionVerdict]
 
 @dataclass(slots=True, eq=False)
 class MetaValidator:
-    """Answers each round once, always to R7: OutcomeSummary if all criteria are met, otherwise ReplanRequest."""
+    """Answers each round once, always to the solver: OutcomeSummary if all criteria are met, otherwise
+    ReplanRequest.
+    """
 
     port: Port
     asker: Asker

@@ -19,14 +19,14 @@ from artoo.ports.bus import Port
 from artoo.prompts.segments import Segment
 from artoo.words.language import language_of
 
-# The number of earlier turns that R1 sees (v0.8, R1 input contract).
+# The number of earlier turns that the perceiver sees (v0.8, input contract of R1).
 SESSION_TURNS = 5
 
 _TURN_CHARACTERS = 400
 
 
 class TaskSpecAnswer(Contract):
-    """The answer of a model under the contract TaskSpec; code adds the rest."""
+    """The answer of a model under the contract TaskSpec. Code adds the other fields of TaskSpec."""
 
     intent: str = Field(min_length=1)
     corrects: bool = False

@@ -42,7 +42,7 @@ DraftedCheck = Annotated[
 
 
 class DraftedCriterion(Contract):
-    """A criterion as drafted. What code decides about it is read and not asked for."""
+    """A criterion in a draft. Fields that code decides are accepted but not in the schema for the model."""
 
     text: str
     check: Annotated[DraftedCheck, BeforeValidator(own_names)] | None = None
@@ -54,7 +54,7 @@ Drafted = Annotated[DraftedCriterion, BeforeValidator(from_text)]
 
 
 class SubTaskDraft(Contract):
-    """One subtask as drafted. The only one may leave out its intent: then it is the request."""
+    """One subtask in a draft. A single subtask may omit its intent, which is then the request."""
 
     sequence: int = Field(default=1, ge=1, le=99)
     intent: str = ""
@@ -64,7 +64,7 @@ class SubTaskDraft(Contract):
 
 
 class Amendment(Contract):
-    """Another check for a criterion whose check cannot hold."""
+    """A replacement for the check of a criterion if that check cannot pass."""
 
     criterion: str
     check: Annotated[DraftedCheck, BeforeValidator(own_names)]
@@ -72,7 +72,7 @@ class Amendment(Contract):
 
 
 class PlanDraft(Contract):
-    """A whole plan as drafted: a reply, a question to the person, or subtasks."""
+    """A complete plan in a draft: a reply, a question to the user, or subtasks."""
 
     reply: str = ""
     question: str = ""
@@ -124,7 +124,7 @@ def _own_name(own: Mapping[str, str], given: object) -> object:
 
 
 def of_person(text: str, checks: Sequence[Criterion]) -> tuple[Criterion, ...]:
-    """Return the criteria of a task without other ones: the user's checks, and the request itself."""
+    """Return the criteria of a task that has no others: the user's checks, and the request itself."""
     return (*checks, Criterion(text=text, mode=Mode.PLAUSIBLE))
 
 
@@ -140,10 +140,10 @@ def subtasks_of(
 ) -> tuple[PlannedSubTask, ...]:
     """Return the drafted subtasks with criteria and context. `fresh`: no part of the request is done yet.
 
-    A single subtask that does the whole task gets every criterion, so that its own loop can correct it and R4b need
-    not ask again. A single subtask that does the rest gets the criteria that an earlier round left unmet (`owed`,
-    by text). A part without criteria is judged with the whole. `shown`: files that the executor is shown
-    completely, so that no first call needs to read them.
+    A single subtask that does the whole task gets every criterion, so that its own loop can correct it and the
+    meta-validator need not ask again. A single subtask that does the rest gets the criteria that an earlier round
+    left unmet (`owed`, by text). A part without criteria is judged with the whole. `shown`: files that the executor
+    is shown completely, so that no first call needs to read them.
     """
     single = len(drafted) == 1
     alone = single and fresh
@@ -193,8 +193,8 @@ def amended(
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
     """Replace the checks that may be replaced; return all criteria, and the replacements.
 
-    A check is replaced only if R2 wrote it, it has `failed` (findings by criterion text), it was not replaced
-    `before` (texts), and the new check can fail.
+    A check is replaced only if the planner wrote it, it has `failed` (findings by criterion text), it was not
+    replaced `before` (texts), and the new check can fail.
     """
     open_texts = failed.keys() - set(before)
     made: dict[str, CheckAmended] = {}
@@ -212,7 +212,7 @@ def amended(
 
 
 _WORD = re.compile(r"\w+")
-# Jaccard similarity of the words of two plans with the same tools from which they count as the same plan.
+# Two plans with the same tools count as the same plan from this Jaccard similarity of their words on.
 NEARLY_SAME = 0.9
 
 
@@ -261,7 +261,7 @@ def objections(
 
 
 def fingerprint(subtasks: Sequence[PlannedSubTask]) -> Fingerprint:
-    """Compute the fingerprint of a plan as it was drafted."""
+    """Compute the fingerprint of a drafted plan."""
     words = (word for each in subtasks for word in _WORD.findall(each.intent.casefold()))
     groups = sorted({each.sequence for each in subtasks})
     order = tuple(groups.index(each.sequence) for each in subtasks)
@@ -269,6 +269,6 @@ def fingerprint(subtasks: Sequence[PlannedSubTask]) -> Fingerprint:
 
 
 def _mentions(text: str, target: str) -> bool:
-    """Return whether a text mentions a whole name: `data.txt` does not mention `a.txt`."""
+    """Return whether a text mentions exactly this name. For example, `data.txt` does not mention `a.txt`."""
     pattern = rf"(?<![\w./-]){re.escape(target)}(?![\w/-]|\.\w)"
     return re.search(pattern, text) is not None

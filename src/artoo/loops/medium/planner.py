@@ -53,7 +53,7 @@ _MOST_CHANGES = 5
 
 @dataclass(slots=True)
 class _Task:
-    """The state of R2's task over the rounds: the contract with the user, and the plans already tried.
+    """The state of the planner's task over the rounds: the contract with the user, and the plans already tried.
 
     `around` describes the files on disk at the start. Every round shows it, so that all prompts begin alike.
     `kind` is the label by which memory is asked for advice. The first plan decides it.
@@ -90,7 +90,7 @@ class _Task:
         return merged(self.criteria, self.owed(directive))
 
     def amendable(self, directive: PlanDirective | None) -> tuple[str, ...]:
-        """Return the criteria whose check R2 wrote and has not yet replaced."""
+        """Return the criteria whose check the planner wrote and has not yet replaced."""
         own = (each for each in self.standing(directive) if each.check is not None and each.by == "planner")
         return tuple(each.text for each in own if each.text not in self.amended)
 
@@ -157,7 +157,7 @@ class Planner:
     _task: _Task | None = field(default=None, init=False)
 
     async def run(self) -> None:
-        """Plans until the port closes."""
+        """Plan until the port closes."""
         await listen(self.port, self._handle)
 
     async def _handle(self, envelope: Envelope) -> None:
@@ -389,7 +389,7 @@ def _criteria(
     only = draft.subtasks[0].success_criteria if len(draft.subtasks) == 1 and not this.carried else ()
     drafted = verifiable((*draft.task_criteria, *only))
     if not task.criteria:
-        several = len(draft.subtasks) > 1  # R4b judges several parts as a whole in any case
+        several = len(draft.subtasks) > 1  # the meta-validator judges them as a whole anyway
         unsaid = draft.subtasks and not drafted and (several or not task.spec.checks)
         return (of_person(task.spec.intent, task.spec.checks) if unsaid else merged(task.spec.checks, drafted)), ()
     failed = failed_checks(this.directive) if this.directive is not None else {}
@@ -398,7 +398,9 @@ def _criteria(
 
 
 def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[ToolSpec]) -> MustNot:
-    """Join the tools that R7 blocked with those that memory rejects. Memory yields if too few would be left."""
+    """Join the tools that the solver blocked with those that memory rejects. Memory yields if too few would be
+    left.
+    """
     return MustNot(
         tools=keeping_hands((*directive.blocked_tools, *remembered.tools), specs),
         targets=tuple(dict.fromkeys((*directive.blocked_targets, *remembered.targets))),

@@ -39,7 +39,7 @@ _VALUE = "#/properties/value"  # the location of the caller's schema, to which i
 
 
 class StructuredResult(Contract):
-    """The answer of the one call. The schema that a model sees has the caller's in the place of `value`."""
+    """The answer of the call. In the schema for the model, the caller's schema replaces that of `value`."""
 
     value: JsonValue
 

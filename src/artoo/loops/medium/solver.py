@@ -68,7 +68,7 @@ from artoo.ports.tools import Offered
 from artoo.verdicts.shown import is_word_alone
 from artoo.words.language import language_of
 
-# Seconds that R4b (meta-validator) has to answer a Halt before R7 delivers without its answer.
+# Seconds that R4b (meta-validator) has to answer a Halt before the solver delivers without its answer.
 _HALT_GRACE = 2.0
 
 # Endings after which the user is not asked about the changes, because they have left or the task may be resumed.
@@ -86,13 +86,14 @@ _TIME_STEP = 1.0
 
 @dataclass(slots=True)
 class _Task:
-    """The state of R7's task beside the trajectory. `earlier`: the id of the task that a correction would be about.
+    """The state of the solver's task beside the trajectory. `earlier`: the id of the task that a correction would
+    be about.
 
-    `kind` is the label of the request, known after R2's first plan. `learnt` holds the lessons of a success, which
-    are taught unless the task's changes are discarded. The blocked tools and targets are those of all rounds so
-    far. `refusal` is the reason why there is no plan, or empty. `whole` lists the files that the models were shown
-    completely. `effort` is the current one, `flights` holds the trajectories of running attempts, and `heard` the
-    ids of the messages that a model has read.
+    `kind` is the label of the request, known after the planner's first plan. `learnt` holds the lessons of a
+    success, which are taught unless the task's changes are discarded. The blocked tools and targets are those of
+    all rounds so far. `refusal` is the reason why there is no plan, or empty. `whole` lists the files that the
+    models were shown completely. `effort` is the current one, `flights` holds the trajectories of running attempts,
+    and `heard` the ids of the messages that a model has read.
     """
 
     spec: TaskSpec
@@ -357,7 +358,7 @@ class Solver:
     # --- endings --------------------------------------------------------------------------------------------
 
     async def _deliver(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
-        """Deliver the result, in the form that the caller asked for."""
+        """Deliver the result, in the JSON form that the caller asked for, if any."""
         standing = self._standing(task, measured)
         result = self.endings.delivered(standing, task.last, directive)
         if task.returns is not None:
@@ -446,9 +447,10 @@ class Solver:
             self.port.publish(task.halted, cause=cause)
 
     async def _on_failure(self, task: _Task, failure: RoleFailure, cause: Envelope) -> None:
-        """Stop the task and ask R4b for the matched results. If R4b itself failed, end with its last request.
+        """Stop the task and ask the meta-validator for the matched results. If the meta-validator itself failed,
+        end with its last request.
 
-        If R7 fails after a Halt, the result contains only the failure.
+        If the solver fails after a Halt, the result contains only the failure.
         """
         if failure.role is Role.SOLVER and task.halted is not None:
             standing = self._standing(task, self._measure(measure(task.last)))
@@ -500,7 +502,7 @@ class Solver:
 
 
 def _kind(task: _Task) -> str:
-    """Return the label of the request, or a slug of its intent while R2 has not given it a label."""
+    """Return the label of the request, or a slug of its intent while the planner has not given it a label."""
     return task.kind or slug(task.spec.intent)
 
 

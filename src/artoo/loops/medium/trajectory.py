@@ -1,4 +1,4 @@
-"""The loss of a task: its terms from the verdicts of a round, and its trajectory over the rounds (SPEC 4)."""
+"""The loss of a task: its terms, computed from a round's verdicts, and its trajectory over rounds (SPEC 4)."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class Trajectory:
         return True
 
     def record(self, decision: Decision, measured: Measurement) -> Decided:
-        """Return the decision as it is published."""
+        """Return the decision in the form in which it is published."""
         return Decided(
             round=self.round,
             directive=Directive(decision.state.value),

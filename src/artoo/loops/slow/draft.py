@@ -1,4 +1,4 @@
-"""The wording of a rule by a language model (contract `SOPDraft`)."""
+"""Words a rule with a language model (contract `SOPDraft`)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from artoo.ports.ids import Ids
 
 T = TypeVar("T")
 
-# Words a rule from a cluster with a language model; None if the model has nothing useful to say.
+# A function that words a rule for a cluster with a language model; it returns None if the model has no useful rule.
 Draft = Callable[[Cluster], Awaitable[SOPDraft | None]]
 
 EXAMPLES = 20
@@ -81,7 +81,7 @@ class Findings:
 
 @dataclass(slots=True)
 class Pass:
-    """One pass: the ports that its steps use, and the growing report."""
+    """One pass: the ports that its steps use, and the findings so far."""
 
     store: DreamStore
     clock: Clock
