@@ -1,7 +1,7 @@
-"""Law 1's gate: acts that cannot be staged are asked about before they happen.
+"""The approval gate of Law 1: operations that cannot be staged need approval before they happen.
 
-Operations that can be staged happen in the task's workspace, and are settled as a whole at its end (`settler`). One
-gate lives for one task and serves all its tools: it remembers what was answered.
+Operations that can be staged happen in the task's workspace, and are settled together at its end (`settler`). One
+gate serves all tools of one task and remembers the answers.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Refusal:
 
 @dataclass(slots=True)
 class Gate:
-    """Asks before what cannot be staged. `origins` knows where names came from that the request does not hold;
-    `outside` are the acts that were done: forgetting the task's changes does not take them back. `advice` says what
-    is left without consent; it is empty where a person gave the command, and not a model."""
+    """Asks before an operation that cannot be staged. `origins` knows the sources of names that are not in the
+    request. `outside` lists the completed operations that discarding the task's changes does not undo. `advice` is
+    appended to a refusal for a model; it is empty if a person gave the command, and not a model."""
 
     questions: Questions = field(default_factory=AskNobody)
     origins: Origins = field(default_factory=Origins)
@@ -66,13 +66,13 @@ class Gate:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def restore(self, past: Past) -> None:
-        """Take up what was answered and what was read before this process, oldest first.
+        """Restore the answers and the observed calls of earlier processes of the task, oldest first.
 
-        A person's "for this task" and no hold; an approval that was given once holds for that very operation if it
-        has not taken effect.
+        An approval "for this task" and a refusal remain valid. An approval that was given once is valid for that
+        operation only, and only if the operation has not taken effect.
         """
-        # An approval to do something again was for that one time.
-        # Policies answer again, and where no user could be asked, one may be asked now.
+        # An approval to repeat an operation was for one time only. Policies are evaluated again. If no user could
+        # be asked before, a user may be available now.
         for call in past.calls:
             self.origins.observe(call)
         for request, answer in past.consented:
@@ -86,7 +86,7 @@ class Gate:
                 self.grant_once(request.act, answer)
 
     def grant_once(self, act: str, answer: ConfirmationAnswer) -> None:
-        """Let an approval that was given once hold for one question of one operation."""
+        """Make an approval that was given once valid for one question about one operation."""
         # Only an approval for one time is carried over.
         if answer.consent is Consent.ONCE:
             self._granted[act, answer.digest] = answer
@@ -104,7 +104,7 @@ class Gate:
         acts: Iterable[tuple[str, str]],
         source: str | None = None,
     ) -> ConfirmationRequest:
-        """Return a question about acts (verb and target). `digest`: everything that an answer is bound to."""
+        """Build a question about operations (verb and target). `digest`: the parts that an answer is valid for."""
         return ConfirmationRequest(
             digest=digest_of_call(*digest),
             title=title,
@@ -115,8 +115,8 @@ class Gate:
         )
 
     async def refusal(self, request: ConfirmationRequest) -> Refusal | None:
-        """Ask about an operation; return None if it may happen. A refusal, and an answer for the task, hold for the
-        rest of the task.
+        """Ask about an operation; return None if it may happen. A refusal, and an answer for the task, remain valid
+        for the rest of the task.
         """
         act = current_act()
         if act:
@@ -140,7 +140,7 @@ class Gate:
         return request.digest in self._permitted
 
     def _remembered(self, request: ConfirmationRequest) -> ConfirmationAnswer | None:
-        """Return an earlier answer that holds: to the same operation, or a refusal of a part of it."""
+        """Return an earlier answer that is valid: to the same operation, or a refusal of a part of it."""
         granted = self._granted.pop((request.act, request.digest), None)
         if granted is not None:
             return granted
@@ -158,7 +158,7 @@ class Gate:
 
 
 AGAIN = "again"
-"""The verb of a question about doing again what a crash cut off. No policy knows it."""
+"""The verb of a question about repeating an operation that a crash interrupted. No policy has this verb."""
 
 
 def _acts(request: ConfirmationRequest) -> _Acts:
@@ -173,14 +173,14 @@ def _some(parts: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cautions:
-    """The cautions of one subtask, and the gate that asks. Without cautions nothing is ever asked."""
+    """The cautions of one subtask, and the gate that asks about them. Without cautions no question is asked."""
 
     listed: tuple[Caution, ...] = ()
     gate: Gate = field(default_factory=Gate)
 
     async def refusal(self, names: Sequence[str], target: str) -> str | None:
-        """Ask about a call of a tool with these names on `target`; return why it may not happen, None if it may."""
-        # The answer holds for the pair, not for one call: the doubt is whether it helps, not what it changes.
+        """Ask about a call of a tool with these names on `target`; return why it is refused, or None."""
+        # The answer is valid for this tool and target, because the doubt is whether a call helps, not its effects.
         for caution in self._about(names, target):
             answer = await self.gate.refusal(self._question(caution))
             if answer is not None:

@@ -1,16 +1,17 @@
-"""Standing permissions: small sentences that name a kind of act and what it may touch. There is no blanket yes.
+"""Standing permissions: short rules for one kind of operation and its targets. No rule permits everything.
 
     policy  = ("create" | "edits" | "delete" | "mode" | "link" | "history") PATTERN
             | "network" HOST[:PORT] | "credential" VARIABLE | "recipient" ADDRESS | "tool" NAME
             | "skill" FOLDER | "read" PLACE | "environment" VARIABLE
 
-PATTERN is a path in the project, or an absolute one (`/…`, `~/…`); `*`, `?`, `[…]` stay within one name, `**` is
-any depth. HOST and ADDRESS may begin with `*.` or `*@`; HOST without a port means https and http. NAME may end in
-`*` after a colon (`mcp:notes:*`). `edits` is overwriting or moving what is there (`overwrite` is read as `edits`);
-`history` names files of a repository (`history .git/**`). FOLDER is that of a project's skill, as its question has
-it; `*` stands for any letters (`skill .agents/skills/*`). VARIABLE is one of the environment, for commands that
-reach the network. PLACE is one file or directory in full, with all below it: what is closed of a home
-(`world.closed`) is open to that task then; `environment` does the same for a variable.
+PATTERN is a path in the project, or an absolute path (`/…`, `~/…`). `*`, `?` and `[…]` match within one path
+component, `**` matches any depth. HOST and ADDRESS may begin with `*.` or `*@`. HOST without a port means https and
+http. NAME may end in `*` after a colon (`mcp:notes:*`). `edits` is overwriting or moving an existing file
+(`overwrite` is read as `edits`). `history` is for files of a git repository (`history .git/**`). FOLDER is that of
+a project's skill, as its question shows it; `*` matches any characters (`skill .agents/skills/*`). VARIABLE is an
+environment variable, for commands that reach the network. PLACE is the full path of a file or directory, which
+becomes readable for the task with everything below it, even in a closed part of the home (`world.closed`).
+`environment` does the same for a variable.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from artoo.tools.files.glob_patterns import PathPattern, path_pattern
 FILE_KINDS = ("create", "edits", "delete", "mode", "link", "history")
 OTHER_KINDS = ("network", "credential", "recipient", "tool", "skill")
 OPENING_KINDS = ("read", "environment")
-"""Kinds that open a place or a variable to a task from its beginning, where the other kinds permit an operation."""
+"""Kinds that open a path or a variable to a task from its start; the other kinds permit single operations."""
 _KINDS = (*FILE_KINDS, *OTHER_KINDS, *OPENING_KINDS)
 _WILD = re.compile(r"[*?\[{]")
 _TOO_WIDE = re.compile(r"(~|/(home|Users)/[^/]+)?/?[*?/.\[\]{},]*")
@@ -43,7 +44,7 @@ _ADDRESS = re.compile(r"(\*|[\w.+-]+)@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One line, read. `pattern` is set for files, and then `line` has no other use than to be shown."""
+    """A parsed rule. `line` is its normalized text, `argument` the text after the kind."""
 
     line: str
     kind: str
@@ -68,8 +69,8 @@ class Policy:
         return self.pattern(project, home).matches(path.lstrip("/"))
 
     def pattern(self, project: Path, home: Path) -> PathPattern:
-        """Return the pattern over absolute paths, anchored."""
-        # Wildcard signs in the name of the project or home are literal.
+        """Convert the argument to an anchored pattern over absolute paths."""
+        # Wildcard characters in the path of the project or home are escaped.
         text = self.argument
         if text.startswith("/"):
             return path_pattern(f".{text}")
@@ -79,7 +80,7 @@ class Policy:
 
 
 def parse_policy(line: str) -> Policy:
-    """Read one line. Raises ConfigurationError that says what is wrong with it."""
+    """Parse one line. Raises ConfigurationError with the problem."""
     kind, _, argument = line.strip().partition(" ")
     argument = argument.strip()
     kind = "edits" if kind == "overwrite" else kind
@@ -100,14 +101,14 @@ def parse_policy(line: str) -> Policy:
 
 
 _ANYTHING = ("alpha", "Beta9", "g.h.txt", "δ-elta", "_x", "0", "some name.md", "Zebra.tar.gz")
-"""Names that have nothing in common: a pattern that takes most of them takes everything."""
+"""Sample names that have nothing in common, so that a pattern that matches most of them matches everything."""
 
 _TOP = ("home", "root", "Users", "var", "srv", "opt", "mnt", "media")
 
 
 def covered_whole(policy: Policy) -> str | None:
-    """Return the place that a pattern covers almost whole: the project, a home, or all homes; else None."""
-    # The pattern is tried on names of every kind below each such place, because its letters alone do not tell.
+    """Return the directory that a pattern covers almost whole (the project, a home, or all homes), or None."""
+    # The pattern is tested on sample paths below each such directory, because its text does not show its extent.
     home, project = Path("/home/somebody"), Path("/home/somebody/files/project")
     own = Path(os.path.realpath(Path.home()))
     places = {
@@ -210,7 +211,7 @@ def _problem_with_host(argument: str) -> str | None:
 
 
 def _is_too_wide(permit: Permit) -> bool:
-    """Check whether anyone may have names below this suffix (publicsuffix.org)."""
+    """Check whether anyone can register domains below this suffix (publicsuffix.org)."""
     if not permit.subdomains:
         return False
     from publicsuffixlist import PublicSuffixList
@@ -219,7 +220,7 @@ def _is_too_wide(permit: Permit) -> bool:
 
 
 def _permits(argument: str, target: str) -> bool:
-    """Check whether a line covers a host, with a port for a command, without one for other operations."""
+    """Check whether a rule covers a host. `target` has a port for a command, and none for other operations."""
     permit = Permit.parse(argument)
     try:
         goal = destination(target, permit.port or WEB_PORTS[0])
@@ -230,7 +231,7 @@ def _permits(argument: str, target: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The permissions of one task. Paths are real and absolute."""
+    """The standing permissions of one task. Paths are resolved and absolute."""
 
     listed: tuple[Policy, ...] = ()
     project: Path = Path("/")
@@ -238,11 +239,11 @@ class Policies:
 
     @classmethod
     def parse(cls, lines: Iterable[str], project: Path, home: Path) -> Policies:
-        """Read the lines. Raises ConfigurationError for one that cannot be read."""
+        """Parse the lines. Raises ConfigurationError for an invalid line."""
         return cls(tuple(parse_policy(line) for line in lines), project, home)
 
     def opened(self) -> Opened:
-        """Return what the lines open to a task from its beginning."""
+        """Return the paths and variables that the rules open to a task from its start."""
         places = (one.argument for one in self.listed if one.kind == "read")
         return Opened(
             tuple(self.home / place[2:] if place.startswith("~/") else Path(place) for place in places),
@@ -250,7 +251,7 @@ class Policies:
         )
 
     def covering(self, acts: Sequence[AskedAct]) -> tuple[str, ...]:
-        """Return the lines that together permit all of `acts`; empty if one of them is permitted by none."""
+        """Return the rules that together permit all of `acts`; empty if no rule permits some of them."""
         used: dict[str, None] = {}
         for act in acts:
             line = next((one.line for one in self.listed if one.covers(act, self.project, self.home)), None)

@@ -1,4 +1,4 @@
-"""Takes the snapshot that a listing is made of: a short walk, the heads of named files, the guides."""
+"""Take the project snapshot for a listing: a short directory walk, the beginnings of named files, the guides."""
 
 from __future__ import annotations
 
@@ -46,31 +46,31 @@ from artoo.workspace.files.rooted import real_files
 _LOOK = WalkLimits(entries=20_000, seconds=1.5)
 _WALL_SECONDS = 6.0
 _JUDGING_SECONDS = 2.0
-"""For what changes mean: git is asked about a repository that they touch (100 ms for one of a thousand commits)."""
+"""For classifying changes: git is asked about a repository that they touch (100 ms for a thousand commits)."""
 _HEAD_BYTES = 8_192
 _MOST_HEADS = 4
 _HEAD_LINES = 3
 _WHOLE_LINES, _WHOLE_BYTES = 200, 6_000
-"""Where whole files are wanted, one up to here is shown whole, and so is a project of so many bytes together."""
+"""If whole files are wanted, a file within these limits is shown whole, and so is a project of so many bytes."""
 _MOST_WHOLE = 16
 _MOST_PATHS = 500
 _PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)
-"""A path with ordinary names, without the full stop of a sentence."""
+"""A path with ordinary names, without the full stop that ends a sentence."""
 
 _ENDING = re.compile(r"[^./]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 
 def _unobserved(source: str, text: str) -> None:
-    """Ignore where names came from."""
+    """Ignore the text of a source, for callers that do not track provenance."""
 
 
 def _everything(path: str) -> bool:
-    """Say that every change is the subtask's."""
+    """Attribute every change to the subtask."""
     return True
 
 
 async def _nothing_new() -> tuple[str, ...]:
-    """Say that nothing happened."""
+    """Return no news."""
     return ()
 
 
@@ -78,11 +78,11 @@ async def _nothing_new() -> tuple[str, ...]:
 class ProjectLook:
     """Implements `ports.surroundings.TurnSource` over a workspace's files.
 
-    `whole_files`: files that are named are shown whole if they are not long, and so is a small project.
-    `workspace`: whose changes are told, with what they mean (None: no changes). `mine`: whether a change of a
-    printable path is the subtask's; others were made by the task before. `turns` gives the news of a turn.
-    `observe` is told what is passed on of texts that others wrote, by where it stands; `looked` of the files that
-    are shown. `permitted`: changes that a line of permission covers are not told as waiting.
+    `whole_files`: named files are shown whole if they are not long, and so is a small project. `workspace`: its
+    changes are reported and classified (None: no changes). `mine`: returns whether the subtask changed a printable
+    path; the task made the other changes before. `turns` returns the news of a turn. `observe` receives the source
+    and text of files by other authors that are passed on; `looked` records the files that are shown. `permitted`:
+    changes that these standing permissions cover are not reported as pending.
     """
 
     roots: Roots
@@ -101,11 +101,11 @@ class ProjectLook:
 
     @property
     def room(self) -> int:
-        """Return the room for the tree, and for the text of files, in characters."""
+        """Return the size limit of the tree, and of the text of files, in characters."""
         return self.characters or (WHOLE_CHARACTERS if self.whole_files else LISTING_CHARACTERS)
 
     async def look(self, request: str) -> Surroundings:
-        """Return the surroundings of `request`. Never raises; what cannot be seen is said in the listing."""
+        """Describe the surroundings of `request`. Never raises; the listing reports problems instead."""
         try:
             async with asyncio.timeout(_WALL_SECONDS):
                 changes = () if self.workspace is None else await self.workspace.changes()
@@ -127,7 +127,7 @@ class ProjectLook:
             return Surroundings(listing=f"The project directory is not listed: {error}")
 
     async def _classes(self, workspace: Workspace) -> tuple[ChangeClass, ...]:
-        """Return each class once, the most dangerous first; none if judging takes too long or fails."""
+        """Return each class of the changes once, most dangerous first; empty if it takes too long or fails."""
         try:
             async with asyncio.timeout(_JUDGING_SECONDS):
                 changes = await workspace.classes()
@@ -151,12 +151,12 @@ class ProjectLook:
         about = (*(self.roots.project / path for path in named), *_meant(changes))
         found = guides(files, self.roots, self.places, about, self.guide_characters)
         seen = describe(snapshot, request, self.room)
-        # A small model has to look itself, whatever it was shown.
+        # A small model has to read files itself, even if they were shown whole.
         whole = seen.whole if self.whole_files else ()
         return replace(seen, guide="\n\n".join(map(str, found)), whole=whole), found
 
     def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
-        """Add the heads of these files, as far as so many are shown."""
+        """Add the beginnings of these files, up to the limit of files that are shown."""
         heads = dict(snapshot.heads)
         shown_already = {absolute(name, self.roots) for name in heads}
         for name, path in named:
@@ -167,13 +167,13 @@ class ProjectLook:
         return replace(snapshot, heads=heads)
 
     def _all_of_a_small_project(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """Return the files of a project that is shown whole; none if it is longer than a single file may be."""
+        """Return the files of a small project that is shown whole; empty if it exceeds the limits for that."""
         visible = [each for each in snapshot.entries if each.kind is Kind.FILE and not each.path.startswith(".")]
         size = sum(each.size or 0 for each in visible)
         fits = size <= min(_WHOLE_BYTES, self.room) and len(visible) <= _MOST_WHOLE
         if not (self.whole_files and snapshot.complete and fits):
             return ()
-        # Guides are left out, because prompts have them anyway.
+        # Guides are left out, because prompts contain them anyway.
         return tuple(each.path for each in visible if each.name not in GUIDE_FILES)
 
     def _snapshot(self, files: Files) -> Snapshot:
@@ -190,7 +190,7 @@ class ProjectLook:
         )
 
     def _named_outside(self, files: Files, request: str) -> Iterator[tuple[str, Path]]:
-        """Yield files that the request names and the walk does not meet: ignored ones, and those elsewhere."""
+        """Yield files that the request names and the walk does not visit: ignored files, and files elsewhere."""
         for text in _paths_in(request):
             path = absolute(text, self.roots)
             if entry_at(files, path) is not None:
@@ -205,7 +205,7 @@ class ProjectLook:
                 yield str(workspace / name), workspace / name
 
     def _missing(self, files: Files, snapshot: Snapshot, request: str) -> tuple[str, ...]:
-        """Return the paths with an ending that are neither in the project nor where a tool would look."""
+        """Return the named paths with a file extension that exist neither in the project nor where tools look."""
         names = {entry.name for entry in snapshot.entries}
         asked = (
             text for text in _paths_in(request) if _ENDING.search(text) and text.rpartition("/")[2] not in names
@@ -214,7 +214,7 @@ class ProjectLook:
         return tuple(islice(nowhere, MOST_NAMED))
 
     def _head(self, files: Files, path: Path) -> Head | None:
-        """Read the beginning of a file; None for a directory."""
+        """Read the beginning of a file; return None for a directory, or if there is no plain file."""
         try:
             real = files.resolve(path)
         except OSError:
@@ -246,7 +246,7 @@ class ProjectLook:
 def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: Files) -> str:
     """List the changes that were probably intended, a line for each kind: `created: a, b`, `moved: d -> e`.
 
-    Then come the git refs that moved, and a git operation that is under way.
+    The git refs that moved, and a git operation in progress, follow.
     """
     meant = frozenset(meant_changes(changes))
     moved = moved_files((change for change in changes if change.path in meant), before, now)
@@ -262,7 +262,7 @@ def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: File
         if change.path in moved:
             lines["moved"].append(f"{name} -> {shown(_path_of(moved[change.path]), roots)}")
         elif change.path in meant and change.path not in arrived:
-            # A new link has a kind of its own.
+            # A new link has its own kind of change, and is listed as created.
             kind = ChangeKind.CREATED if change.before is None else change.kind
             lines[kind.value if kind.value in lines else "changed"].append(name)
     if others:

@@ -2,7 +2,7 @@
 
 begin ─► Mark ─► … the call … ─► end ─► changes since the mark, and whether something else ran meanwhile
 
-The changes of a process between two calls are told by the call that ends next.
+Changes that a process makes between two calls are attributed to the call that ends next.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from artoo.tools.provenance.read_tracking import LookedAt
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The changes of one call. `overlapped`: something of another subtask ran meanwhile and may have changed it."""
+    """The changes of one call. `overlapped`: another subtask ran meanwhile and may have made some of them."""
 
     changes: tuple[Change, ...] = ()
     overlapped: bool = False
@@ -28,7 +28,7 @@ class Changed:
 
 @dataclass(slots=True, eq=False)
 class OpenCall:
-    """A call under way. `mark` None: the call knows its changes itself."""
+    """A call in progress. `mark`: None if the call reports its changes itself."""
 
     subtask: str
     mark: Mark | None
@@ -36,7 +36,7 @@ class OpenCall:
 
 
 def nothing_runs(subtask: str) -> bool:
-    """Say that no process of another subtask runs."""
+    """Report that no process of another subtask is running."""
     return False
 
 
@@ -44,8 +44,8 @@ def nothing_runs(subtask: str) -> bool:
 class CallChanges:
     """Attributes the changes of one task's workspace to its calls and subtasks.
 
-    `looked` forgets what it knows of files that the task changed itself. `others_run`: whether a process of another
-    subtask than this one runs. `snapshots`: keep the state before each subtask's first change, for second ways.
+    `looked` drops its records of files that the task itself changed. `others_run`: returns whether a process of
+    another subtask is running. `snapshots`: keep the state before each subtask's first change, for other attempts.
     """
 
     workspace: Workspace
@@ -58,17 +58,17 @@ class CallChanges:
     _by_subtask: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _before: dict[str, Workspace | None] = field(default_factory=dict[str, Workspace | None])
     _contents: dict[str, str] = field(default_factory=dict[str, str])
-    """The digest of each file as the last call that changed it left it."""
+    """The digest of each file's content after the last call that changed it."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def restore(self, changed: Iterable[tuple[str, str]]) -> None:
-        """Take over what earlier processes of the task changed: pairs of subtask and printable path."""
+        """Take over the changes of earlier processes of the task: pairs of subtask and printable path."""
         for subtask, path in changed:
             self._by_subtask.setdefault(subtask, set()).add(path)
             self._before.setdefault(subtask, None)
 
     async def begin(self, subtask: str, *, marked: bool = True) -> OpenCall:
-        """Begin a call of a subtask. `marked` False: the call will tell its changes itself."""
+        """Begin a call of a subtask. `marked`: if false, the call will report its changes itself."""
         async with self._turn:
             await self._keep_state_before(subtask)
             mark = None
@@ -100,7 +100,7 @@ class CallChanges:
         )
 
     def _is_as_before(self, change: Change) -> bool:
-        """Check whether a file was written again with the content of the last call, as by `git stash`."""
+        """Check whether a file was rewritten with the content that the last call left, as by `git stash`."""
         same = change.content_sha256 is not None and self._contents.get(change.path) == change.content_sha256
         return same and change.kind is ChangeKind.OVERWRITTEN
 
@@ -113,15 +113,15 @@ class CallChanges:
         return frozenset(Path(path).parent for path in self._by_subtask.get(subtask, ()))
 
     def of_others_alone(self, subtask: str, path: str) -> bool:
-        """Check whether other subtasks changed this printable path and this one did not."""
+        """Check whether other subtasks, and not this one, changed this printable path."""
         if path in self._by_subtask.get(subtask, ()):
             return False
         return any(path in paths for one, paths in self._by_subtask.items() if one != subtask)
 
     def state_before(self, subtask: str) -> Workspace | None:
-        """Return the workspace as it was before this subtask's first change; None: it is not kept.
+        """Return the workspace as it was before this subtask's first change; None if that state was not kept.
 
-        That is the workspace itself while the subtask has changed nothing.
+        While the subtask has changed nothing, this is the current workspace.
         """
         return self._before.get(subtask, self.workspace)
 
@@ -133,11 +133,11 @@ class CallChanges:
             try:
                 self._before[subtask] = await self.workspace.fork(f"{subtask} before")
             except SandboxError:
-                # It is too large to be copied, so there is no second way.
+                # The workspace is too large to be copied, so there is no second attempt.
                 return
 
     async def discard_snapshots(self) -> None:
-        """Delete the kept states."""
+        """Delete the snapshots."""
         for subtask, kept in self._before.items():
             if kept is not None:
                 await self.workspace.discard_fork(f"{subtask} before")

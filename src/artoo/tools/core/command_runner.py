@@ -1,4 +1,4 @@
-"""The commands of tools, and the outcome of a command."""
+"""Commands that tools run, and the outcome of a command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artoo.tools.core.truncate import clip
 from artoo.tools.shell.network_header import NOTHING, Wanted
 
 COMMAND_SECONDS = 120.0
-"""How long a call waits for its command by default. The command goes on afterwards (SPEC section 3.3)."""
+"""Default time that a call waits for its command. The command continues afterwards (SPEC section 3.3)."""
 
 _INCIDENTAL = (Trait.DERIVED, Trait.GIT_BOOKKEEPING, Trait.TIMES_ONLY)
 
@@ -37,19 +37,19 @@ _REASONS: Mapping[EndStatus, str] = {
 
 
 def as_it_is(outcome: Outcome) -> Outcome:
-    """Return an outcome that needs no reading unchanged."""
+    """Return an outcome unchanged, because it needs no interpretation."""
     return outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program that a tool wants to run in the project root.
+    """A program that a tool runs in the project root.
 
-    `text` is what the model wrote, for questions and records. `argv[0]` is looked up on the sandbox's PATH. The
-    call waits `seconds` for its end (`background`: not at all), then the command goes on as a process. `pty` gives
-    it a pseudo-terminal and input. `keep`: the user is asked at the task's end whether it is to be left running.
-    `network`: what it may reach, if the user agrees. `judged` reads the outcome as the tool's programs mean it.
-    `by` names the tool, for questions.
+    `text` is the command as the model wrote it, for questions and records. `argv[0]` is looked up on the sandbox's
+    PATH. The call waits `seconds` for the end (with `background`, not at all), then the command continues as a
+    process. `pty` gives it a pseudo-terminal and input. `keep`: the user is asked at the task's end whether it
+    shall keep running. `network`: access that it wants, if the user agrees. `judged` interprets the outcome by the
+    conventions of the tool's programs. `by` names the tool in questions.
     """
 
     argv: tuple[str, ...]
@@ -66,13 +66,13 @@ class Command:
 
 def bash(script: str) -> tuple[str, ...]:
     """Return the arguments that run `script` with bash, exactly as it was written and with no shell option set."""
-    # The two options only keep the user's start-up files out.
+    # The two options only prevent bash from reading the user's start-up files.
     return ("bash", "--noprofile", "--norc", "-c", script)
 
 
 def python(script: str, interpreter: str = this_python()) -> tuple[str, ...]:
-    """Return the arguments that run a Python script apart from the user's environment, and without byte code."""
-    # The project comes last in the path: first, a `json.py` there would break any script.
+    """Return the arguments that run a Python script isolated from the user's environment, without byte code."""
+    # The project is the last entry of the path. If it were the first, a `json.py` there would break any script.
     return (interpreter, "-I", "-B", "-X", "utf8", "-c", _SHOWING_LINES, script)
 
 
@@ -90,12 +90,12 @@ sys.path.append("")
 sys.modules["__main__"] = main = types.ModuleType("__main__")
 exec(compile(code, name, "exec"), main.__dict__)
 """
-"""Where a script fails, the line that failed is shown, as of a script in a file. With `-c` alone, Python before
-3.13 tells its number, and a small model cannot count lines to fix it."""
+"""Runs a script and shows the source line that failed, as for a script in a file. With `-c` alone, Python before
+3.13 shows only the line's number, and a small model cannot count lines to fix the script."""
 
 
 def outcome_of(ended: Ended, kept: int = OUTPUT_KEPT, read_on: str = "") -> Outcome:
-    """Return how a command ended, with its streams cut to what a record keeps."""
+    """Convert the end of a command to an outcome, with its output truncated to the limits of a record."""
     reason = "; ".join(filter(None, (_REASONS.get(ended.status), *ended.notes))) or None
     return printed_outcome(
         (ended.stdout, ended.stderr),
@@ -116,7 +116,7 @@ def printed_outcome(
     kept: int = OUTPUT_KEPT,
     read_on: str = "",
 ) -> Outcome:
-    """Return an outcome that shows what a command printed, in at most `kept` characters and half as many errors."""
+    """Return an outcome with a command's output in at most `kept` characters, and half as many of errors."""
     output, output_cut = clip(printed[0], kept, read_on)
     error_output, error_cut = clip(printed[1], kept // 2, read_on)
     return Outcome(
@@ -134,10 +134,10 @@ PLAIN_SETTINGS: Mapping[str, str] = {
     "LC_ALL": "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-"""Programs complain in English and sort as Python does, whatever the user's language: rules read what they say.
-Python leaves no byte code in the user's folders."""
+"""Environment in which programs print English and sort as Python does in every locale, because rules read their
+output. Python leaves no byte code in the user's folders."""
 
 
 def meant_changes(changes: Iterable[Change]) -> tuple[str, ...]:
-    """Return the paths of changes that were probably intended: without caches, git's bookkeeping and times."""
+    """Return the paths of changes that were probably intended, without caches, git's own files and mere times."""
     return tuple(change.path for change in changes if not any(change.has(trait) for trait in _INCIDENTAL))

@@ -1,4 +1,4 @@
-"""The user's own functions as tools: `@tool` over a plain or async function.
+"""Tools made from the user's own functions, with `@tool` over a plain or async function.
 
 @tool(writes=True)
 def note(text: str, *, title: str = "") -> str:
@@ -33,18 +33,18 @@ T = TypeVar("T")
 
 
 class Dependency:
-    """Marks a parameter that the program gives, and not the model."""
+    """Marker for a parameter that the program supplies, and not the model."""
 
 
 Deps = Annotated[T, Dependency]
 """The type of a parameter that is filled in from `Artoo(deps=[…])`: `def find(db: Deps[Database], name: str)`."""
 
 USER_SECONDS = 120.0
-"""The longest that a call of a user's function may take, unless it says otherwise."""
+"""Default time limit for a call of a user's function, in seconds."""
 
 USER_PRIORITY = 80
 MOST_DOCUMENTATION = 1_000
-"""Characters of a tool's description that a model reads."""
+"""Length limit of the description of a tool that a model reads, in characters."""
 
 _MOST_DESCRIPTION = 200
 _ATTRIBUTE = "__artoo_tool__"
@@ -52,10 +52,10 @@ _ATTRIBUTE = "__artoo_tool__"
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The effects that a tool may have. `asks`: a person is asked before each call (default for tools that write).
+    """The effects that a tool may have. `asks`: the user is asked before each call (default for tools that write).
 
-    `repeatable`: it was said, and not left open, that it changes nothing; then a call that a crash cut off is made
-    again, and need not be on disk before it goes out.
+    `repeatable`: the author declared explicitly that the tool changes nothing. A call that a crash interrupted is
+    then repeated, and need not be on disk before it is made.
     """
 
     reads: bool
@@ -66,7 +66,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class UserTool:
-    """A user's function as a tool. Values are read as the annotated types."""
+    """A user's function as a tool. Arguments are converted to the annotated types."""
 
     function: Function
     name: str
@@ -77,7 +77,7 @@ class UserTool:
     spec: ToolSpec
     needs: Mapping[str, type] = field(default_factory=dict[str, type])
     given: Mapping[str, object] = field(default_factory=dict[str, object])
-    """What the program gives for parameters that `needs` names."""
+    """Values that the program supplies for the parameters in `needs`."""
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return (self.name,)
@@ -87,7 +87,7 @@ class UserTool:
         return argument(arguments, self.parameters[0].name) if self.parameters else ""
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Call the function: an async one in this loop, another in a thread. Its exceptions pass through."""
+        """Call the function, in this event loop if it is async, otherwise in a thread. Its exceptions propagate."""
         values = {
             one.name: self._value(one, arguments[one.name]) for one in self.parameters if one.name in arguments
         }
@@ -103,7 +103,7 @@ class UserTool:
         return Outcome(output=text_of(value))
 
     def _value(self, one: inspect.Parameter, value: JsonValue) -> object:
-        """Return the value for the function; for blank text that does not fit, the parameter's default."""
+        """Convert an argument to its type. Blank text that does not fit becomes the parameter's default."""
         try:
             return _read(self.readers[one.name], value)
         except ValidationError as error:
@@ -115,7 +115,7 @@ class UserTool:
 
 
 _NOTHING = Parameter("nothing", "takes no argument", required=False)
-"""A tool has a main input; one without parameters has this one, which is ignored."""
+"""The parameter of tools that have none, because every tool needs a main input. Its value is ignored."""
 
 
 @overload
@@ -141,14 +141,14 @@ def tool(
     asks: bool | None = None,
     seconds: float = USER_SECONDS,
 ) -> F | Callable[[F], F]:
-    """Make a function usable as a tool; it stays the function that it was.
+    """Make a function usable as a tool; it can still be called as before.
 
-    The name and the first paragraph of the documentation (all of `description`) are what a model sees; parameters
-    come from the signature. `writes`: it changes something, so a person is asked before each call unless
-    `asks=False` says otherwise. False is a promise that it changes nothing: a call that a crash cut off is then
-    made again. Without either, the user is asked only before a call is repeated. `seconds` bounds a call. A method
-    is marked in its class, and given to `Artoo` bound: `tools=[calendar.at]`. Raises ConfigurationError for a
-    signature that a model cannot call, and for what cannot be marked.
+    A model sees the name and the first paragraph of the docstring (or all of `description`). The parameters come
+    from the signature. `writes=True` says that the tool changes something, so the user is asked before each call
+    unless `asks=False`. `writes=False` promises that it changes nothing, so a call that a crash interrupted is
+    repeated. If `writes` is not given, the user is asked only before a call is repeated. `seconds` limits a call.
+    Mark a method in its class, and pass it to `Artoo` bound: `tools=[calendar.at]`. Raises ConfigurationError for a
+    signature that a model cannot call, and for an object that cannot be marked.
     """
     effects = Effects(reads, bool(writes), bool(writes) if asks is None else asks, repeatable=writes is False)
 
@@ -165,10 +165,10 @@ def tool(
 
 
 def user_tool(function: Function, deps: Sequence[object] = ()) -> UserTool:
-    """The tool that `@tool` made of a function. A bare function gets the defaults: it reads, and asks nothing.
+    """Return the tool that `@tool` made of a function. Other functions get the defaults (read only, never ask).
 
-    `deps`: what parameters of a `Deps` type are filled in from, the first that has the type. Raises
-    ConfigurationError as `tool`, for a method without the object whose it is, and for a dependency that is missing.
+    `deps`: values for parameters of a `Deps` type; the first value of that type is used. Raises
+    ConfigurationError as `tool` does, for an unbound method, and for a missing dependency.
     """
     made = _user_tool(function)
     given = dict[str, object]()
@@ -195,7 +195,7 @@ def _user_tool(function: Function) -> UserTool:
 
 
 def text_of(result: object) -> str:
-    """Return a result as a tool's output: text as it is, nothing for None, everything else as JSON if possible."""
+    """Convert a result to a tool's output: text unchanged, None as empty text, other values as JSON if possible."""
     if result is None:
         return ""
     if isinstance(result, str):
@@ -209,15 +209,15 @@ def text_of(result: object) -> str:
 
 
 async def _by_itself(result: object) -> object:
-    """Await a result in a task of its own: a function that cancels its task ends this call, and not the attempt
-    that waits for it.
+    """Await a result in a separate task, so that a function that cancels its own task ends only this call, and not
+    the attempt that waits for the call.
     """
 
     async def held() -> tuple[object, SystemExit | None]:
         try:
             return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result, None
         except SystemExit as error:
-            # Raised out of a task, it would end the loop.
+            # If the task raised it, it would end the event loop.
             return None, error
 
     value, exited = await asyncio.create_task(held())
@@ -256,7 +256,7 @@ def _made(
 
 def _schemas(readers: Mapping[str, TypeAdapter[object]]) -> dict[str, dict[str, JsonValue]]:
     """Return the JSON schema of each parameter."""
-    # A type without a schema may be anything: its reader says what fits.
+    # A type without a schema gets an empty one, because its type adapter validates the values anyway.
     made: dict[str, dict[str, JsonValue]] = {}
     for name, reader in readers.items():
         try:
@@ -275,7 +275,7 @@ def _parameter(one: inspect.Parameter, schema: Mapping[str, JsonValue]) -> Param
 
 
 def _kind(annotation: object) -> str:
-    """Describe a type for a model: of an enumeration its values, since nothing else fits."""
+    """Describe a type for a model. An enumeration is described by its values, because only these are accepted."""
     if isinstance(annotation, EnumType):
         return " or ".join(repr(each.value) for each in cast("type[Enum]", annotation))
     return inspect.formatannotation(annotation)
@@ -284,7 +284,7 @@ def _kind(annotation: object) -> str:
 def _signature(
     function: Function, name: str
 ) -> tuple[tuple[inspect.Parameter, ...], dict[str, TypeAdapter[object]], dict[str, type]]:
-    """The parameters in order, what reads their values, and the types of those that the program gives.
+    """Return the parameters in order, their type adapters, and the types of the values that the program supplies.
 
     Raises ConfigurationError.
     """
@@ -301,7 +301,7 @@ def _signature(
 
 
 def _dependency(one: inspect.Parameter, name: str) -> type | None:
-    """Return the class of a parameter that the program gives; None for another. Raises ConfigurationError."""
+    """Return the class of a parameter that the program supplies; None for others. Raises ConfigurationError."""
     if get_origin(one.annotation) is not Annotated:
         return None
     kind, *marks = get_args(one.annotation)

@@ -1,4 +1,4 @@
-"""Opening files that others named: only plain files, never a wait, whatever encoding; bounded."""
+"""Bounded reading of files at paths that others chose: only plain files, without blocking, in any encoding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KINDS = (
     (stat.S_ISLNK, "a link"),
 )
 _NOT_PLAIN = (errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.EOPNOTSUPP)
-"""How `Files.open` refuses what is no regular file."""
+"""The errors by which `Files.open` refuses anything but a regular file."""
 _SIGNATURES = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -46,14 +46,13 @@ _UTF8_SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _LETTERS_IN_A_ROW = re.compile(rb"[\xc0-\xff]{3,}")
 _CYRILLIC = (("cp1251", b"\xee\xe5\xe0\xe8"), ("koi8-r", b"\xcf\xc5\xc1\xc9"))
-"""Encodings of Cyrillic, each with its bytes for o, e, a and i: a third of the letters of a Russian text."""
+"""Cyrillic encodings, each with its bytes for o, e, a and i, which are a third of the letters of a Russian text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Decoded text and how its file writes it down: the encoding (`utf-8` unless something else fits better), the
-    byte order mark before it, and the line ends, which are in `text` as they are in the file. `broken`: there are
-    bytes that are no character in it.
+    """Decoded text and the form of its file: the encoding (`utf-8` unless another fits better) and the byte order
+    mark. Line ends in `text` are as in the file. `broken`: some bytes of the file are not valid in the encoding.
     """
 
     text: str
@@ -73,16 +72,16 @@ class Text:
 
     @property
     def form(self) -> str:
-        """Describe encoding and line ends in a few words; nothing if they are UTF-8 and LF."""
+        """Describe encoding and line ends in a few words; empty if they are UTF-8 and LF."""
         return ", ".join(filter(None, (self._encoding(), self._line_ends())))
 
     def with_ends(self, text: str) -> str:
-        """Give `text` the line ends of the file."""
-        # A text that has CRLF itself is meant so.
+        """Convert the line ends of `text` to those of the file."""
+        # Text that already contains CRLF is left unchanged.
         return text.replace("\n", "\r\n") if self.crlf and "\r\n" not in text else text
 
     def bytes_of(self, text: str) -> bytes:
-        """Encode `text` as this file holds it, after its byte order mark. Raises UnicodeEncodeError."""
+        """Encode `text` in the encoding of this file, after its byte order mark. Raises UnicodeEncodeError."""
         return self.mark + text.removeprefix("\ufeff" if self.mark else "").encode(self.encoding, "surrogateescape")
 
     def _encoding(self) -> str:
@@ -98,7 +97,7 @@ class Text:
 
 @contextmanager
 def open_plain(files: Files, path: Path) -> Generator[tuple[BinaryIO, int]]:
-    """Open the plain file at a resolved path for reading, and give its size in bytes. Never waits for a pipe.
+    """Open the plain file at a resolved path for reading; yield it and its size in bytes. Never blocks on a pipe.
 
     Raises OSError as `Files.open` does, NotPlainFile for anything that is not a plain file.
     """
@@ -113,7 +112,7 @@ def open_plain(files: Files, path: Path) -> Generator[tuple[BinaryIO, int]]:
 
 
 def _kind_at(files: Files, path: Path) -> str:
-    """Return in words what is at a path that could not be opened as a file."""
+    """Name the kind of object at a path that could not be opened as a file."""
     found = files.stat(path)
     return (
         "something else" if found is None else next((name for is_it, name in _KINDS if is_it(found.mode)), "a link")
@@ -132,9 +131,9 @@ def kind_of_bytes(sample: bytes) -> str:
 
 
 def decode(data: bytes, *, whole: bool = True, errors: str = "replace") -> Text | None:
-    """Decode text in whatever encoding it is; None if it is not text. `whole` false: the last character may be cut.
+    """Decode text in any encoding; None if it is not text. `whole`: if false, the last character may be incomplete.
 
-    `errors` is for bytes that are no character in it; with `surrogateescape` they can be written back.
+    `errors` handles bytes that are not valid in the encoding; with `surrogateescape` they can be written back.
     """
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if data.startswith(mark):
@@ -160,7 +159,7 @@ def decode(data: bytes, *, whole: bool = True, errors: str = "replace") -> Text 
 
 
 def exact_text(data: bytes) -> Text | None:
-    """Decode text of which `bytes_of` makes these very bytes again; None if it is not text."""
+    """Decode text that `bytes_of` encodes to exactly the same bytes; None if that is impossible."""
     text = decode(data, errors="surrogateescape")
     try:
         return text if text is not None and text.bytes_of(text.text) == data else None
@@ -173,14 +172,14 @@ def _is_odd(one: str) -> bool:
 
 
 def _mostly_utf8(data: bytes) -> bool:
-    """Check whether there are more characters than broken bytes, because one bad byte proves no other encoding."""
+    """Check whether characters outnumber broken bytes, because one bad byte does not prove another encoding."""
     rest, characters = _UTF8_SEQUENCE.subn(b"", data)
     return characters > len(_NOT_ASCII.findall(rest))
 
 
 def _cyrillic(data: bytes) -> str | None:
-    """Return the encoding of text whose words are written in Cyrillic: accents of other languages stand between
-    ASCII.
+    """Return the encoding of text whose words are Cyrillic, or None. Other languages have accented letters between
+    ASCII letters, and not whole words of non-ASCII bytes.
     """
     words = b"".join(_LETTERS_IN_A_ROW.findall(data))
     if 2 * len(words) < len(_NOT_ASCII.findall(data)):
@@ -191,8 +190,8 @@ def _cyrillic(data: bytes) -> str | None:
 
 
 def _like_chinese(data: bytes) -> bool:
-    """Check whether most pairs are those of common Chinese characters and punctuation; after an accent stands
-    ASCII.
+    """Check whether most byte pairs are common Chinese characters or punctuation. In other languages, ASCII follows
+    an accented letter.
     """
     leads = 0
     common = 0

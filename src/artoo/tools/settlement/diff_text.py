@@ -1,6 +1,6 @@
-"""The changes of a task as text: unified diffs, and a line for each change without one.
+"""The changes of a task as text: unified diffs, and one line for each change without a diff.
 
-Changes of git's own records come first, a line a repository: a commit changes nothing else.
+Changes of git's own files come first, one line for each repository, because a commit changes nothing else.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from artoo.tools.files.unified_diff import unified
 from artoo.workspace.git.layout import Part, is_bookkeeping, part_of
 
 _GONE_FILES = 8
-"""Deleted files whose text is shown; of more the names say what happened."""
+"""If more files were deleted, only their names are shown, and not their text."""
 _GONE_CHARACTERS = 2_000
-"""Of the text of one."""
+"""Characters that are shown of the text of a deleted file."""
 
 
 def difference(changes: Iterable[Change], before: Files, now: Files, roots: Roots, limit: int) -> str:
-    """Return the changes that were probably intended, in path order, in at most `limit` characters. Blocking."""
-    # A new directory with very much in it (an environment, packages, a clone) is one line.
+    """Render the changes that were probably intended, in path order, in at most `limit` characters. Blocking."""
+    # A new directory with very many entries (a virtual environment, packages, a clone) is shown as one line.
     every = tuple(changes)
     meant = frozenset(meant_changes(change for change in every if not is_record(change)))
     moved = moved_files((change for change in every if change.path in meant), before, now)
@@ -55,7 +55,7 @@ def difference(changes: Iterable[Change], before: Files, now: Files, roots: Root
 
 
 def _crowds(changes: Sequence[Change]) -> dict[str, int]:
-    """Return the outermost new directories with more in them than is written one by one, and how much that is."""
+    """Return the outermost new directories with too many entries to list, and the number of entries of each."""
     made = (change for change in changes if change.node is Node.DIRECTORY and change.kind is ChangeKind.CREATED)
     new = frozenset(change.path for change in made)
     lies_in = Counter(outermost(each.path, new) for each in changes)
@@ -65,7 +65,7 @@ def _crowds(changes: Sequence[Change]) -> dict[str, int]:
 def _about(
     change: Change, moved_to: str | None, before: Files, now: Files, roots: Roots, old: Files | None
 ) -> Iterator[str]:
-    """Describe a change. `old`: where the text of a deleted file is read, if it is shown."""
+    """Describe a change. `old`: the state from which a deleted file's text is read; None if it is not shown."""
     name = _shown(change.path, roots)
     if change.has(Trait.CHANGED_MEANWHILE):
         yield f"{name}: somebody else changed it too since the task first did; lines with - may be theirs, and stay"
@@ -84,7 +84,7 @@ def _about(
 
 
 def _is_closed(change: Change, roots: Roots) -> bool:
-    """Check whether what stands there is not shown: a new file directly in the home is the task's own writing."""
+    """Check whether the content is hidden. A new file directly in the home is shown, as the task wrote it."""
     if change.path_class not in (PathClass.SECRET, PathClass.ARTOO):
         return False
     return change.before is not None or change.path.rpartition("/")[0] != printable(roots.home)
@@ -103,7 +103,7 @@ def _file(change: Change, name: str, before: bytes | None, now: bytes | None) ->
 
 
 def _gone(name: str, text: bytes | None) -> Iterator[str]:
-    """Show the text of a deleted file as far as it is text: an answer may use it, and it stands nowhere else."""
+    """Show the beginning of a deleted file's text, because an answer may use it and has no other source."""
     yield f"deleted: {name}"
     lines = unified(text, b"") if text else ()
     room = _GONE_CHARACTERS
@@ -125,12 +125,12 @@ _KINDS = (("refs/heads/", "branch "), ("refs/tags/", "tag "), ("refs/remotes/", 
 _MOST = 8
 """Refs of one repository that are shown; the rest are counted."""
 _SHORT = 10
-"""Characters of a commit's name."""
+"""Characters that are shown of a commit's hash."""
 _LONGEST = 120
 
 
 def is_record(change: Change) -> bool:
-    """Check whether it is one of git's own records in a `.git`, which `ref_moves` reports."""
+    """Check whether a change is to one of git's own files in a `.git`; `ref_moves` reports these."""
     if change.kind is ChangeKind.DELETED:
         return is_bookkeeping(path_bytes(change.path))
     return change.has(Trait.GIT_BOOKKEEPING)
@@ -139,12 +139,12 @@ def is_record(change: Change) -> bool:
 def ref_moves(
     changes: Iterable[Change], before: Files, now: Files, *, brief: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield each repository whose own records changed, by the printable path of its files, and what changed.
+    """Yield the printable path of each repository whose own git files changed, and a description of the changes.
 
-    `brief`: only refs that moved, and an operation that is under way; nothing of a new repository. Blocking. What
-    starts programs (hooks, settings) is a change like any other and not reported here.
+    `brief`: only refs that moved and an operation in progress, without new refs. Blocking. Changes of files that
+    start programs (hooks, settings) are ordinary changes and not reported here.
     """
-    # Git itself is not asked, because that would take a copy of the repository. Refs in a reftable cannot be read.
+    # Git itself is not run, because it would need a copy of the repository. Refs in a reftable cannot be read.
     inside: dict[str, list[Change]] = {}
     for change in changes:
         repository, found, _ = change.path.partition(_MARK)
@@ -172,7 +172,7 @@ def _said(repository: str, members: Sequence[Change], before: Files, now: Files,
 def _moved(
     changed: Iterable[str], before: Callable[[str], str], now: Callable[[str], str], *, new: bool
 ) -> Iterator[str]:
-    """Yield each ref that names another commit now, HEAD among them, and each `new` one if these are wanted."""
+    """Describe each ref (including HEAD) that points to another commit now. `new`: new refs are described too."""
     names = [name for name in changed if name == "HEAD" or name.startswith("refs/")]
     packed = _packed_refs(before(_PACKED)).items() ^ _packed_refs(now(_PACKED)).items()
     names += sorted({name for name, _ in packed})
@@ -189,12 +189,12 @@ def _moved(
 
 
 def _reader(repository: str, files: Files) -> Callable[[str], str]:
-    """Return what reads one of git's files; empty when it is not there, or too large."""
+    """Return a function that reads one of git's files. The text is empty if it is missing or too large."""
     return lambda inner: (content_at(files, f"{repository}{_MARK}{inner}") or b"").decode("utf-8", "replace")
 
 
 def _value(name: str, read: Callable[[str], str]) -> str:
-    """Return what a ref names: the beginning of a commit's name, or another ref."""
+    """Return the target of a ref: the beginning of a commit's hash, or another ref."""
     value = read(name).strip() or _packed_refs(read(_PACKED)).get(name, "")
     return _ref_name(value.removeprefix("ref: ")) if value.startswith("ref: ") else value[:_SHORT]
 
@@ -210,15 +210,15 @@ def _ref_name(name: str) -> str:
 
 
 _COMPARED_BYTES = 256 * 1024
-"""A file is compared up to here; a larger one is shown as deleted and created."""
+"""Size limit for a comparison; a larger file that moved is shown as deleted and created."""
 _MOST_COMPARED = 500
-"""Deleted files that are compared, and new files of its size that one is compared with."""
+"""Limit of the deleted files that are compared, and of the new files of equal size for each of them."""
 
 
 def moved_files(changes: Iterable[Change], before: Files, now: Files) -> dict[str, str]:
-    """Return where each deleted file is now: the path of a new file with its content, each named once. Blocking."""
-    # A sensitive path is shown as deleted and created.
-    # An empty file equals every empty file, so it is moved only to one of its own name.
+    """Map each deleted file to a new file with the same content. Each new file is used once. Blocking."""
+    # A moved file with a sensitive path is shown as deleted and created.
+    # All empty files are equal, so an empty file counts as moved only if its name is the same.
     gone: list[Change] = []
     made: dict[int, list[Change]] = defaultdict(list)
     for change in (one for one in changes if not one.sensitive):
@@ -241,7 +241,7 @@ def moved_files(changes: Iterable[Change], before: Files, now: Files) -> dict[st
 
 
 def content_at(files: Files, printable: str) -> bytes | None:
-    """Return the content of a file; None if it is no plain file, or too large to be compared or shown as a diff."""
+    """Return the content of a file; None if it is not a plain file, or is too large to be compared or shown."""
     try:
         path = entry_path(files, Path(os.fsdecode(path_bytes(printable))))
         data, size = read_limited(files, path, _COMPARED_BYTES)

@@ -35,11 +35,11 @@ from artoo.workspace.settlement.service import Settlement, Subject, opened
 logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 60.0
-"""How long to wait for a process that reviews the changes just now: a web page may review a large change set."""
+"""How long to wait for another process that reviews the changes; a web page may review a large change set."""
 
 
 def nothing_went_out() -> tuple[str, ...]:
-    """Return nothing, for tasks that send nothing out of the machine."""
+    """Return an empty tuple, for tasks that send nothing off the machine."""
     return ()
 
 
@@ -47,10 +47,10 @@ def nothing_went_out() -> tuple[str, ...]:
 class Settler:
     """Settles one task's workspace. Implements ports.settling.Settling.
 
-    `request` is what the user asked for. `mode`: what may take effect without approval. `went_out` returns what
-    left the machine. `durable` waits for the task log, so that whatever led to an effect is logged before it.
-    `again`: the task was resumed. `logged`: the task has a log; without one a line of the history reports what was
-    asked and applied. `before_apply` may refuse an apply by a SandboxError.
+    `request` is the user's request. `mode` decides which changes are applied without approval. `went_out` returns
+    descriptions of data that left the machine. `durable` waits for the task log, so that the causes of an effect
+    are logged before it. `again`: the task was resumed. `logged`: the task has a log; if false, a line of the
+    history records the request and the applied changes. `before_apply` may refuse an apply by raising SandboxError.
     """
 
     workspace: Workspace
@@ -105,7 +105,7 @@ class Settler:
         except SandboxError as error:
             return await asyncio.to_thread(settlement.keep, ChangeSet(), str(error))
         begun = continued(settlement.directory)
-        if begun is not None and found.digest == begun.digest:  # what is pending of the earlier task stays its own
+        if begun is not None and found.digest == begun.digest:  # the earlier task keeps its pending changes
             await asyncio.to_thread(settlement.forget)
             return Settled(went_out=self.went_out())
         settled = await self._decided(settlement, ending, found, questions)
@@ -116,7 +116,7 @@ class Settler:
     async def _decided(
         self, settlement: Settlement, ending: Ending, found: ChangeSet, questions: Questions | None
     ) -> Settled:
-        """Apply the change set, keep it or delete it, as the mode and the user say."""
+        """Apply the change set, keep it pending or delete it, depending on the mode and the user's answer."""
         if found.empty:
             await asyncio.to_thread(settlement.forget)
             return Settled(went_out=self.went_out())
@@ -144,8 +144,8 @@ class Settler:
             return review_of(found, ending.task_id, before, after, unfinished=unfinished, went_out=self.went_out())
 
     async def _apply(self, settlement: Settlement, found: ChangeSet, answer: ConfirmationAnswer | None) -> Settled:
-        """Apply everything, or the paths of the answer."""
-        # Changes that cannot be applied are pending.
+        """Apply the whole change set, or only the paths in the answer."""
+        # Changes that cannot be applied stay pending.
         paths = (answer.paths or None) if answer is not None else None
         by = answer.by if answer is not None else PERSON
         try:
@@ -168,13 +168,13 @@ class Settler:
         )
 
     async def _reports(self, task_id: str, *, live: bool) -> tuple[Settled, ...]:
-        """Return what the task itself has applied before: at its turns, or at the end of an earlier process."""
-        # A process that died after its apply has logged nothing of it.
+        """Return the earlier applies of the task itself: at its turns, or at the end of an earlier process."""
+        # A process that died after its apply has not logged the apply.
         return await asyncio.to_thread(outcomes, self.artoo_home, task_id, "live" if live else "end")
 
     @staticmethod
     def _settled_by_hand(before: Settled, ending: Ending) -> Settled:
-        """Report an earlier apply when the workspace is gone: of a part, that this part was applied."""
+        """Report an earlier apply when the workspace is gone; report a partial apply as applied."""
         if before.state != "partly":
             return before
         known = {"state": "applied", "conflicts": (), "reason": rest_by_hand(ending.language)}
@@ -182,7 +182,7 @@ class Settler:
 
 
 def _with_part(before: Settled, now: Settled) -> Settled:
-    """Report what became of the rest, with the part that an earlier process had applied."""
+    """Report how the rest was settled, together with the part that an earlier process applied."""
     if now.state == "none":
         return before.model_copy(update={"state": "applied", "applied": ()})
     if before.state != "partly":
@@ -195,7 +195,7 @@ def _with_part(before: Settled, now: Settled) -> Settled:
 
 
 def _with_live(live: Sequence[Settled], now: Settled) -> Settled:
-    """Report the end of the task with what was applied during it."""
+    """Combine the report of the task's end with the changes that were applied during the task."""
     if not live:
         return now
     changes = {one.path: one for each in live for one in each.changes}
