@@ -72,9 +72,7 @@ def urgency(gradient: float, epsilon: float) -> Urgency:
 def macro_state(
     terms: LossTerms, gradient: float, h: Hyperparameters, evidence: Evidence | None = None
 ) -> MacroState:
-    """Return the macro-state by the cascade Ω, D, then |∇L| and P. If `evidence` is None, D
-    alone decides success.
-    """
+    """Return the macro-state by Ω, D, then |∇L| and P. If `evidence` is None, D alone decides success."""
     if terms.cost >= h.theta:
         return MacroState.ABANDON
     if terms.distance <= h.delta and (evidence is None or evidence.allows_success):

@@ -10,9 +10,7 @@ from artoo.control.hyperparameters import Hyperparameters
 
 @dataclass(frozen=True, slots=True)
 class CriterionGap:
-    """One criterion as input of the loss: whether it failed in the end, and in how many of its
-    attempts (k of N).
-    """
+    """One criterion as input of the loss: whether it finally failed, and in how many attempts (k of N)."""
 
     failed: bool
     verifiable: bool = False

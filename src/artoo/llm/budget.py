@@ -54,9 +54,7 @@ class Budget:
         whose: str = "the task's",
         raised_by: str = "`{}` of its limits",
     ) -> None:
-        """Create the budget. `whose` and `raised_by` are parts of its error; `{}` is replaced
-        by the limit's name.
-        """
+        """Create the budget. `whose` and `raised_by` go into its error; `{}` stands for the limit's name."""
         if max_money is not None and prices is None:
             raise ValueError("a budget of money needs prices")
         self._max_calls = max_calls
@@ -207,9 +205,7 @@ class BudgetedModel:
         return await self._model.ask(question, meter=self._budget)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """Take a turn within the budget; see Converses. Raises BudgetExhausted before a request that does not
-        fit into the budget.
-        """
+        """Take a turn within the budget; see Converses. Raises BudgetExhausted like `ask`."""
         return await self._model.converse(conversation, on_text, meter=self._budget)
 
 

@@ -145,9 +145,7 @@ class EndpointModel:
     async def _valid(
         self, asking: Asking, made: Made, read: Callable[[Completion], Awaitable[Read]], max_tokens: int
     ) -> tuple[Read, str]:
-        """Return the value that was read from the answer or from one repair, and the text.
-        Errors include the cost.
-        """
+        """Return the parsed answer, or one repair of it, and its text. Errors include the cost."""
         try:
             first = await self._sender.complete(asking, made, max_tokens)
             try:
@@ -170,9 +168,7 @@ class EndpointModel:
             raise
 
     def _room_after(self, asking: Asking, bad: Completion, max_tokens: int) -> int:
-        """Return the token limit for the repair of an answer. Raises ModelAnswerInvalid if the
-        model is in a loop.
-        """
+        """Return the token limit of a repair. Raises ModelAnswerInvalid if the model is in a loop."""
         if bad.finish != "length":
             return max_tokens
         if len(bad.text) > _TAIL and len(zlib.compress(bad.text[-_TAIL:].encode())) < _TAIL // 8:

@@ -69,9 +69,7 @@ def kind_of(reply: TransportReply) -> str:
 
 
 def status_of(reply: TransportReply) -> int:
-    """Return the HTTP status, or the status that a gateway put into the body of a 200
-    (`{"error": {"code": 429}}`).
-    """
+    """Return the HTTP status, or the one that a gateway put into a 200's body (`{"error": {"code": 429}}`)."""
     body = reply.body
     if reply.status != 200 or not isinstance(body, dict) or "choices" in body or not body.get("error"):
         return reply.status

@@ -1,6 +1,4 @@
-"""The prompt of a model in the form that all wires render. It is the same for a question and for a turn of a
-conversation.
-"""
+"""The prompt of a model in the form that all wires render, for a question and for a turn of a conversation."""
 
 from __future__ import annotations
 

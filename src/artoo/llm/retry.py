@@ -103,9 +103,7 @@ class Retrier:
 
 
 def is_transient(reply: TransportReply) -> bool:
-    """Return whether a retry may succeed: status 408, 409, 425, 429, 5xx except 501, or 200
-    without a completion.
-    """
+    """Return whether a retry may succeed: 408, 409, 425, 429, 5xx except 501, or no completion."""
     if reply.completion is not None:
         return False
     status = status_of(reply)

@@ -1,6 +1,4 @@
-"""Sends prompts to one model of one server until it answers; handles wires, refused forms,
-retries and the budget.
-"""
+"""Sends prompts to one model of one server until it answers. Handles wires, refused forms, retries and budget."""
 
 from __future__ import annotations
 
@@ -103,9 +101,7 @@ class Sender:
 
     @property
     def native(self) -> bool:
-        """Return whether function calling is used. It is not for small models, which write programs better in
-        fences.
-        """
+        """Return whether function calling is used. Small models do better with programs in fences."""
         return self._fixed != "text" and "tools" not in self._dialect.without and not self.traits.is_small
 
     async def complete(self, asking: Asking, made: Made, max_tokens: int) -> Completion:
@@ -129,9 +125,7 @@ class Sender:
         await self._adopt(self._dialect.giving_up(feature))
 
     async def identify(self) -> None:
-        """Ask once for the server's type and the properties of its model. If it does not
-        answer, nothing is known.
-        """
+        """Ask once for the server's type and its model's properties. Without an answer, nothing is known."""
         async with self._identifying:
             if self._identified:
                 return
@@ -308,9 +302,7 @@ def _estimate(request: _Request) -> int:
 
 
 def _hearing(asking: Asking, request: _Request) -> OnEvent | None:
-    """Return the listener for the events of a reply; None in the text dialect, whose steps are
-    not shown to users.
-    """
+    """Return the listener for a reply's events. None in the text dialect, whose steps users are not shown."""
     live = asking.live
     if live is None or not request.prompt.tools:
         return None

@@ -33,9 +33,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The endpoints of both tiers. The meta-validator uses the same tier as the planner, so it is never the weaker
-    of the two.
-    """
+    """The endpoints of both tiers. Meta-validator and planner use the same tier, so neither is the weaker one."""
 
     brain: Endpoint
     tool: Endpoint

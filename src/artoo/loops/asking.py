@@ -63,9 +63,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The beginning of a conversation: both system prompts (see `ports.model.Conversation`) and
-    the first message.
-    """
+    """The beginning of a conversation: two system prompts (see `ports.model.Conversation`), the first message."""
 
     system: str
     text_system: str

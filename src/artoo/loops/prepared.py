@@ -46,9 +46,7 @@ def beforehand(unasked: Collection[ChangeClass]) -> str:
 
 
 def prepared(classes: Collection[ChangeClass], unasked: Collection[ChangeClass], *, begun: str = "Because") -> str:
-    """Describe the pending changes; empty if there are none. `unasked`: classes that take
-    effect without approval.
-    """
+    """Describe the pending changes, if any. `unasked`: classes of changes that take effect without approval."""
     waiting = set(classes).difference(unasked)
     kinds = " or ".join(kind for one, kind in _KINDS.items() if one in waiting)
     told = f"{begun} something is {kinds}, nothing of it takes effect before the person agrees after the task: "
@@ -76,9 +74,7 @@ def what_became(turn: Turn) -> str:
 
 
 def earlier(spec: TaskSpec) -> str:
-    """Describe the conversation for a planner: the last turn with its result, and pending
-    changes of other turns.
-    """
+    """Describe the conversation for the planner: the last turn, its result, and pending changes of other turns."""
     before = (turn for turn in spec.waiting if spec.last is None or turn.task_id != spec.last.task_id)
     lines = [f"Person: {shortened(turn.input, _REQUEST)}\n{what_became(turn)}" for turn in before]
     if spec.last is not None:

@@ -180,9 +180,7 @@ def _kept(socket: Path) -> int:
 
 
 def _read_ahead(path: Path) -> None:
-    """Read the file into the page cache, because the bindings hold Python's global lock while
-    they read the disk.
-    """
+    """Read the file into the page cache, because the bindings hold Python's global lock during disk reads."""
     buffer = bytearray(READ_AHEAD_BYTES)
     with path.open("rb", buffering=0) as file:
         while file.readinto(buffer):
@@ -190,9 +188,7 @@ def _read_ahead(path: Path) -> None:
 
 
 def slots_of(settings: EngineSettings) -> int:
-    """Return the number of slots. If prefixes are stored, each role has a slot, but not more
-    answers run at a time.
-    """
+    """Return the number of slots. With stored prefixes each role has one, but not more answers run at once."""
     return settings.slots if settings.prefixes is None else max(settings.slots, _ROLES)
 
 

@@ -286,8 +286,8 @@ async def _run(
 ) -> tuple[int | None, str]:
     """Run a downloading program; return its exit code and the end of its output. Raises ModelUnreachable.
 
-    `report` receives the bytes below `directory`. The program and its children are killed at the end of this call,
-    and also if the size did not grow for `_STALL_SECONDS`.
+    `report` receives the bytes below `directory`. The program and its children are killed if this call is
+    cancelled, or if the size did not grow for `_STALL_SECONDS`.
     """
     pipe = asyncio.subprocess.PIPE
     try:
@@ -336,9 +336,7 @@ def _directory_size(directory: Path) -> int:
 
 
 def main(repository: str, file_name: str, directory: str) -> None:
-    """Download one file from the hub, after a quick test that it answers, because the library
-    retries for a minute.
-    """
+    """Download one file from the hub. First test that it answers, because the library retries for a minute."""
     hub = importlib.import_module("huggingface_hub")  # imported so because its annotations are incomplete
     hub.get_session().head(hub.hf_hub_url(repository, file_name), timeout=5)
     Path(directory).mkdir(parents=True, exist_ok=True)

@@ -31,9 +31,7 @@ _MOST_SLIPS = 3
 
 
 class Unreadable(Exception):
-    """Raised if the text holds no valid answer. `problem` is short and names the fields, for
-    the repair and users.
-    """
+    """Raised if the text holds no valid answer. `problem` names the fields briefly, for the repair and users."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -158,7 +156,7 @@ def _place(value: object, path: tuple[int | str, ...]) -> tuple[dict[int | str, 
 def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -> T:
     """Return the value of a header with its body: words if the schema has `body_is_words`, otherwise a program.
 
-    Without a header the first block is the body; words without a header or block are the body too.
+    Without a header the first code block is the body. If words are wanted, a text without header and block is too.
     """
     is_words = bool(getattr(schema, "body_is_words", False))
     fences = fences_in(text)

@@ -72,9 +72,7 @@ def _form(prompt: Prompt, how: How) -> dict[str, object]:
 
 
 def _messages(prompt: Prompt, how: How) -> list[dict[str, object]]:
-    """Build the messages, beginning with the system prompt; if the server refuses it, it joins
-    the user's message.
-    """
+    """Build the messages. The system prompt comes first, or in the user's message if the server refuses it."""
     messages: list[dict[str, object]] = []
     for part in exchanges(prompt.messages):
         if isinstance(part, ModelTurn):

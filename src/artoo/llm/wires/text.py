@@ -1,5 +1,4 @@
-"""The text dialect: one step per message, written as JSON, with programs and file contents in a fenced block
-(pure).
+"""The text dialect: one step per message, written as JSON, with programs and files in a fenced block (pure).
 
     free text
     {"tool": "write_file", "input": "a.txt"}        a call; code and file content are in the block below

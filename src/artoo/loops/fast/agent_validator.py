@@ -1,5 +1,4 @@
-"""R4a (validator), the sensor and controller of the fast loop: decides each criterion by the strongest evidence,
-corrects at most twice.
+"""R4a (validator), sensor and controller of the fast loop: decides each criterion, corrects the work at most twice.
 
 result ──► given up? ──► checks ──► facts ──► agreement ──► judgement ──► the remaining criteria are open
              (an earlier step overrules the later ones: SPEC section 3.6)
@@ -79,11 +78,11 @@ class AgentValidator:
     _today: str = field(default="", init=False)
     # The subjects of the last correction: tokens, or a call that failed.
     _doubted: frozenset[str] = field(default=frozenset(), init=False)
-    # True after a correction named a fact that is named only once.
+    # True after a correction for a fact that justifies only one correction.
     _asked: bool = field(default=False, init=False)
     # Criteria of the planner whose failed checks were the subject of the last correction.
     _missed: frozenset[str] = field(default=frozenset(), init=False)
-    _lacking: int = field(default=0, init=False)  # number of calls when a judge blamed the world, without advice
+    _lacking: int = field(default=0, init=False)  # calls when a judge blamed the environment without advice
 
     async def run(self) -> None:
         """Judge results until the port closes."""
@@ -252,7 +251,8 @@ class AgentValidator:
     async def _looked_at_twice(
         self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], beside: Beside, cause: Envelope
     ) -> Judged | None:
-        """Decide by a second way. Returns None if none is needed, or if a judge may decide the rest.
+        """Decide by comparison with a second way. Returns None if none is needed, or if a judge may decide the
+        rest.
 
         A user's own check makes a second way unnecessary. A small model's checks of its own work do not, because
         they are no more reliable than the work.

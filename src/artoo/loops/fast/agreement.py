@@ -31,7 +31,7 @@ _TOKENS = 700
 
 
 class SecondLook(StrEnum):
-    """The results that need a second way: those of small models, all (`--verify`), or none."""
+    """Selects the results that need a second way: those of small models, all (`--verify`), or none."""
 
     AUTO = "auto"
     ALWAYS = "always"
@@ -52,15 +52,13 @@ class _Program(BaseModel):
 
 @cache
 def _executors_role() -> str:
-    """Return the executor's own role, so that the prompt begins like that of the first way, which the server has
-    cached.
-    """
+    """Return the executor's role, so that the prompt begins like that of the first way, which is cached."""
     return procedural("executor", "ExecutorStep", "simple")[Segment.ROLE]
 
 
 @dataclass(frozen=True, slots=True)
 class SecondAuthor:
-    """The author of the second way: the same model. It sees the request and the listing, not the first way."""
+    """The author of the second program: the same model. It sees the request and the listing, not the first one."""
 
     asker: Asker
     subtask: SubTask
@@ -120,7 +118,7 @@ async def second_way(
 class _Made:
     """The result of a way: its answer, and the files that it made, by path.
 
-    Text files are compared by the words of each line, so that whitespace does not matter; others by their digest.
+    Text files are compared by the words of each line, without surrounding whitespace; others by their digest.
     """
 
     answer: str

@@ -152,7 +152,7 @@ class Calls:
         self.port.publish(told, cause=cause)
 
     def _act(self, number: int) -> str:
-        """Return the name of the call in the log, which is the same when the task is replayed."""
+        """Return the name of the call in the log. A replay of the task gives it the same name."""
         return f"{self.subtask_id}/{number}"
 
     def _ticket(self, number: int, tool: str, attempt: int, cause: Envelope) -> Ticket:

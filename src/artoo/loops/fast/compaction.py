@@ -20,14 +20,14 @@ from artoo.loops.fast.conversation import tokens_of
 SHARE = 0.7
 # The share of the window that it may fill afterwards, so that there is room for some turns.
 _TARGET = 0.5
-# So many of the newest turns stay complete if possible.
+# This many of the newest turns stay complete if possible.
 _WHOLE_TURNS = 5
 # Characters that remain of an output in the newest turn if nothing else is enough.
 _LAST_OUTPUT = 2_000
 
-# Returns a call's result in one line; empty if it cannot be read again.
+# A function that returns a call's result in one line; empty if it cannot be read again.
 LineOf = Callable[[Returned], str]
-# Returns a summary of older turns.
+# A function that returns a summary of older turns.
 Summarise = Callable[[str], Awaitable[str]]
 
 

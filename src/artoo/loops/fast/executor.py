@@ -1,5 +1,4 @@
-"""R3 (executor), the plant of the fast loop: one conversation with a model for one subtask. It does not judge its
-own work.
+"""R3 (executor), the plant of the fast loop: one conversation with a model for one subtask. It never judges itself.
 
 SubTask ──► opening, first calls ──► between turns ──► a turn ──► its calls ──► … ──► ExecutionResult
                                      │ news, messages, directives
@@ -281,9 +280,7 @@ class Executor:
         self.port.publish(compacted, cause=work.cause)
 
     async def _summary(self, work: _Work, transcript: str) -> str:
-        """Ask for a summary of older turns, and add the touched files. If the model gives none, list the calls
-        instead.
-        """
+        """Ask for a summary of older turns, or else list the calls, and add the touched files."""
         changed = listed({path: None for call in work.record.calls for path in call.changes})
         known = f"Files touched so far: {changed}" if changed else "No file was touched so far."
         segments = {

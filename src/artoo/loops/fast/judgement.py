@@ -1,6 +1,4 @@
-"""Judgement: a capable model judges the remaining criteria in one call. It is shown the facts
-and must quote them.
-"""
+"""Judgement: a capable model judges the remaining criteria in one call, and must quote the facts it is shown."""
 
 from __future__ import annotations
 

@@ -46,9 +46,7 @@ class Briefing:
     async def open(
         self, subtask: SubTask, at: datetime, own: tuple[ToolSpec, ...], surroundings: SurroundingsSource
     ) -> tuple[Opening, Glance | None]:
-        """Write the beginning of the conversation. Return also the surroundings if other parts may have changed the
-        files.
-        """
+        """Write the first message. Return also the surroundings if other parts may have changed files."""
         small = self.asker.known.small
         simple = small and self.heuristics.programs
         seen = await self._seen(subtask, surroundings)

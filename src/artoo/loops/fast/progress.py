@@ -13,7 +13,7 @@ from artoo.ports.clock import Clock
 
 # A call that has the same result this often in one attempt is a loop.
 MOST_EQUAL = 3
-# An attempt is stuck after so many turns in which nothing changed and nothing new was printed.
+# An attempt is stuck after this many turns in which nothing changed and nothing new was printed.
 MOST_IDLE = 10
 
 

@@ -42,14 +42,12 @@ _OWN_CHECK = (
 )
 _EXCERPT, _UNMET = 300, 1_200
 _MOST_NAMED = 6
-# At most this many calls that the world refused are named.
+# At most this many calls that failed on the environment are named.
 _MOST_FAILED = 3
 
 
 def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) -> str:
-    """Write the text of the DIRECTIVE segment. `amendable`: criteria whose check the planner
-    wrote and may replace.
-    """
+    """Write the DIRECTIVE segment. `amendable`: criteria whose check the planner wrote and may replace."""
     unmet = _unmet(directive)
     lines = [_what_to_do(directive, unmet)]
     # The sign of the gradient gives the strength of a directive (paper, section 5.2); a plateau has no sign.

@@ -1,6 +1,4 @@
-"""The part of the meta-validator that needs no model: collecting the outcomes of a round, and applying verdicts to
-the whole.
-"""
+"""The part of the meta-validator without a model: collects a round's outcomes, applies verdicts to the whole."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ Use = tuple[str, str]
 
 
 class Lessons:
-    """The lessons of one task so far. A pair or tool that keeps failing is blamed only once in it."""
+    """The lessons of one task so far. A pair or tool that keeps failing is blamed only once in a task."""
 
     def __init__(self) -> None:
         self._blamed: set[Use] = set()
@@ -57,7 +57,7 @@ class Lessons:
     def directed(self, directive: PlanDirective, kind: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
         """Return the lessons of a failed round: its newly blocked pairs, with the directive's stimulus.
 
-        If the approach was wrong, calls that failed because of the world (for example a missing file) teach
+        If the approach was wrong, calls that failed on the environment (for example a missing file) teach
         nothing. All rounds of a task count as one experience with a tool, because only the place changed, not the
         request.
         """

@@ -34,9 +34,7 @@ _IN_PART = "what no call shows is a part of it"
 
 
 class MergeReport(Contract):
-    """The meta-validator's single call. The model writes `answer` in a fenced block; `sources` are numbers of
-    results.
-    """
+    """The meta-validator's single call. `answer` is in a fenced block; `sources` are numbers of results."""
 
     body_is_words: ClassVar[bool] = True
 

@@ -1,6 +1,4 @@
-"""R4b (meta-validator), the sensor of the medium loop: collects outcomes, merges them, and reports gaps to the
-solver.
-"""
+"""R4b (meta-validator), sensor of the medium loop: collects and merges outcomes, reports gaps to the solver."""
 
 from __future__ import annotations
 
@@ -49,9 +47,7 @@ _Verdicts = Mapping[str, CriterionVerdict]
 
 @dataclass(slots=True, eq=False)
 class MetaValidator:
-    """Answers each round once, always to the solver: OutcomeSummary if all criteria are met, otherwise
-    ReplanRequest.
-    """
+    """Answers each round once, to the solver: OutcomeSummary if all criteria are met, else ReplanRequest."""
 
     port: Port
     asker: Asker

@@ -168,9 +168,7 @@ def subtasks_of(
 
 
 def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:
-    """Merge criteria in order, each text once. The first one wins, so that a standing criterion
-    is never weakened.
-    """
+    """Merge criteria in order. Of equal texts the first wins, so that a standing criterion is never weakened."""
     by_text: dict[str, Criterion] = {}
     for criterion in (each for group in groups for each in group):
         by_text.setdefault(criterion.text, criterion)

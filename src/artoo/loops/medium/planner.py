@@ -398,9 +398,7 @@ def _criteria(
 
 
 def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[ToolSpec]) -> MustNot:
-    """Join the tools that the solver blocked with those that memory rejects. Memory yields if too few would be
-    left.
-    """
+    """Join the tools that the solver blocked with those that memory rejects, unless too few would be left."""
     return MustNot(
         tools=keeping_hands((*directive.blocked_tools, *remembered.tools), specs),
         targets=tuple(dict.fromkeys((*directive.blocked_targets, *remembered.targets))),

@@ -266,7 +266,7 @@ class Solver:
         await self._obey(task, decision, measured, cause)
 
     async def _conclude(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
-        """Decide on a round without unmet criteria. It is not accepted while a criterion is open."""
+        """Decide on a round without unmet criteria. It is accepted only if no criterion is open."""
         verdicts = summary.task_verdicts
         task.shared += summary.shared
         task.last = ReplanRequest(
@@ -495,7 +495,7 @@ class Solver:
             self.port.publish(task.effort, cause=cause)
 
     def _cap_budget(self, task: _Task, plan: Plan) -> None:
-        """Limit the time budget by the deadline, counted from the request. Time spent asking a user is free."""
+        """Limit the time budget by the deadline, counted from the request. Waiting for a user does not count."""
         if plan.deadline is not None:
             whole = (plan.deadline - task.cause.at).total_seconds() * 1_000
             self.budget_ms = max(1.0, min(self.budget_ms, whole))

@@ -13,9 +13,7 @@ EVIDENCE_LENGTH = 240
 
 
 def model_draft(asker: Asker) -> Draft:
-    """Return a draft function that asks the Dreamer's model once for each cluster. Errors of
-    the model propagate.
-    """
+    """Return a function that asks the Dreamer's model once for each cluster. It raises the model's errors."""
 
     async def draft(cluster: Cluster) -> SOPDraft | None:
         return await asker.ask("SOPDraft", SOPDraft, _segments(cluster), cause=None, max_tokens=256)

@@ -22,7 +22,7 @@ from artoo.ports.dream import Fading
 INTENTS = 200
 DELETED_TOGETHER = 128
 ROUNDS = 24
-# From so many remembered tasks of one intent on, suspicious rounds are no accident.
+# If an intent has suspicious rounds in at least this many remembered tasks, they are no accident.
 SYSTEMATIC = 3
 LEAST_SCORE = 0.5
 _TOLD = "results looked nearer although the approach was wrong; criteria that code can check would tell"

@@ -1,5 +1,4 @@
-"""The Dreamer's steps over rules (level C): promote experience to a rule, demote a rule, propose one to the
-operator.
+"""The Dreamer's steps over rules (level C): promote experience to a rule, demote a rule, propose a permanent rule.
 
 consolidate   strong, one-sided experience becomes a timeless rule, once per cluster and sign until its evidence
               has doubled (paper, section 7.2). A model words it; evidence and sign are computed.
@@ -56,9 +55,7 @@ async def bankrupt(work: Pass) -> None:
 
 
 async def consolidate(work: Pass) -> None:
-    """Search for clusters from the position where the last pass stopped, and promote as many as
-    the limit allows.
-    """
+    """Search for clusters from where the last pass stopped, and promote as many as the limit allows."""
     limits, drafts = work.limits, work.limits.drafts
     # If promoted rules were found to be false, the next ones need more evidence.
     scale = work.findings.scale = promotion_scale(await work.tally(PROMOTED), await work.tally(FALSE))
