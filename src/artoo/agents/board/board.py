@@ -1,8 +1,8 @@
-"""Keep the board of governed tasks: durable, one for all processes of a home (SPEC section 11).
+"""Keep the board of governed tasks, durably and shared by all processes of a home (SPEC section 11).
 
-What workers do is in `worker.py`, what reviewers do in `reviews.py`; both are reached from here. Every method
-raises MoveRefused or ActorRefused, each with what would be allowed, and then nothing has changed; or
-ActivityStoreError.
+The operations of workers are in `worker.py`, those of reviewers in `reviews.py`; `Board` gives access to both.
+Methods raise MoveRefused or ActorRefused, with the allowed alternatives, or ActivityStoreError. After an error
+nothing has changed.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ from artoo.contracts.errors import ActorRefused, MoveRefused
 from artoo.ports.ids import Ids
 
 MOST_TASKS = 10_000
-"""Tasks on the board that are not archived."""
+"""Maximum number of tasks on the board that are not archived."""
 
 LONGEST_TEXT = 20_000
-"""Characters of a task's text, as the contract has it."""
+"""Maximum number of characters of a task's text, as in the contract."""
 
 _ASSIGNABLE = frozenset({BoardState.PENDING, BoardState.BLOCKED, BoardState.FAILED, BoardState.REJECTED})
 
 
 class NewTask(NamedTuple):
-    """A task that is not on the board yet. `assignee` None: any agent that may take it."""
+    """A task that is not on the board yet. `assignee` None: any agent may take it."""
 
     id: str
     text: str
@@ -73,9 +73,9 @@ class NewTask(NamedTuple):
 
 
 def add_in(writing: Writing, new: NewTask, rules: Sequence[ComplexityRule]) -> BoardTask:
-    """Put a task on the board, pending, within a transaction. `rules`: for tasks whose complexity no one sets.
+    """Add a pending task to the board, within a transaction. `rules`: for tasks without an explicit complexity.
 
-    Raises ActorRefused, MoveRefused. A foreign agent was judged by the operator's policy before (`foreign`).
+    Raises ActorRefused, MoveRefused. For a foreign agent's task, the caller has checked the policy (`foreign`).
     """
     _check_addition(writing, new)
     complexity = new.complexity
@@ -109,7 +109,7 @@ def add_in(writing: Writing, new: NewTask, rules: Sequence[ComplexityRule]) -> B
 
 
 class Board(Stored):
-    """Tasks and who may do what with them. `actor` is an agent's name, `operator`, `runtime` or `policy`."""
+    """Tasks, and the rules on who may change them. `actor`: an agent's name, `operator`, `runtime` or `policy`."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Board(Stored):
         policies: Policies = SEED_POLICIES,
         rules: Sequence[ComplexityRule] = (),
     ) -> None:
-        """Open the board. `rules`: the operator's, for tasks whose complexity no one sets."""
+        """Open the board. `rules`: the operator's rules for tasks without an explicit complexity."""
         super().__init__(database)
         self._rules = tuple(rules)
         self._ids = ids
@@ -139,13 +139,13 @@ class Board(Stored):
         assignee: str | None = None,
         project: str = "",
     ) -> BoardTask:
-        """Put a new task on the board, pending. `assignee` None: any agent that may take it."""
+        """Add a new pending task to the board. `assignee` None: any agent may take it."""
         new = NewTask(self._ids.new(), text, actor, priority, complexity, assignee, project)
         return add_in(writing, new, self._rules)
 
     @reads
     def get(self, reading: Reading, task_id: str) -> BoardTask:
-        """Return the task as it stands."""
+        """Return the current state of the task."""
         return find(reading, task_id)
 
     @reads
@@ -157,7 +157,8 @@ class Board(Stored):
         assignee: str | None = None,
         limit: int = 1_000,
     ) -> tuple[BoardTask, ...]:
-        """Return tasks in these states (None: all but archived), the newest last, at most `limit` of the newest."""
+        """Return at most `limit` of the newest tasks in these states, oldest first. `states` None: all but
+        archived."""
         wanted = [state.value for state in (set(BoardState) - {BoardState.ARCHIVED} if states is None else states)]
         rows = reading.all(
             f"SELECT * FROM tasks WHERE state IN ({', '.join('?' * len(wanted))})"
@@ -168,15 +169,15 @@ class Board(Stored):
 
     @reads
     def states(self, reading: Reading, task_ids: Collection[str]) -> dict[str, BoardState]:
-        """Return how these tasks stand; those that the board does not know are left out."""
+        """Return the states of these tasks. Tasks that the board does not know are left out."""
         found = (reading.one("SELECT id, state FROM tasks WHERE id = ?", (task_id,)) for task_id in task_ids)
         return {row["id"]: BoardState(row["state"]) for row in found if row is not None}
 
     @reads
     def log(self, reading: Reading, task_id: str) -> tuple[TaskMoved | TaskChanged, ...]:
-        """Return everything that was done with a task, in order, from its addition on."""
+        """Return all moves and changes of a task in order, beginning with its creation."""
         find(reading, task_id)
-        # Moves and changes are in two tables, and their positions come from one counter.
+        # Moves and changes are in two tables, but their positions come from one counter.
         kept = [
             (row["position"], made(kind, row))
             for kind, table in ((TaskMoved, "transitions"), (TaskChanged, "task_changes"))
@@ -186,10 +187,10 @@ class Board(Stored):
 
     @writes
     def set_priority(self, writing: Writing, task_id: str, priority: Priority, actor: str) -> BoardTask:
-        """Set how urgent a task is; the operator's alone."""
+        """Set the priority of a task. Only the operator may."""
         task = find(writing, task_id)
         check_own(task_id, mover_of(writing, actor), "the priority of a task")
-        # The place in the queue stays: urgency chooses the queue, arrival the place in it.
+        # The queue position is kept, because priority selects the queue, and arrival the position in it.
         writing.change("tasks", task_id, priority=priority)
         writing.arrived(ANYBODY)
         record(writing, task, "priority", actor, f"{task.priority.value} -> {priority.value}")
@@ -199,7 +200,7 @@ class Board(Stored):
     def set_complexity(
         self, writing: Writing, task_id: str, complexity: Complexity | None, actor: str
     ) -> BoardTask:
-        """Set how complex a task is, for the operator or a rule (`policy`). A submission in review stays there."""
+        """Set the complexity of a task, by the operator or a rule (`policy`). A task in review stays in review."""
         task = find(writing, task_id)
         check_complexity(task_id, actor)
         writing.change("tasks", task_id, complexity=complexity)
@@ -209,7 +210,7 @@ class Board(Stored):
 
     @writes
     def assign(self, writing: Writing, task_id: str, assignee: str | None, actor: str) -> BoardTask:
-        """Set who works on a task, for the operator: not while it is in progress or in review."""
+        """Set the assignee of a task. Only the operator may, and not while the task is in progress or in review."""
         task = find(writing, task_id)
         check_own(task_id, mover_of(writing, actor), "who works on a task")
         if task.state not in _ASSIGNABLE:
@@ -218,7 +219,7 @@ class Board(Stored):
                 " block or reject it first."
             )
         _check_assignee(writing, assignee)
-        # What one agent began, another does not resume under its own name.
+        # An agent does not resume a run that another agent has begun.
         run = task.run if task.assignee == assignee else None
         writing.change("tasks", task_id, open_to_all=assignee is None, run=run)
         give_to(writing, task, "assignee", assignee, actor)
@@ -226,7 +227,7 @@ class Board(Stored):
 
     @writes
     def set_reviewer(self, writing: Writing, task_id: str, reviewer: str | None, actor: str) -> BoardTask:
-        """Set the only agent that may review it besides the operator. None: any agent that may review."""
+        """Set the only agent that may review the task besides the operator. None: any agent that may review."""
         task = find(writing, task_id)
         check_own(task_id, mover_of(writing, actor), "who reviews a task")
         if reviewer is not None and reviewer != OPERATOR:
@@ -239,7 +240,7 @@ class Board(Stored):
 
     @writes
     def release(self, writing: Writing, task_id: str, actor: str, note: str = "") -> BoardTask:
-        """Release a blocked task, which may be taken again. `note` reaches the agent that takes it."""
+        """Release a blocked task, so that it can be taken again. `note` is passed to the agent that takes it."""
         check_steward(task_id, mover_of(writing, actor), "released")
         task = find(writing, task_id)
         if task.state is not BoardState.BLOCKED:
@@ -253,7 +254,8 @@ class Board(Stored):
 
     @writes
     def retry(self, writing: Writing, task_id: str, actor: str, note: str = "") -> BoardTask:
-        """Move a task from failed or rejected back to pending. `note` reaches the agent that works on it next."""
+        """Move a task from failed or rejected back to pending. `note` is passed to the next agent that works on
+        it."""
         check_steward(task_id, mover_of(writing, actor), "tried again")
         task = move(writing, find(writing, task_id), BoardState.PENDING, actor, note)
         if note.strip():
@@ -262,9 +264,9 @@ class Board(Stored):
 
     @writes
     def reconsider(self, writing: Writing, task_id: str, actor: str, why: str) -> BoardTask:
-        """Give the operator a failed or rejected task to review as it is.
+        """Move a failed or rejected task to review by the operator, with its last submission.
 
-        From failed or rejected to review, each step the operator's; no agent reviews it.
+        All moves on the way to review are attributed to the operator. No agent may review the task.
         """
         check_own(task_id, mover_of(writing, actor), "looking again at what was turned down")
         task = find(writing, task_id)
@@ -278,22 +280,22 @@ class Board(Stored):
 
     @writes
     def cancel(self, writing: Writing, task_id: str, actor: str, reason: str = "") -> BoardTask:
-        """Cancel a task, for the operator: from in_progress through blocked, from review through rejected.
+        """Cancel a task, by the operator: from in_progress through blocked, from review through rejected.
 
-        Its worker learns of it when it renews its claim or hands in.
+        The task's worker is informed when it renews its claim or submits.
         """
         check_own(task_id, mover_of(writing, actor), "cancelling a task")
         return cancel_in(writing, find(writing, task_id), actor, reason or "cancelled")
 
     @writes
     def archive(self, writing: Writing, task_id: str, actor: str) -> BoardTask:
-        """Move a task from completed or cancelled to its end."""
+        """Archive a completed or cancelled task."""
         check_steward(task_id, mover_of(writing, actor), "archived")
         return move(writing, find(writing, task_id), BoardState.ARCHIVED, actor)
 
 
 def cancel_in(writing: Writing, task: BoardTask, actor: str, reason: str) -> BoardTask:
-    """Cancel a task within a transaction, by the way that the state machine has."""
+    """Cancel a task within a transaction, by the moves that the state machine allows."""
     for state in way_to_cancel(task.state):
         task = move(writing, task, state, actor, reason)
     return task
@@ -318,7 +320,7 @@ def _check_addition(writing: Writing, new: NewTask) -> None:
 
 
 def _check_assignee(reading: Reading, assignee: str | None) -> None:
-    """Raise ActorRefused unless a task can be `assignee`'s (None: anybody's)."""
+    """Raise ActorRefused unless `assignee` may be a task's assignee. None is allowed."""
     if assignee is None or assignee == OPERATOR:
         return
     if mover_of(reading, assignee).trust is None:

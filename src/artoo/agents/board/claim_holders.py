@@ -1,7 +1,7 @@
-"""Name the process that holds a claim, so that others on this machine can tell whether it still lives.
+"""Name the process that holds a claim, so that others on this machine can check whether it is still running.
 
-Where several machines share the database, the machine's name stands before the process's. Nothing is known here
-about processes of other machines, whose leases run out.
+If several machines share the database, the name begins with the machine's name. Processes of other machines cannot
+be checked, so their claims end when their leases expire.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ _UNKNOWN = "-"
 
 
 def this_process(machine: str = "") -> str:
-    """Return `<pid>/<start>/<pid namespace>/<boot>`, because numbers of processes are used again.
+    """Return `<pid>/<start>/<pid namespace>/<boot>`, because process ids are reused.
 
-    With `machine`, which has no slash, that comes first.
+    If `machine` is given, which must not contain a slash, it comes first.
     """
     pid = os.getpid()
     process = f"{pid}/{_started(pid)}/{_namespace()}/{_boot()}"
@@ -24,7 +24,8 @@ def this_process(machine: str = "") -> str:
 
 
 def is_dead(holder: str, own: str = "") -> bool:
-    """Check whether the process is certainly gone. False when it lives, or when that cannot be told from here.
+    """Check whether the process has certainly ended. Returns False if it is running, or this cannot be determined
+    here.
 
     `own`: the name of the asking process.
     """
@@ -32,10 +33,10 @@ def is_dead(holder: str, own: str = "") -> bool:
     if machine != _split(own)[0] or len(parts) != 4 or not parts[0].isdigit():
         return False
     pid, started, namespace, boot = parts
-    # Numbers of processes start again at each boot, so another boot proves the death.
+    # Process ids start again at each boot, so another boot id proves that the process has ended.
     if boot != _boot():
         return _UNKNOWN not in (boot, _boot())
-    # Another container may have the same numbers: nothing can be told about it from here.
+    # Another container may have the same process ids, so nothing can be concluded from here.
     if namespace != _namespace():
         return False
     try:
@@ -49,18 +50,18 @@ def is_dead(holder: str, own: str = "") -> bool:
 
 
 def machine_of(holder: str) -> str:
-    """Return the machine of a holder; empty where only one uses the database."""
+    """Return the machine of a holder. Empty if only one machine uses the database."""
     return _split(holder)[0]
 
 
 def _split(holder: str) -> tuple[str, list[str]]:
-    """Return the machine, empty without one, and the parts of the process."""
+    """Return the machine (empty if there is none) and the parts of the process name."""
     parts = holder.split("/")
     return (parts[0], parts[1:]) if len(parts) == 5 else ("", parts)
 
 
 def _started(pid: int) -> str:
-    """Return the start of a process in ticks since boot, or unknown; a zombie counts as not there."""
+    """Return the start time of a process in ticks since boot, or unknown. A zombie counts as ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:

@@ -1,10 +1,10 @@
-"""Give an agent its next piece of work: the attention controller of seed 004 over board and mailbox.
+"""Choose an agent's next piece of work: the attention controller of seed 004 for board and mailbox.
 
     critical tasks ─ unread mail (critical, standard, background) ─ standard tasks ─ background tasks ─ idle
 
-Within one level, first come first served. What has waited as long as the bound stands with the critical tasks, by
-its arrival: from then on nothing that came later is chosen before it, so it waits no longer than what was there
-before it takes. The piece that is chosen is claimed in the same transaction: two processes never get the same.
+Within one level, the order is first come, first served. Items that have waited for the bound are moved to the level
+of critical tasks and ordered by arrival. From then on, no later item is chosen before them, which bounds the wait.
+The chosen item is claimed in the same transaction, so that two processes never get the same item.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from artoo.contracts.agents import FOREIGN, Priority
 from artoo.ports.ids import Ids
 
 BOUND_SECONDS = 3_600.0
-"""How long the order of urgency holds; then the order of arrival does."""
+"""Maximum wait before an item is ordered by arrival instead of by priority."""
 
 Kind = Literal["task", "review", "mail"]
-"""What can wait for an agent."""
+"""The kinds of items that can wait for an agent."""
 
 _Queue = tuple[Kind, Priority]
 
 _FIRST = 0
 _MAIL = {Priority.CRITICAL: 1, Priority.STANDARD: 2, Priority.BACKGROUND: 3}
 _TASK = {Priority.CRITICAL: _FIRST, Priority.STANDARD: 4, Priority.BACKGROUND: 5}
-"""The levels, of which the lowest comes first."""
+"""Priority levels. The lowest number comes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something that waits for an agent: a task to work on, a submission to review, a letter.
+    """An item that waits for an agent: a task to work on, a submission to review, or a letter.
 
-    `since_us`: when it began to wait (µs of a clock that never goes back); `number` settles ties, lower first.
+    `since_us`: start of the wait (µs of a clock that never goes back). `number` breaks ties; the lowest is first.
     """
 
     kind: Kind
@@ -55,7 +55,7 @@ class Waiting:
 
 
 def choose(waiting: Iterable[Waiting], now_us: int, bound_us: int) -> Waiting | None:
-    """Return what to turn to next; None: idle."""
+    """Return the item to handle next. None if there is none."""
 
     def rank(item: Waiting) -> tuple[int, int, int]:
         level = (_MAIL if item.kind == "mail" else _TASK)[item.priority]
@@ -79,11 +79,11 @@ _SENT = (
     "EXISTS (SELECT 1 FROM differences WHERE differences.task = tasks.id"
     " AND differences.submission = tasks.submission AND whole AND stays = '')"
 )
-"""True of a submission whose changes are in the store, for every machine that has the project."""
+"""True for a submission whose changes are in the store, so that every machine with the project can review it."""
 
 
 class Allocation(Stored):
-    """The attention controller. `bound_seconds`: how long anything waits before it goes by arrival alone."""
+    """The attention controller. `bound_seconds`: how long an item waits before it is ordered only by arrival."""
 
     def __init__(
         self,
@@ -96,9 +96,9 @@ class Allocation(Stored):
         mail: bool = True,
         projects: Collection[str] | None = None,
     ) -> None:
-        """Set which queues the agent looks at: `tasks` of the board, and `mail`.
+        """Set which queues are used: `tasks` for the board, `mail` for letters.
 
-        `projects`: the projects whose tasks can be worked on here, besides those of no project; None: all.
+        `projects`: the projects available on this machine, in addition to tasks without a project. None: all.
         """
         super().__init__(database)
         self._ids = ids
@@ -113,8 +113,8 @@ class Allocation(Stored):
         files = _MADE_HERE if projects is None else f"({_MADE_HERE} OR ({here} AND {_SENT}))"
         self._reviewable = f" AND {files}"
         others = "".join(f", '{level.value}'" for level, policy in policies.items() if not policy.can_approve)
-        # A foreign agent's task is reviewed for its sender's sake. Who could review it leaves the work to others,
-        # else it would wait for the operator, who alone may approve a reviewer's own work.
+        # A foreign agent's task must be reviewed. If agents that may review took it, only the operator could
+        # approve their work. So they leave such a task to the other agents.
         self._left_to_others = (
             f"(substr(creator, 1, {len(FOREIGN)}) = '{FOREIGN}' AND assignee IS NULL AND EXISTS"
             f" (SELECT 1 FROM agents WHERE trust IN (''{others})"
@@ -123,16 +123,17 @@ class Allocation(Stored):
 
     @reads
     def peek(self, reading: Reading, agent: str) -> Waiting | None:
-        """Return what the agent would turn to now; None: nothing, or it is paused. Changes nothing."""
+        """Return the item that the agent would get now. None if there is none, or the agent is paused. Changes
+        nothing."""
         return self._chosen(reading, mover_of(reading, agent))
 
     @writes
     def next(
         self, writing: Writing, agent: str, *, lease_seconds: float = LEASE_SECONDS
     ) -> TaskClaim | MailClaim | None:
-        """Return the agent's next piece of work, claimed; None: nothing, or it is paused.
+        """Claim and return the agent's next piece of work. None if there is none, or the agent is paused.
 
-        A TaskClaim whose task is in review is a review. Raises ActorRefused when there is no such agent.
+        A TaskClaim for a task in review is a review. Raises ActorRefused if the agent does not exist.
         """
         token, lease_us = self._ids.new(), seconds_us(lease_seconds)
         mover, spent = mover_of(writing, agent), set[_Queue]()
@@ -140,7 +141,7 @@ class Allocation(Stored):
             claim = self._claimed(writing, mover, (item.kind, item.priority), token, lease_us)
             if claim is not None:
                 return claim
-            # Others hold all that is left of this queue.
+            # Other processes hold all remaining items of this queue.
             spent.add((item.kind, item.priority))
         return None
 
@@ -151,7 +152,8 @@ class Allocation(Stored):
         return choose(waiting, reading.steady_us, self._bound_us)
 
     def _waiting(self, reading: Reading, mover: Mover) -> list[Waiting]:
-        """Return the head of each queue: those behind it came later and have the same priority."""
+        """Return the first item of each queue. Later items have the same priority and cannot be chosen before
+        it."""
         kinds: list[Kind] = ["task"] if self._tasks else []
         if self._tasks and self._may_review(mover):
             kinds.append("review")
@@ -159,7 +161,7 @@ class Allocation(Stored):
             kinds.append("mail")
         if not kinds:
             return []
-        # One query for all heads, because an idle agent asks this at every look.
+        # One query for all queues, because idle agents run it at every check.
         heads = (
             f"SELECT * FROM ({self._head(mover, kind, priority, _seen(kind, priority))}) AS {kind}_{place}"
             for kind in kinds
@@ -174,9 +176,9 @@ class Allocation(Stored):
     def _claimed(
         self, writing: Writing, mover: Mover, queue: _Queue, token: str, lease_us: int
     ) -> TaskClaim | MailClaim | None:
-        """Claim the first of a queue that no other transaction holds; None: there is none."""
+        """Claim the first item of a queue that no other transaction has locked. None if there is no such item."""
         parameters, (kind, priority) = self._parameters(writing, mover.name), queue
-        # Choice and claim are one statement, so that two processes never get the same task.
+        # Selection and claim are one statement, so that two processes never get the same task.
         if kind == "task":
             found = f"({writing.holding(self._head(mover, kind, priority, 'id'), 'skip')})"
             return claim_where(writing, found, parameters, mover.name, token, lease_us)
@@ -191,7 +193,7 @@ class Allocation(Stored):
         return mover.trust is not None and self._policies[mover.trust].can_approve
 
     def _head(self, mover: Mover, kind: Kind, priority: Priority, columns: str) -> str:
-        """Return the query for the head of a queue."""
+        """Return the SQL query for the first item of a queue."""
         if kind == "mail":
             table, condition, order = "mails", _TO_READ, "position"
         else:
@@ -209,6 +211,6 @@ class Allocation(Stored):
 
 
 def _seen(kind: Kind, priority: Priority) -> str:
-    """Return the columns by which the heads of the queues are compared."""
+    """Return the columns by which the first items of the queues are compared."""
     number = "position" if kind == "mail" else "queue"
     return f"'{kind}' AS kind, '{priority.value}' AS priority, id, queued_us AS since_us, {number} AS number"

@@ -1,4 +1,4 @@
-"""List the tasks that go on only when the operator does something: no agent may, or no agent is there."""
+"""List the tasks that need the operator, because no agent may continue them, or none exists that could."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artoo.contracts.errors import ActorRefused
 from artoo.contracts.shortened import shortened
 
 LONGEST_QUESTION = 300
-"""Characters of a question, where what waits is listed."""
+"""Maximum number of characters of a question in this list."""
 
 _ANSWERS = {
     BoardState.REVIEW: "artoo task review ID reject ANSWER, or approve",
@@ -25,7 +25,7 @@ _ANSWERS = {
 _NOBODYS = (
     "(assignee IS NULL OR open_to_all) AND NOT EXISTS (SELECT 1 FROM agents WHERE stopped = '' AND NOT retired)"
 )
-"""Of a row of `tasks`: every agent that could take it is stopped, retired, or was never there."""
+"""Condition on a row of `tasks`: all agents that could take it are stopped or retired, or there are none."""
 
 
 _NOWHERE = (
@@ -33,22 +33,22 @@ _NOWHERE = (
     " WHERE last_seen_us >= :since"
     " AND replace(machines.projects, :quote || tasks.project || :quote, '') <> machines.projects))"
 )
-"""Of a row of `tasks`: several machines share the database, and none that was seen lately names its project."""
+"""Condition on a row of `tasks`: machines share the database, and no recently seen machine has its project."""
 
 SEEN_SECONDS = 180.0
-"""How long ago a machine may have been seen last that counts as one that works."""
+"""Maximum age of a machine's last activity for which the machine counts as active."""
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A task that waits for the operator, and for what."""
+    """A task that waits for the operator, and the reason."""
 
     task: BoardTask
     why: str
 
 
 async def left_to_operator(database: Database, policies: Policies) -> tuple[Left, ...]:
-    """Return the tasks that wait for the operator, the longest wait first. Raises ActivityStoreError."""
+    """Return the tasks that wait for the operator, longest wait first. Raises ActivityStoreError."""
 
     def work(reading: Reading) -> tuple[Left, ...]:
         rows = reading.all(
@@ -58,7 +58,7 @@ async def left_to_operator(database: Database, policies: Policies) -> tuple[Left
             f" OR (state = 'pending' AND ({_NOBODYS} OR {_NOWHERE})) ORDER BY updated_at_us, id",
             {"operator": OPERATOR, **_recently(reading)},
         )
-        # Read once for all tasks: reviewers are asked for each task in review.
+        # Read once for all tasks, because each task in review checks all agents.
         movers = _agents(reading)
         found = ((task_of(row), _why(reading, row, movers, policies)) for row in rows)
         return tuple(Left(task, why) for task, why in found if why)
@@ -67,7 +67,7 @@ async def left_to_operator(database: Database, policies: Policies) -> tuple[Left
 
 
 def why_left(reading: Reading, row: Row, policies: Policies) -> str:
-    """Return what the operator has to do about this row of `tasks`; empty when an agent can go on."""
+    """Return what the operator has to do about this row of `tasks`. Empty if an agent can continue the task."""
     if row["state"] == BoardState.BLOCKED and row["resumable"]:
         return ""
     return _why(reading, row, _agents(reading), policies)

@@ -1,6 +1,6 @@
-"""Submit, review and merge work on the board: none is complete before it passed review.
+"""Submit, review and complete work on the board. No task is completed without passing review.
 
-A submission that trust leaves unreviewed is in review too until its files are merged.
+A submission that needs no review by the trust policy is also in review until its files are applied.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ REVIEW_LEASE_SECONDS = 60.0
 
 _LEFT = "left to the operator: "
 _NOBODY = "-"
-"""The earlier reviewer of a task that was left to the operator, if it was any agent that may."""
+"""Stored as the earlier reviewer of a task left to the operator, if any agent could review it."""
 
 
 class Reviews(Stored):
-    """The reviewer's side of the board. `submission`: the number that was seen; ClaimLost refuses a later one."""
+    """The reviewer's operations. `submission`: the reviewed number. If a later one is pending, ClaimLost is
+    raised."""
 
     def __init__(self, database: Database, ids: Ids, policies: Policies) -> None:
         super().__init__(database)
@@ -53,10 +54,10 @@ class Reviews(Stored):
 
     @writes
     def submit(self, writing: Writing, claim: TaskClaim, summary: str) -> tuple[BoardTask, bool]:
-        """Submit the result for review; True with it when a reviewer must look at it before it may pass.
+        """Submit the result for review. Returns the task, and True if a reviewer must approve it.
 
-        A foreign agent's later wishes are not in it: then it is done again. A result with a question to the
-        operator is left to them, because no one else's approval is the answer.
+        If a foreign agent has sent more messages meanwhile, the task is done again. A result with a question to the
+        operator is left to them, because only the operator can answer.
         """
         row = find_row(writing, claim.task.id)
         check_claim(row, claim)
@@ -72,7 +73,7 @@ class Reviews(Stored):
         if asked := open_questions(writing, task.id):
             return _left(writing, task, f"{claim.agent} asks: {asked[-1]}"), True
         review = review_wanted(writing, self._policies, submitter, task)
-        # No reviewer is to begin with what the policy is about to pass.
+        # Keeps reviewers from starting on a submission that the policy is about to approve.
         if not review:
             token = f"{POLICY}-{task.id}-{task.submission}"
             lease(writing, task.id, token, POLICY, seconds_us(REVIEW_LEASE_SECONDS))
@@ -82,13 +83,14 @@ class Reviews(Stored):
     def take(
         self, writing: Writing, task_id: str, actor: str, *, lease_seconds: float = REVIEW_LEASE_SECONDS
     ) -> TaskClaim:
-        """Begin a review, so that no other agent reviews the same; the operator always may. Renew by `work`."""
+        """Claim a review, so that no other agent reviews the same task. The operator always may. Renew by
+        `work.renew`."""
         token = self._ids.new()
         return take_review_in(writing, self._policies, task_id, actor, token, seconds_us(lease_seconds))
 
     @writes
     def let_go(self, writing: Writing, claim: TaskClaim) -> None:
-        """End a review without a verdict. A claim that is over already is no error."""
+        """End a review without a verdict. A claim that has already ended is ignored."""
         writing.run(
             f"UPDATE tasks SET {NO_CLAIM} WHERE id = ? AND claim = ? AND epoch = ?",
             (claim.task.id, claim.token, claim.epoch),
@@ -107,9 +109,9 @@ class Reviews(Stored):
     def reject(
         self, writing: Writing, task_id: str, actor: str, reasons: str, *, submission: int | None = None
     ) -> BoardTask:
-        """Move a task from review through rejected to pending, with the reasons in the notes.
+        """Move a task from review through rejected to pending, and add the reasons to its notes.
 
-        The fifth submission that is rejected stays rejected: retry and cancel are the operator's.
+        After the fifth rejected submission the task stays rejected, and the operator decides about retry or cancel.
         """
         if not reasons.strip():
             raise MoveRefused(f"Task {task_id} cannot be rejected without reasons: its worker needs to know them.")
@@ -117,13 +119,14 @@ class Reviews(Stored):
 
     @reads
     def passes(self, reading: Reading, task_id: str) -> bool:
-        """Check whether the trust policy passes this submission without a reviewer."""
+        """Check whether the trust policy approves this submission without a reviewer."""
         task = find(reading, task_id)
         return task.state is BoardState.REVIEW and self._passes(reading, task)
 
     @writes
     def pass_by_policy(self, writing: Writing, task_id: str, submission: int) -> BoardTask:
-        """Complete a task whose submitter's trust demands no review; recorded as the policy's approval."""
+        """Complete a task that needs no review at its submitter's trust level, recorded as an approval by the
+        policy."""
         task = _waiting(find(writing, task_id), submission)
         if not self._passes(writing, task):
             raise MoveRefused(f"Task {task_id} must be reviewed; its submitter's trust does not let it pass.")
@@ -132,12 +135,12 @@ class Reviews(Stored):
 
     @writes
     def send_back(self, writing: Writing, task_id: str, submission: int, reasons: str) -> BoardTask:
-        """Reject a submission that cannot be merged as it is, and let the task be done again."""
+        """Reject a submission that cannot be applied, and move the task back to pending."""
         return _sent_back(writing, _waiting(find(writing, task_id), submission), RUNTIME, reasons)
 
     @writes
     def leave_to_operator(self, writing: Writing, task_id: str, submission: int, reasons: str) -> BoardTask:
-        """Keep the submission in review, for the operator alone, with the reasons on record. May be repeated."""
+        """Leave the submission in review for the operator only, and record the reasons. Idempotent."""
         return _left(writing, _waiting(find(writing, task_id), submission), reasons)
 
     def _passes(self, reading: Reading, task: BoardTask) -> bool:
@@ -145,7 +148,7 @@ class Reviews(Stored):
         return not review_wanted(reading, self._policies, submitter, task)
 
     def _reviewed(self, writing: Writing, task_id: str, actor: str, submission: int | None) -> BoardTask:
-        """Return the task that waits for this verdict."""
+        """Return the task if `actor` may decide this submission now."""
         task = _reviewable(writing, self._policies, find_row(writing, task_id), mover_of(writing, actor))
         return task if submission is None else _waiting(task, submission)
 
@@ -153,7 +156,7 @@ class Reviews(Stored):
 def take_review_in(
     writing: Writing, policies: Policies, task_id: str, actor: str, token: str, lease_us: int
 ) -> TaskClaim:
-    """Begin a review within a transaction, as `Reviews.take`."""
+    """Claim a review within a transaction, as `Reviews.take` does."""
     mover = mover_of(writing, actor)
     _reviewable(writing, policies, find_row(writing, task_id), mover)
     epoch = lease(writing, task_id, token, actor, None if mover.is_operator else lease_us)
@@ -161,13 +164,13 @@ def take_review_in(
 
 
 def check_waiting(task: BoardTask) -> None:
-    """Raise MoveRefused unless the task waits for a review."""
+    """Raise MoveRefused unless the task is in review."""
     if task.state is not BoardState.REVIEW:
         raise MoveRefused(f"Task {task.id} is {task.state.value}; only what is in review can be reviewed.")
 
 
 def _waiting(task: BoardTask, submission: int) -> BoardTask:
-    """Return the pending submission. Raises MoveRefused, or ClaimLost when it is another one by now."""
+    """Return the task. Raises MoveRefused if it is not in review, ClaimLost if another submission is pending."""
     check_waiting(task)
     if submission != task.submission:
         raise ClaimLost(
@@ -178,14 +181,14 @@ def _waiting(task: BoardTask, submission: int) -> BoardTask:
 
 
 def _reviewable(writing: Writing, policies: Policies, row: Row, mover: Mover) -> BoardTask:
-    """Return the task if `mover` may review it now. Raises ActorRefused also while another agent does.
+    """Return the task if `mover` may review it now. Raises ActorRefused, also while another agent reviews it.
 
-    A person is not kept waiting.
+    The operator may review at any time.
     """
     task = task_of(row)
     check_waiting(task)
     check_reviewer(policies, task, mover, demanded=demanded(writing, policies, task))
-    # A claim without an end is a person's, and holds until they decide.
+    # A claim without an expiry belongs to the operator, and holds until they decide.
     held = row["lease_us"] is None or row["lease_us"] > writing.steady_us
     if held and not mover.is_operator and row["claimant"] not in (None, mover.name):
         raise ActorRefused(f"Task {task.id} is being reviewed by {row['claimant']}; leave it to them.")
@@ -207,9 +210,9 @@ def _left(writing: Writing, task: BoardTask, reasons: str) -> BoardTask:
 
 
 def _give_back_reviewer(writing: Writing, task: BoardTask) -> None:
-    """Give a new submission to the reviewer from before the last one was left to the operator."""
+    """Restore the reviewer that the task had before its last submission was left to the operator."""
     before = marked(writing, f"{_LEFT}{task.id}")
-    # A mark of an earlier version is empty where any agent reviewed.
+    # An earlier version stored an empty value if any agent could review.
     gone = writing.run("DELETE FROM marks WHERE name = ?", (f"{_LEFT}{task.id}",))
     if gone and task.reviewer == OPERATOR:
         writing.change("tasks", task.id, reviewer=None if before in ("", _NOBODY) else before)

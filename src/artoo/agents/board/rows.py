@@ -1,4 +1,4 @@
-"""Read tasks of the board from rows, and move them by one function."""
+"""Convert rows to board tasks, and provide the single function that moves tasks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from artoo.contracts.errors import ActorRefused, ClaimLost, MoveRefused
 from artoo.contracts.roles import Role
 
 ANYBODY = ""
-"""The name under which arrivals for any agent are noted."""
+"""The name under which arrivals for any agent are counted."""
 
 MOST_NOTES, LONGEST_NOTE, LONGEST_SUMMARY = 20, 4_000, 20_000
-"""Notes a task keeps (the newest), and characters of one and of a summary."""
+"""Maximum number of notes of a task (the newest are kept), and of characters of a note and of a summary."""
 
 MOST_SUBMISSIONS = 5
-"""After so many submissions that are sent back a task waits for the operator."""
+"""Number of rejected submissions after which a task waits for the operator."""
 
 NO_CLAIM = "claim = NULL, claimant = NULL, holder = NULL, lease_us = NULL"
 
@@ -45,10 +45,10 @@ _Kind = Literal["priority", "complexity", "assignee", "reviewer", "released", "a
 
 @dataclass(frozen=True, slots=True)
 class TaskClaim:
-    """The right to work on a task, or to review it, until the lease runs out. `token` proves it.
+    """The right to work on a task or to review it until the lease expires. `token` proves the claim.
 
-    `epoch` counts the claims of this task: what comes under an earlier one is refused.
-    `resumed`: an agent worked on it before and was interrupted; `task.run` is what it had begun.
+    `epoch` counts the claims on this task, and operations with an earlier epoch are refused. `resumed`: the task
+    was interrupted before, and `task.run` is the run to resume.
     """
 
     task: BoardTask
@@ -59,12 +59,12 @@ class TaskClaim:
 
 
 def task_of(row: Row) -> BoardTask:
-    """Return a row of `tasks` as the rest of artoo knows it."""
+    """Convert a row of `tasks` to a BoardTask."""
     return made(BoardTask, row, notes=tuple(json.loads(row["notes"])))
 
 
 def find_row(reading: Reading, task_id: str) -> Row:
-    """Return the row of a task. Raises MoveRefused when the board has none."""
+    """Return the row of a task, locked in a write transaction. Raises MoveRefused if the task does not exist."""
     row = reading.one("SELECT * FROM tasks WHERE id = ?", (task_id,), hold="wait")
     if row is None:
         raise MoveRefused(f"The board has no task {task_id}; `artoo task list` shows those it has.")
@@ -72,12 +72,12 @@ def find_row(reading: Reading, task_id: str) -> Row:
 
 
 def find(reading: Reading, task_id: str) -> BoardTask:
-    """Return the task. Raises MoveRefused when the board has none."""
+    """Return the task. Raises MoveRefused if it does not exist."""
     return task_of(find_row(reading, task_id))
 
 
 def mover_of(reading: Reading, name: str) -> Mover:
-    """Return the actor that asks for a move. Raises ActorRefused when no one has that name."""
+    """Return the actor with this name. Raises ActorRefused if there is none."""
     if name in (OPERATOR, RUNTIME, POLICY):
         return Mover(name)
     row = reading.one("SELECT trust, paused, stopped FROM agents WHERE name = ?", (name,))
@@ -88,13 +88,13 @@ def mover_of(reading: Reading, name: str) -> Mover:
 
 
 def check_not_retired(reading: Reading, name: str) -> None:
-    """Raise ActorRefused when this agent is retired: nothing new is its."""
+    """Raise ActorRefused if this agent is retired, because it may not get new work."""
     if reading.one("SELECT 1 FROM agents WHERE name = ? AND retired", (name,)) is not None:
         raise ActorRefused(f"{name} is retired; name another (artoo agent list).")
 
 
 def demanded(reading: Reading, policies: Policies, task: BoardTask) -> bool:
-    """Check whether work on the task is reviewed because a foreign agent of this trust handed it in."""
+    """Check whether a task must be reviewed because of the trust level of the foreign agent that submitted it."""
     row = reading.one("SELECT trust FROM foreign_tasks WHERE board_task = ?", (task.id,))
     return row is not None and needs_review(
         policies, Mover(task.creator, TrustLevel(row["trust"])), task.complexity
@@ -109,7 +109,7 @@ def review_wanted(reading: Reading, policies: Policies, submitter: Mover, task: 
 
 
 def check_claim(row: Row, claim: TaskClaim) -> None:
-    """Raise ClaimLost unless this is the claim that the row is under."""
+    """Raise ClaimLost unless the row is under this claim."""
     if row["claim"] != claim.token or row["epoch"] != claim.epoch:
         raise ClaimLost(
             f"{row['id']} is no longer yours: the claim ran out, or the work was stopped or given to another."
@@ -126,12 +126,12 @@ def move(
     *,
     by_policy: bool = False,
 ) -> BoardTask:
-    """Move a task, keep the transition and lay it down for the stream, in one transaction.
+    """Move a task, store the transition and add its record for the stream, in one transaction.
 
-    Whatever claim there was ends. Raises MoveRefused for a move that the state machine does not have.
+    A claim on the task ends. Raises MoveRefused for a move that the state machine does not allow.
     """
     check_transition(task.id, task.state, after)
-    # A worker or reviewer that still holds the task learns of the move when it renews.
+    # A worker or reviewer that still works on the task is informed when it renews the claim.
     if task.state in _TAKEN:
         end_claim(writing, task.id)
     if after in _QUEUED:
@@ -148,21 +148,22 @@ def move(
 
 
 def interrupted(writing: Writing, task: BoardTask, reason: str, *, actor: str = RUNTIME) -> BoardTask:
-    """Stop work on a task, which may be resumed at any time."""
+    """Move a task to blocked, marked as resumable at any time."""
     move(writing, task, BoardState.BLOCKED, actor, reason)
     writing.change("tasks", task.id, resumable=True)
     return find(writing, task.id)
 
 
 def try_again(writing: Writing, task: BoardTask, actor: str) -> BoardTask:
-    """Move a task from rejected to pending, but not every `MOST_SUBMISSIONS`th time: then the operator decides."""
+    """Move a task from rejected to pending. After each `MOST_SUBMISSIONS` submissions the operator decides
+    instead."""
     if task.submission % MOST_SUBMISSIONS == 0:
         return task
     return move(writing, task, BoardState.PENDING, actor, "to be done again")
 
 
 def queue(writing: Writing, task_id: str) -> None:
-    """Put a task at the end of its queue: its waiting begins now, and who may take it is woken."""
+    """Put a task at the end of its queue, start its waiting time, and wake the agents that may take it."""
     writing.change("tasks", task_id, queue=writing.next_number(), queued_us=writing.steady_us)
     writing.arrived(ANYBODY)
 
@@ -177,7 +178,7 @@ def record_move(
     *,
     by_policy: bool = False,
 ) -> None:
-    """Keep a transition for ever, and lay it down for the stream."""
+    """Store a transition permanently, and add its record for the stream."""
     moved = TaskMoved(
         board_task=task_id,
         before=before,
@@ -199,7 +200,7 @@ def record_move(
 
 
 def record(writing: Writing, task: BoardTask, change: _Kind, actor: str, detail: str) -> None:
-    """Keep a change of a task that is no transition for ever, and lay it down for the stream."""
+    """Store a change of a task that is not a transition permanently, and add its record for the stream."""
     detail = clipped(detail, LONGEST_NOTE)
     changed = TaskChanged(board_task=task.id, change=change, actor=actor, detail=detail, at=writing.now)
     writing.insert(
@@ -223,7 +224,7 @@ def give_to(
     actor: str,
     why: str = "",
 ) -> None:
-    """Set who works on a task, or who reviews it (None: any agent), and keep the change."""
+    """Set the assignee or reviewer of a task (None: any agent), and record the change."""
     before = task.assignee if column == "assignee" else task.reviewer
     writing.run(f"UPDATE tasks SET {column} = ? WHERE id = ?", (name, task.id))
     writing.arrived(ANYBODY)
@@ -231,21 +232,21 @@ def give_to(
 
 
 def add_note(writing: Writing, task: BoardTask, note: str) -> None:
-    """Add a reason that reaches the next worker of the task; the oldest give way."""
+    """Add a note for the task's next worker. The oldest notes are dropped."""
     notes = (*task.notes, clipped(note, LONGEST_NOTE))[-MOST_NOTES:]
     writing.change("tasks", task.id, notes=json.dumps(notes, ensure_ascii=False))
 
 
 def open_questions(reading: Reading, task_id: str) -> tuple[str, ...]:
-    """Return what agents asked the operator about a task, first asked first, until it is pending again.
+    """Return the agents' questions to the operator since the task was last pending, oldest first.
 
-    An answer is the operator's reason for letting the task be done again.
+    The operator answers by a reason when moving the task back to pending.
     """
     return reading.names(_OPEN, (task_id, task_id))
 
 
 def lease(writing: Writing, task_id: str, token: str, agent: str, seconds_us: int | None) -> int:
-    """Put a task under a claim, in a new epoch; which. `seconds_us` None: it never runs out (a person's)."""
+    """Claim a task in a new epoch, and return the epoch. `seconds_us` None: no expiry (the operator's claim)."""
     held = (None, None) if seconds_us is None else (writing.holder, writing.steady_us + seconds_us)
     return writing.count(
         "UPDATE tasks SET epoch = epoch + 1, claim = ?, claimant = ?, holder = ?, lease_us = ? WHERE id = ?"
@@ -255,11 +256,11 @@ def lease(writing: Writing, task_id: str, token: str, agent: str, seconds_us: in
 
 
 def end_claim(writing: Writing, task_id: str) -> None:
-    """Clear the claim of a task."""
+    """Clear the claim on a task."""
     writing.run(f"UPDATE tasks SET {NO_CLAIM} WHERE id = ?", (task_id,))
 
 
 def clipped(text: str, length: int) -> str:
-    """Return `text` as it can be stored, or its beginning with a mark where it was cut."""
+    """Return `text` in storable form. A longer text is cut to `length` characters, ending with an ellipsis."""
     text = storable(text)
     return text if len(text) <= length else text[: length - 1] + "…"

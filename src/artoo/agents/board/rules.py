@@ -1,6 +1,7 @@
-"""Decide who may move a task where: the state machine, trust and review, as pure functions (SPEC section 11).
+"""Decide who may move a task to which state: the state machine, trust and review, as pure functions (SPEC section
+11).
 
-No other code decides about moves. `board` and its neighbours ask here, inside the transaction that makes the move.
+All such decisions are made here. The board modules call these functions inside the transaction of the move.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ TRANSITIONS: Mapping[BoardState, frozenset[BoardState]] = MappingProxyType(
         S.ARCHIVED: frozenset(),
     }
 )
-"""The nine states and every move between them; there are no others."""
+"""The nine states, and all allowed moves between them."""
 
 Threshold = Literal["all", "complex", "critical", "none"]
 
@@ -55,7 +56,7 @@ _REVIEWED: Mapping[Threshold, frozenset[Complexity]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class TrustPolicy:
-    """The submissions of an agent that are reviewed, and whether it may approve those of others."""
+    """Which submissions of an agent are reviewed, and whether it may approve those of others."""
 
     review_threshold: Threshold
     can_approve: bool = False
@@ -75,9 +76,9 @@ SEED_POLICIES: Policies = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """An actor that asks for a move: the operator, artoo itself (`trust` None), or an agent.
+    """An actor that requests a move: the operator, artoo itself (`trust` None), or an agent.
 
-    `idle`: why an agent may not work now (paused, stopped), empty when it may.
+    `idle`: why an agent may not work now (paused, stopped). Empty if it may.
     """
 
     name: str
@@ -86,17 +87,17 @@ class Mover:
 
     @property
     def is_operator(self) -> bool:
-        """Return whether this is the person."""
+        """Return whether the actor is the operator."""
         return self.name == OPERATOR
 
     @property
     def is_runtime(self) -> bool:
-        """Return whether this is artoo itself."""
+        """Return whether the actor is artoo itself."""
         return self.name == RUNTIME
 
 
 def check_transition(task_id: str, before: BoardState, after: BoardState) -> None:
-    """Raise MoveRefused unless the table has this move."""
+    """Raise MoveRefused unless the transition table allows this move."""
     if after in TRANSITIONS[before]:
         return
     allowed = ", ".join(sorted(TRANSITIONS[before])) or "nothing: it is over"
@@ -106,13 +107,13 @@ def check_transition(task_id: str, before: BoardState, after: BoardState) -> Non
 
 
 def weight(complexity: Complexity | None) -> Complexity:
-    """Return the complexity that counts: unset is critical."""
+    """Return the effective complexity. An unset complexity counts as critical."""
     return Complexity.CRITICAL if complexity is None else complexity
 
 
 @dataclass(frozen=True, slots=True)
 class ComplexityRule:
-    """The operator's rule for tasks whose complexity no one has set. None: whatever it is."""
+    """An operator's rule for tasks without an explicit complexity. A field that is None matches everything."""
 
     complexity: Complexity
     project: str | None = None
@@ -121,7 +122,8 @@ class ComplexityRule:
     priority: Priority | None = None
 
     def fits(self, project: str, assignee: str | None, creator: str, priority: Priority) -> bool:
-        """Check whether the task has every property of the rule. A foreign agent is no creator of a rule."""
+        """Check whether the task matches all properties of the rule. A foreign agent never matches
+        `by_operator`."""
         # A rule for a folder also covers the projects below it.
         inside = self.project is None or (bool(project) and PurePath(project).is_relative_to(self.project))
         return (
@@ -136,7 +138,7 @@ class ComplexityRule:
 def ruled(
     rules: Sequence[ComplexityRule], project: str, assignee: str | None, creator: str, priority: Priority
 ) -> Complexity | None:
-    """Return the complexity of the first rule that fits; None: none does."""
+    """Return the complexity of the first rule that matches. None if no rule matches."""
     fitting = (rule.complexity for rule in rules if rule.fits(project, assignee, creator, priority))
     return next(fitting, None)
 
@@ -163,7 +165,7 @@ def check_holder(task: BoardTask, mover: Mover, doing: str) -> None:
 def check_reviewer(policies: Policies, task: BoardTask, mover: Mover, *, demanded: bool = False) -> None:
     """Raise ActorRefused unless `mover` may approve or reject this submission.
 
-    `demanded`: the task's sender demands a reviewer, whichever agent works on it.
+    `demanded`: the task's sender requires a review, regardless of the trust level of the agent that works on it.
     """
     if mover.is_operator:
         return
@@ -185,7 +187,7 @@ def check_reviewer(policies: Policies, task: BoardTask, mover: Mover, *, demande
 
 
 def check_own(task_id: str, mover: Mover, what: str) -> None:
-    """Raise ActorRefused unless `mover` is the operator: `what` is theirs alone."""
+    """Raise ActorRefused unless `mover` is the operator. `what` names the action in the error."""
     if not mover.is_operator:
         raise ActorRefused(f"Task {task_id}: {what} is the operator's, not {mover.name}'s.")
 
@@ -197,7 +199,7 @@ def check_steward(task_id: str, mover: Mover, what: str) -> None:
 
 
 def check_complexity(task_id: str, name: str) -> None:
-    """Raise ActorRefused unless complexity is set by the operator or by a rule (`policy`)."""
+    """Raise ActorRefused unless the complexity is set by the operator or by a rule (`policy`)."""
     if name not in (OPERATOR, POLICY):
         raise ActorRefused(
             f"Task {task_id}: its complexity decides who must review it, so the operator or a rule sets it,"
@@ -206,9 +208,9 @@ def check_complexity(task_id: str, name: str) -> None:
 
 
 def way_to_cancel(state: BoardState) -> tuple[BoardState, ...]:
-    """Return the moves from `state` to cancelled: through blocked or rejected where there is no direct one.
+    """Return the moves from `state` to cancelled, through blocked or rejected if there is no direct move.
 
-    A task that is over (completed, archived) or cancelled gives the direct move, which the table refuses.
+    For a completed, archived or cancelled task this is the direct move, which the transition table refuses.
     """
     through = {S.IN_PROGRESS: S.BLOCKED, S.REVIEW: S.REJECTED}.get(state)
     return (through, S.CANCELLED) if through is not None else (S.CANCELLED,)

@@ -1,7 +1,7 @@
-"""Work on a task of the board under a lease, and end that work.
+"""Work on a board task under a lease, and end this work.
 
-A claim belongs to a process. While it works it renews; when it dies, or stops renewing, `recover` takes the task
-back through `blocked`, attributed to `runtime`, and its agent may take it again.
+A claim belongs to a process, which renews it during the work. If the process dies or stops renewing, `recover`
+moves the task to `blocked` as `runtime`, and its agent may take it again.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ from artoo.contracts.agents import RUNTIME, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused
 
 LEASE_SECONDS = 60.0
-"""How long a claim holds without being renewed; renew three times as often."""
+"""How long a claim holds without renewal. Workers should renew three times as often."""
 
 MOST_INTERRUPTIONS = 10
-"""A task that took so many processes down with it, or was given back so often while others went on, fails; the
-operator may try it again."""
+"""Maximum number of deaths of its process, or of returns while other work was completed, before a task fails. The
+operator may retry it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The tasks that were taken back from processes that are gone: in work, and in review."""
+    """The ids of tasks whose claims were ended because their processes are gone: in progress, and in review."""
 
     work: tuple[str, ...] = ()
     reviews: tuple[str, ...] = ()
 
 
 class Work(Stored):
-    """The worker's side of the board. `claim` is given by `Allocation`; one that is over raises ClaimLost."""
+    """The worker's operations. A `claim` comes from `Allocation`. A claim that has ended raises ClaimLost."""
 
     @writes
     def renew(self, writing: Writing, claim: TaskClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
-        """Renew the claim: the process still works on it (or reviews it)."""
+        """Renew the claim, because the process still works on the task or reviews it."""
         row = find_row(writing, claim.task.id)
         check_claim(row, claim)
         if row["lease_us"] is not None:
@@ -68,9 +68,9 @@ class Work(Stored):
 
     @writes
     def began(self, writing: Writing, claim: TaskClaim, run: str) -> None:
-        """Note the dual loop's task that works on it, so that another process can resume that.
+        """Record the run (the dual loop's task) of a board task, so that another process can resume it.
 
-        A run that is resumed knows of the task what it was told at its beginning.
+        For a new run, the length of the task's text is recorded, because later additions are unknown to the run.
         """
         if _held(writing, claim).run != run:
             heard_so_far(writing, claim.task)
@@ -78,14 +78,15 @@ class Work(Stored):
 
     @writes
     def ask(self, writing: Writing, task_id: str, agent: str, question: str) -> None:
-        """Put a question to the operator on record, once: what is handed in waits for them."""
+        """Record a question to the operator, once. The submission is then left to the operator."""
         question = clipped(question, LONGEST_NOTE)
         if question not in open_questions(writing, task_id):
             record(writing, find(writing, task_id), "question", agent, question)
 
     @writes
     def fail(self, writing: Writing, claim: TaskClaim, reason: str, summary: str = "") -> BoardTask:
-        """End the work without a result. When more was asked for meanwhile, it begins again instead."""
+        """End the work without a result. If a foreign agent has sent more messages meanwhile, the work is repeated
+        instead."""
         task = _held(writing, claim)
         if more_asked(writing, task, claim.agent):
             writing.change("tasks", task.id, run=None)
@@ -96,15 +97,15 @@ class Work(Stored):
 
     @writes
     def hold_up(self, writing: Writing, claim: TaskClaim, reason: str) -> BoardTask:
-        """Block a task whose worker cannot go on until the operator helps and releases it."""
+        """Block a task whose worker cannot continue until the operator helps and releases it."""
         return move(writing, _held(writing, claim), BoardState.BLOCKED, claim.agent, reason)
 
     @writes
     def give_back(self, writing: Writing, claim: TaskClaim, reason: str, *, counted: bool = False) -> BoardTask:
-        """Give the task back because its process stops: blocked by `runtime`, to be taken again at any time.
+        """Block a task as `runtime` because its process stops, so that it can be taken again at any time.
 
-        `counted`: it could not be worked on. Such an end counts like a process that died when work of others was
-        handed in since the last one: then it is this task that cannot be done, and nothing else stands still.
+        `counted`: if true, the work could not be done. This counts like a death of the process if other work was
+        submitted since the last time, because then only this task cannot be done.
         """
         task = _held(writing, claim)
         if counted and _others_went_on(writing, task.id):
@@ -113,7 +114,7 @@ class Work(Stored):
 
     @writes
     def block(self, writing: Writing, task_id: str, actor: str, reason: str) -> BoardTask:
-        """Stop work on a task from outside: the operator, or artoo itself. Its worker's claim is over."""
+        """Stop work on a task as the operator or artoo itself. The claim of its worker ends."""
         mover = mover_of(writing, actor)
         if not (mover.is_operator or mover.is_runtime):
             raise ActorRefused(
@@ -123,11 +124,11 @@ class Work(Stored):
 
     @writes
     def recover(self, writing: Writing, is_dead: Callable[[str], bool] | None = None) -> Recovered:
-        """Take back what processes held that are gone or no longer renew. Run it at start and at every pulse.
+        """End claims of processes that are dead or no longer renew. Run it at start and periodically.
 
-        Work that any agent may do does not wait for one whose machine is gone: it begins again elsewhere.
+        Work that any agent may do and whose agent's machine is gone is given to other agents.
         """
-        # A dead process is noticed at once; a lease alone would keep its work for a minute.
+        # The check notices a dead process at once. The lease alone would keep its work for a minute.
         is_dead = is_dead or self.database.is_dead
         working, reviewing = list[str](), list[str]()
         for row in writing.all("SELECT * FROM tasks WHERE holder IS NOT NULL", hold="skip"):
@@ -149,9 +150,9 @@ class Work(Stored):
 def claim_where(
     writing: Writing, found: str, parameters: Mapping[str, Value], agent: str, token: str, lease_us: int
 ) -> TaskClaim | None:
-    """Claim the task whose id `found` gives, in one statement and a new epoch; None: it gives none.
+    """Claim the task whose id `found` selects, in one statement and a new epoch. None if it selects none.
 
-    `found` is an expression with its parameters. It finds a pending task, or a blocked one to be resumed.
+    `found` is an SQL expression with `parameters`. It selects a pending task, or a blocked one to be resumed.
     """
     row = writing.one(
         "UPDATE tasks SET state = 'in_progress', assignee = :agent, epoch = epoch + 1, claim = :claim,"
@@ -168,7 +169,7 @@ def claim_where(
     )
     if row is None:
         return None
-    # The row still says whether it was blocked; the next move resets that.
+    # The returned row still has the flag of a blocked task, which the next move resets.
     claim = TaskClaim(task_of(row), token, agent, row["epoch"], resumed=bool(row["resumable"]))
     before, why = (BoardState.BLOCKED, "taken up again") if claim.resumed else (BoardState.PENDING, "taken")
     record_move(writing, claim.task.id, before, BoardState.IN_PROGRESS, agent, why)
@@ -176,7 +177,7 @@ def claim_where(
 
 
 def _held(writing: Writing, claim: TaskClaim) -> BoardTask:
-    """Return the task under this claim. Raises ClaimLost when it is so no longer."""
+    """Return the task under this claim. Raises ClaimLost if the claim has ended."""
     row = find_row(writing, claim.task.id)
     check_claim(row, claim)
     task = task_of(row)
@@ -185,7 +186,7 @@ def _held(writing: Writing, claim: TaskClaim) -> BoardTask:
 
 
 def _counted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
-    """Count an end without a result: the task is taken again, until that has happened too often."""
+    """Count an end without a result. The task can be taken again unless this has happened too often."""
     count = writing.count(
         "UPDATE tasks SET interruptions = interruptions + 1 WHERE id = ? RETURNING interruptions", (task.id,)
     )
@@ -197,7 +198,7 @@ def _counted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
 
 
 def _others_went_on(writing: Writing, task_id: str) -> bool:
-    """Check whether other work was handed in since this task was given back last."""
+    """Check whether other work was submitted since this task was last given back."""
     later = (
         "SELECT count(*) FROM transitions WHERE board_task <> ? AND after = 'review' AND position > (SELECT"
         " max(position) FROM transitions WHERE board_task = ? AND after = 'blocked' AND actor = ?)"
@@ -206,13 +207,13 @@ def _others_went_on(writing: Writing, task_id: str) -> bool:
 
 
 def _set_free(writing: Writing) -> None:
-    """Free interrupted tasks that anybody may do, of agents whose seats ran out on other machines.
+    """Release interrupted tasks that any agent may do, if their agents' seats on other machines have expired.
 
-    On its own machine an agent goes on with what it began, however long that was off.
+    Agents of this machine resume their own tasks, regardless of how long the machine was off.
     """
     here = machine_of(writing.holder)
     if not here:
-        # Without a machine's name in the holder, one machine uses the database.
+        # The holder has no machine name, so only one machine uses the database.
         return
     rows = writing.all(
         "SELECT * FROM tasks WHERE state = 'blocked' AND resumable AND open_to_all AND assignee IN"

@@ -1,9 +1,11 @@
-"""Run the dream cycle: patterns seen three times become curated knowledge, the buffer and old activity are purged.
+"""Run the dream cycle: patterns seen three times become curated knowledge; observations and old sessions are
+purged.
 
     look ─► plan ─► commit ─► file ─► shared memory ─► settle, report
                       └──────── killed here: done at the next start ┘
 
-The database decides: once it has committed, the file and shared memory follow, however often the process dies.
+The database is authoritative. After its commit, the file and shared memory are updated, even if the process dies
+repeatedly in between.
 """
 
 from __future__ import annotations
@@ -28,12 +30,12 @@ from artoo.ports.ids import Ids
 RETRY_SECONDS = 3_600.0
 
 Promote = Callable[[Promotion], Awaitable[None]]
-"""Gives a promotion to shared memory, on disk when it returns. May come twice. Raises MemoryStoreError."""
+"""Writes a promotion to shared memory durably. May be called twice for one promotion. Raises MemoryStoreError."""
 
 
 @dataclass(frozen=True, slots=True)
 class DreamSettings:
-    """The limits: `most_observations` in the buffer make a cycle due; `characters` of the knowledge file."""
+    """Limits: `most_observations` in the buffer make a cycle due; `characters` bounds the knowledge file."""
 
     interval: timedelta = timedelta(hours=24)
     most_observations: int = 50
@@ -42,7 +44,7 @@ class DreamSettings:
 
 @dataclass(slots=True)
 class DreamCycle:
-    """The dream cycle of one agent. Implements `Duty`. No model is called."""
+    """The dream cycle of one agent. Implements `Duty`. It uses no model."""
 
     agent: str
     store: CognitionStore
@@ -66,7 +68,7 @@ class DreamCycle:
         return Done(items=1)
 
     async def run(self) -> DreamCycleReport:
-        """Run one cycle, now, after finishing an interrupted one. The report says what went wrong, if anything.
+        """Finish an interrupted cycle if there is one, otherwise run a new one. The report contains any error.
 
         Raises ActivityStoreError; then nothing has changed.
         """
@@ -103,7 +105,7 @@ class DreamCycle:
         return None
 
     async def _finished(self, pending: PendingDream) -> DreamCycleReport:
-        """Write the file, then shared memory, then the report. Every step may be done twice."""
+        """Write the file, then shared memory, then the report. Every step may be repeated."""
         try:
             await asyncio.to_thread(_write_knowledge, self.knowledge, pending, self.settings.characters)
             for promotion in pending.promotions:
@@ -121,15 +123,15 @@ class DreamCycle:
 
 
 def _write_knowledge(path: Path, pending: PendingDream, limit: int) -> None:
-    """Writes the file as planned; when it was changed meanwhile, merges the lines into what is there. Blocks."""
+    """Write the file as planned. If it was changed meanwhile, merge the lines into the current text. Blocks."""
     current = read_text(path)
     there = digest(current)
-    # An earlier try has written the file before it died.
+    # An earlier try wrote the file before its process died.
     if there == pending.after:
         return
     unchanged = there == pending.base
     text = pending.text if unchanged else merged(current, pending.lines, pending.worth, limit).text
-    # A link stays, and the file that it leads to is replaced.
+    # If the path is a symbolic link, the link is kept and its target is replaced.
     place = path.resolve()
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_durably(place, text.encode())

@@ -18,17 +18,17 @@ from artoo.contracts.memory import Level, Megram, MegramState, Origin
 from artoo.contracts.tags import macro_pair
 
 KEPT = 10
-"""Observations that stay in the buffer (SPEC section 11)."""
+"""Number of observations that stay in the buffer after a cycle (SPEC section 11)."""
 FADING_DAYS = 30.0
-"""Days without being seen after which a pattern is worth about a third."""
+"""Number of unseen days after which a pattern's worth falls to about a third."""
 _F, _K = 0.3, 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """A pattern that has become knowledge, for shared memory. The same `id` again is the same promotion.
+    """A pattern that has become knowledge, for shared memory. The same `id` denotes the same promotion.
 
-    `about`: an observation of it, which begins with what was asked.
+    `about`: an observation of the pattern, which begins with the request.
     """
 
     id: str
@@ -40,9 +40,10 @@ class Promotion:
 
 
 class PendingDream(Contract):
-    """The steps that remain once the database has committed: kept there until file and memory have them.
+    """The remaining steps after the commit, stored in the database until file and shared memory are updated.
 
-    `base` and `after` are the knowledge file's digests before and after; `lines` serve when it was changed between.
+    `base` and `after` are the knowledge file's digests before and after. `lines` are used if the file was changed
+    meanwhile.
     """
 
     base: str
@@ -55,12 +56,12 @@ class PendingDream(Contract):
 
 
 def digest(text: str) -> str:
-    """Return the digest that tells two versions of the file apart."""
+    """Return a digest of the file's text, to detect changes."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def worth(pattern: Pattern, now: datetime) -> float:
-    """Return how often a pattern was seen, faded by the time since."""
+    """Return how often a pattern was seen, reduced by the time since it was last seen."""
     days = max(0.0, (now - pattern.last_at).total_seconds() / 86_400)
     return pattern.seen * math.exp(-days / FADING_DAYS)
 
@@ -75,7 +76,7 @@ def planned(
     limit: int,
     observations: int,
 ) -> tuple[tuple[Pattern, ...], PendingDream]:
-    """Return the patterns as they will be, and the steps that follow from them. `ids` name the promotions."""
+    """Return the patterns after the cycle, and its remaining steps. `ids` name the promotions."""
     lines = [
         Learnt(each.id, _line(each), worth(each, now), new=each.ripe)
         for each in patterns
@@ -109,9 +110,9 @@ def planned(
 
 
 def megram_of(promotion: Promotion) -> Megram:
-    """Return the K entry of a promotion: context without a verdict (σ = 0), filed under the request.
+    """Return the K entry for a promotion: context without a verdict (σ = 0), filed under the request.
 
-    Whether something works is M evidence, which the loops have written; counting it twice would be an echo.
+    Whether an approach works is M evidence, which the loops have already written. It must not be counted twice.
     """
     pair = macro_pair(asked_in(promotion.about))
     return Megram(
@@ -130,7 +131,7 @@ def megram_of(promotion: Promotion) -> Megram:
 
 
 def _standing(pattern: Pattern, trimmed: frozenset[str]) -> Pattern:
-    """Return a pattern as it will be. A trimmed one must be seen three times more to come back."""
+    """Return a pattern after the cycle. A trimmed pattern must be seen three more times to return."""
     if pattern.id in trimmed:
         return replace(pattern, promoted=False, seen=0)
     return replace(pattern, promoted=pattern.promoted or pattern.ripe)

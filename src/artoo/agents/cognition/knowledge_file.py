@@ -2,8 +2,8 @@
 
     - "convert notes.md to pdf": given up — pandoc: command not found (4 times, last 2026-01-07) <!-- 3f2a…:91c4 -->
 
-The mark at a line's end names its pattern and what was written, so that a line which the operator has changed stays
-as it is and one that the operator has deleted stays away. The operator's own text is never trimmed.
+The mark at a line's end has the pattern's id and a checksum of the line. So a line that the operator has changed is
+not overwritten, and a deleted line is not added again. The operator's own text is never trimmed.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from artoo.agents.cognition.similarity import one_line, words
 
 HEADING = "## Learnt"
 LINE = 300
-"""Characters of one learnt line."""
+"""Maximum number of characters of a learnt line."""
 
 SMALL_MODEL_CHARACTERS = 1_500
-"""Of curated knowledge in a small model's prompt: what is closest to the task."""
+"""Maximum number of characters of knowledge in a small model's prompt. The lines closest to the task are used."""
 
 _MARK = re.compile(r"\s*<!-- ([0-9a-f]{12}):([0-9a-f]{8}) -->\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """A line to write. `worth` orders lines when there is no room for all: the least goes first."""
+    """A line to write. If there is no room for all lines, those with the lowest `worth` are dropped first."""
 
     id: str
     text: str
@@ -38,7 +38,7 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The file's new text, the ids of lines that had to go, and by how many characters it is still too long."""
+    """The new text of the file, the ids of trimmed lines, and the number of characters above the limit."""
 
     text: str
     trimmed: tuple[str, ...] = ()
@@ -46,9 +46,9 @@ class Merged:
 
 
 def merged(current: str, lines: Sequence[Learnt], worth: Mapping[str, float], limit: int) -> Merged:
-    """Return the file with `lines` in it: new ones added, existing ones renewed, the least valuable trimmed.
+    """Merge `lines` into the file: add new lines, update existing ones, and trim the least valuable. Idempotent.
 
-    `worth` is that of the patterns known so far. Merging twice changes nothing.
+    `worth`: the values of all known patterns, by id.
     """
     there = {found[1] for line in current.split("\n") if (found := _MARK.search(line)) is not None}
     renewed = {line.id: line for line in lines if line.id in there}
@@ -62,14 +62,15 @@ def merged(current: str, lines: Sequence[Learnt], worth: Mapping[str, float], li
 
 
 def plain(text: str) -> str:
-    """Return the file as a prompt shows it: without marks."""
+    """Return the file without marks, for a prompt."""
     return "\n".join(_MARK.sub("", line) for line in text.split("\n")).strip()
 
 
 def relevant(text: str, task: str, budget: int) -> str:
-    """Return at most `budget` characters of the file for a prompt: all of it, or the lines closest to the task.
+    """Return at most `budget` characters of the file for a prompt: the whole file, or the lines closest to the
+    task.
 
-    A line counts by the words that it shares with the task, rare ones more; lines keep their order.
+    Lines are scored by the words shared with the task, with more weight for rare words. They keep their order.
     """
     shown = plain(text)
     if len(shown) <= budget:
@@ -112,7 +113,7 @@ def _trimmed(text: str, worth: Mapping[str, float], limit: int) -> Merged:
     lines = text.split("\n")
     learnt = [(worth.get(found[1], 0.0), at, found[1]) for at, line in enumerate(lines) if (found := _own(line))]
     size, gone = _size(lines), dict[int, str]()
-    # The least valuable lines go first; the operator's own text is never among them.
+    # The least valuable lines are removed first. The operator's own text is never removed.
     for _, at, identifier in sorted(learnt):
         if size <= limit:
             break
@@ -123,7 +124,7 @@ def _trimmed(text: str, worth: Mapping[str, float], limit: int) -> Merged:
 
 
 def _own(line: str) -> re.Match[str] | None:
-    """Return the mark of a line that a dream cycle wrote and no one has changed."""
+    """Return the mark of a line that a dream cycle wrote and no one has changed since."""
     found = _MARK.search(line)
     return found if found is not None and _sum(line[: found.start()]) == found[2] else None
 

@@ -1,4 +1,4 @@
-"""Make one sentence of a finished task to remember, by code, from the request and the result."""
+"""Summarise a finished task in one sentence to remember, by code, from the request and the result."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from artoo.agents.cognition.similarity import general, one_line
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 
 ASKED, REASON, WHOLE = 160, 160, 600
-"""Characters kept of the request, of each reason, and of an observation."""
+"""Maximum numbers of characters of the request, of each reason, and of an observation."""
 DONE = "done"
 _MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A note: `text` for people and prompts; `pattern` (ending|asked|why) is equal when the same happened again."""
+    """A note: `text` for people and prompts. `pattern` (ending|asked|why) is equal for equal outcomes."""
 
     text: str
     pattern: str
 
 
 def observation_of(request: str, result: FinalResult) -> Noted | None:
-    """Return the note of a task, or None when the ending teaches nothing.
+    """Return the note on a task, or None if its ending teaches nothing.
 
-    Not the output: that is in the task's log. What is quoted from the request or a tool stays in quotes. What was
-    not there is noted, for the note says what it was.
+    The output is not included, because it is in the task's log. Text from the request or a tool stays in quotes. A
+    missing input is noted, because the note names the missing input.
     """
     why = result.stopped_by
     if why is not None and not why.teaches and why is not StoppedBy.MISSING_INPUT:
@@ -39,7 +39,7 @@ def observation_of(request: str, result: FinalResult) -> Noted | None:
 
 
 def asked_in(observation: str) -> str:
-    """Return the request in an observation of `observation_of`; all of a text of another form."""
+    """Return the request from an observation of `observation_of`. A text of another form is returned whole."""
     asked, quote, _ = observation.removeprefix('"').partition('": ')
     return asked if quote and observation.startswith('"') else observation
 
@@ -52,7 +52,8 @@ def _ending(result: FinalResult) -> str:
 
 
 def _reasons(result: FinalResult) -> tuple[str, ...]:
-    """Return the failures with their reasons and the withheld operations, or else how the task was done."""
+    """Return the failures with their reasons and the withheld operations. Without any, return how the task was
+    done."""
     failed = [f"{each.criterion}: {each.reason}" if each.reason else each.criterion for each in result.unmet]
     failed += [f"withheld: {act}" for act in result.withheld]
     chosen = failed or ([] if result.directive is Directive.ABANDON else list(result.done))

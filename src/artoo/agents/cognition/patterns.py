@@ -1,4 +1,4 @@
-"""Count patterns: observations that say the same are one pattern, however they were worded."""
+"""Count patterns: observations with the same meaning are one pattern, regardless of their wording."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from datetime import datetime
 from artoo.agents.cognition.similarity import likeness, words
 
 PROMOTED_AT = 3
-"""How often a pattern is seen before it becomes knowledge (SPEC section 11)."""
+"""Number of times a pattern must be seen before it becomes knowledge (SPEC section 11)."""
 ASKED_LIKE, WHY_LIKE = 0.75, 0.5
-"""Shares of common words, of what was asked and of why it failed, from which two observations are one pattern."""
+"""Minimum shares of common words, in the request and in the reason, for two observations to be one pattern."""
 MOST_PATTERNS = 500
-"""Patterns that are counted for one agent; the rarest and oldest are dropped."""
+"""Maximum number of patterns counted for one agent. The rarest and oldest are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One observation in the buffer. `position` orders them; `counted`: an earlier cycle has counted it."""
+    """One observation in the buffer, ordered by `position`. `counted`: an earlier cycle has counted it."""
 
     position: int
     text: str
@@ -30,7 +30,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern that was seen `seen` times. `text`: the newest observation; `promoted`: it is knowledge by now."""
+    """A pattern that was seen `seen` times. `text`: its newest observation. `promoted`: it has become knowledge."""
 
     id: str
     pattern: str
@@ -42,12 +42,12 @@ class Pattern:
 
     @property
     def ripe(self) -> bool:
-        """Return whether it is to become knowledge."""
+        """Return whether the pattern is due to become knowledge."""
         return self.seen >= PROMOTED_AT and not self.promoted
 
 
 def counted(known: Sequence[Pattern], fresh: Sequence[Seen]) -> tuple[Pattern, ...]:
-    """Return at most `MOST_PATTERNS` patterns after counting observations that no earlier cycle has counted."""
+    """Count new observations, and return the resulting patterns, at most `MOST_PATTERNS`."""
     tally = _Tally(known)
     for seen in fresh:
         tally.add(seen)
@@ -56,7 +56,7 @@ def counted(known: Sequence[Pattern], fresh: Sequence[Seen]) -> tuple[Pattern, .
 
 
 class _Tally:
-    """Finds the pattern of an observation: the same text first, else the most alike with the same ending."""
+    """Finds the pattern of an observation: an equal text, otherwise the most similar one with the same ending."""
 
     def __init__(self, known: Sequence[Pattern]) -> None:
         self.patterns = {each.id: each for each in known}
@@ -64,7 +64,7 @@ class _Tally:
         self._words = {each.id: _words(each.pattern) for each in known}
 
     def add(self, seen: Seen) -> None:
-        # Equal texts are the usual case and need no comparison with all patterns.
+        # Equal texts are the usual case, and need no comparison with all patterns.
         found = self._exact.get(seen.pattern) or self._alike(seen.pattern)
         if found is None:
             found = hashlib.sha256(seen.pattern.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -100,7 +100,7 @@ def _words(pattern: str) -> _Said:
 
 
 def _likeness(one: _Said, other: _Said) -> float:
-    """Return how alike two requests are; 0 when they ended otherwise, or for another reason."""
+    """Return the similarity of two requests, from 0 to 1. It is 0 if their endings or reasons differ."""
     if one.ending != other.ending:
         return 0.0
     asked = likeness(one.asked, other.asked)

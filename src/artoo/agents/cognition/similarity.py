@@ -1,4 +1,5 @@
-"""Compare texts by their words: without case, numbers, paths or quoted names; Chinese by pairs of characters."""
+"""Compare texts by their words, without case, numbers, paths or quoted names. Chinese is split into character
+pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import re
 import unicodedata
 
 READ = 2_000
-"""Characters of a text that are compared."""
+"""Number of leading characters of a text that are compared."""
 
 _PARTICULARS = (
     (re.compile(r"https?://\S+"), " ‹url› "),
@@ -21,7 +22,7 @@ _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 
 
 def general(text: str) -> str:
-    """Return `text` with paths, names and numbers replaced, so that texts about the same thing are equal."""
+    """Return `text` with paths, names and numbers replaced, so that texts on the same subject become equal."""
     folded = unicodedata.normalize("NFKC", text[:READ]).casefold()
     for pattern, replacement in _PARTICULARS:
         folded = pattern.sub(replacement, folded)
@@ -29,7 +30,8 @@ def general(text: str) -> str:
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the words of a text for comparing it; runs of Chinese or kana become pairs of characters."""
+    """Return the set of words of a text for comparison. Runs of Chinese or kana are split into pairs of
+    characters."""
     folded = unicodedata.normalize("NFKC", text[:READ]).casefold()
     found: set[str] = set()
     for word in _WORD.findall(_WIDE.sub(lambda run: f" {run[0]} ", folded)):
@@ -41,12 +43,12 @@ def words(text: str) -> frozenset[str]:
 
 
 def likeness(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of common words, from 0 to 1 (Jaccard); 0 when both are empty."""
+    """Return the share of common words, from 0 to 1 (Jaccard). It is 0 if both sets are empty."""
     together = len(one | other)
     return len(one & other) / together if together else 0.0
 
 
 def one_line(text: str, limit: int) -> str:
-    """Return at most `limit` characters on one line, without anything that ends a Markdown line or comment."""
+    """Return at most `limit` characters on one line, without characters that end a Markdown line or comment."""
     flat = " ".join(text.replace("<!--", "‹!--").replace("-->", "--›").split())
     return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"

@@ -1,4 +1,4 @@
-"""Store observations, activity and patterns of one agent in the activity database."""
+"""Store the observations, sessions and patterns of one agent in the activity database."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from artoo.contracts.roles import Role
 logger = logging.getLogger(__name__)
 
 MOST_OBSERVATIONS = 20_000
-"""Observations that are kept for an agent whose dream cycle does not run."""
+"""Maximum number of observations stored for an agent whose dream cycle does not run."""
 READ_AT_ONCE = 10_000
 LONGEST_SUMMARY, LONGEST_DETAIL = 4_000, 16_000
-"""Characters kept of a session."""
+"""Maximum numbers of characters stored for a session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
     """One piece of work of an agent. `id`: the dual loop's task, so that a resumed task is one session.
 
-    `summary` is cut to 4,000 characters; `detail` (JSON) is left out beyond 16,000, and after a dream cycle.
+    `summary` is cut to 4,000 characters. `detail` (JSON) is dropped if it exceeds 16,000, and after a dream cycle.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """The state by which a dream cycle is due. Times are None when there is nothing to take them from."""
+    """The values that decide whether a dream cycle is due. Times are None if there are no entries."""
 
     observations: int
     uncounted: int
@@ -71,7 +71,7 @@ class CognitionStore(Stored):
 
     @writes
     def keep(self, writing: Writing, session: Session, noted: Noted | None) -> bool:
-        """Keep a session and what it left to be remembered, both or neither, once. False: it was there."""
+        """Store a session and its observation once, in one transaction. Returns False if it is already stored."""
         new = writing.insert(
             "activity",
             once=True,
@@ -85,7 +85,7 @@ class CognitionStore(Stored):
             detail=storable(session.detail) if len(session.detail) <= LONGEST_DETAIL else "{}",
             at_us=writing.now_us,
         )
-        # A resumed task ends twice with one id, and must be counted once.
+        # A resumed task ends twice with the same id, and must be counted once.
         if new and noted is not None:
             writing.insert(
                 "observations",
@@ -109,7 +109,7 @@ class CognitionStore(Stored):
 
     @reads
     def buffer(self, reading: Reading) -> Buffer:
-        """Return how the buffer stands."""
+        """Return the values that decide whether a dream cycle is due."""
         row = reading.one(
             "SELECT count(*) AS observations, count(CASE WHEN NOT counted THEN 1 END) AS uncounted,"
             " min(CASE WHEN NOT counted THEN at_us END) AS oldest_at_us,"
@@ -124,7 +124,7 @@ class CognitionStore(Stored):
 
     @reads
     def snapshot(self, reading: Reading) -> Snapshot:
-        """Return what a cycle works on."""
+        """Return the input of a dream cycle."""
         observations = reading.all(
             "SELECT * FROM observations WHERE agent = ? ORDER BY position LIMIT ?", (self._agent, READ_AT_ONCE)
         )
@@ -139,11 +139,11 @@ class CognitionStore(Stored):
     def commit(
         self, writing: Writing, last: int, patterns: tuple[Pattern, ...], pending: PendingDream
     ) -> PendingDream:
-        """Store the counts and promotions and purge, all or nothing; the remaining steps are kept with them.
+        """Store counts and promotions, purge old entries, and store the remaining steps, in one transaction.
 
         Returns `pending` with the report's numbers filled in.
         """
-        # Two cycles of one agent would count the same observations twice.
+        # Two concurrent cycles of one agent would count the same observations twice.
         writing.alone(f"dream of {self._agent}")
         writing.run("DELETE FROM patterns WHERE agent = ?", (self._agent,))
         for each in patterns:
@@ -165,21 +165,21 @@ class CognitionStore(Stored):
 
     @reads
     def pending(self, reading: Reading) -> PendingDream | None:
-        """Return the cycle whose file or memory was not written yet."""
+        """Return the cycle whose file or shared memory has not been written yet. None if there is none."""
         query = "SELECT pending FROM dreams WHERE agent = ? AND pending IS NOT NULL"
         row = reading.one(query, (self._agent,))
         return None if row is None else PendingDream.model_validate_json(row["pending"])
 
     @writes
     def settle(self, writing: Writing, report: DreamCycleReport) -> None:
-        """Record that file and memory have it: nothing is pending any more, and the report goes on the stream."""
+        """Mark the pending cycle as finished, and put its report on the stream."""
         settled = "UPDATE dreams SET pending = NULL WHERE agent = ? AND pending IS NOT NULL"
         if writing.run(settled, (self._agent,)):
             writing.emit(Role.HEARTBEAT, self._agent, report)
 
     @writes
     def tell(self, writing: Writing, report: DreamCycleReport) -> None:
-        """Put a report of a cycle that changed nothing on the stream."""
+        """Put the report of a cycle that changed nothing on the stream."""
         writing.emit(Role.HEARTBEAT, self._agent, report)
 
     def _bound(self, writing: Writing) -> None:
@@ -196,7 +196,7 @@ class CognitionStore(Stored):
             )
 
     def _purge(self, writing: Writing, last: int) -> int:
-        """Drops observations but the last ten, what sessions they came from held in detail, and what is too old."""
+        """Delete old observations except the newest ten, the details of their sessions, and expired entries."""
         agent, expiry = self._agent, self._expiry(writing)
         consolidated = writing.run(
             "UPDATE activity SET consolidated = TRUE, detail = '{}' WHERE NOT consolidated AND id IN"

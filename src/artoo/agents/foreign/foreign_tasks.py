@@ -1,10 +1,10 @@
-"""Accept tasks of foreign agents under the operator's policy, and show them how these stand.
+"""Accept tasks of foreign agents under the operator's policy, and report their status to the sender.
 
     message ─► accept: known before? within the policy? ─► board task, bound to what the policy said then
             └► more, to a task that has not ended ───────► its text grows; what was done without it is done again
     task ─► seen and cancelled by its sender, and by no one else
 
-Every method raises ForeignRefused with a sentence that the foreign agent may read; then nothing has changed.
+Methods raise ForeignRefused, with a message that the foreign agent may read. After an error nothing has changed.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from artoo.contracts.errors import ForeignRefused, GovernanceRefused, QuotaSpent
 from artoo.ports.ids import Ids
 
 MOST_MOVES = 1_000
-"""Transitions of one task that are looked at."""
+"""Maximum number of a task's transitions that are read."""
 
 _OVER = (BoardState.COMPLETED, BoardState.FAILED, BoardState.CANCELLED)
-"""How a foreign agent's task ends, the first time that it is so: what was told as the end is never taken back."""
+"""States that end a task for a foreign agent. The first such state is final for the sender."""
 
 _OPEN = "t.state NOT IN ('completed', 'failed', 'cancelled', 'archived')"
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds of a foreign agent by the operator's policy. None: no bound of its own.
+    """The limits of a foreign agent by the operator's policy. None: no limit of its own.
 
-    `trust`: whose reviews its tasks get. `open` tasks at a time, `day` messages in 24 hours; each run of a task may
-    use so many `calls` of models, `tokens`, `seconds` and `money`. `project`: where its tasks work; empty: the
-    workspace.
+    `trust`: the trust level that decides on reviews. `open`: tasks at a time. `day`: messages in 24 hours. `calls`
+    of models, `tokens`, `seconds` and `money` limit each run of a task. `project`: where its tasks work; empty for
+    the workspace.
     """
 
     trust: TrustLevel = TrustLevel.PROBATION
@@ -61,7 +61,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A message that asks for work. `agent`: its addressee, empty for any agent. `context`: the sender's."""
+    """A message that requests work. `agent`: the addressed agent; empty for any. `context`: the sender's context
+    id."""
 
     message: str
     context: str
@@ -71,10 +72,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ForeignTask:
-    """A foreign agent's task as it stands. `messages` in order, of which the first began it; `moves` in order,
-    and `position` grows with each.
+    """The current state of a foreign agent's task. `messages` in order, beginning with the first request; `moves`
+    in order, and `position` is the last move's position.
 
-    `ended`: how it has ended, the first time. `waits`: only the operator can let it go on.
+    `ended`: the first move that ended it. `waits`: only the operator can continue it.
     """
 
     task: BoardTask
@@ -88,12 +89,12 @@ class ForeignTask:
 
     @property
     def ended(self) -> TaskMoved | None:
-        """Return the move that ended it for its sender."""
+        """Return the move that ended the task for its sender. None if it has not ended."""
         return next((one for one in self.moves if one.after in _OVER), None)
 
 
 class Foreign(Stored):
-    """The tasks of foreign agents. One per process and home."""
+    """The tasks of foreign agents. Create one object per process and home."""
 
     def __init__(
         self, database: Database, ids: Ids, *, policies: Policies, rules: Sequence[ComplexityRule] = ()
@@ -105,8 +106,9 @@ class Foreign(Stored):
 
     @writes
     def accept(self, writing: Writing, peer: str, asked: Asked, bounds: Bounds) -> tuple[ForeignTask, bool]:
-        """Put what is asked on the board; False with it when this very message has come before."""
-        # One transaction a peer: its bounds count its rows, and a message is accepted once.
+        """Add the requested task to the board. Also returns False if this message was received before."""
+        # Transactions of one sender run one at a time, because its limits count its rows and a message is accepted
+        # once.
         writing.alone(FOREIGN + peer)
         known = known_message(writing, peer, asked.agent, asked.message)
         if known is not None:
@@ -139,9 +141,9 @@ class Foreign(Stored):
 
     @writes
     def more(self, writing: Writing, peer: str, task_id: str, asked: Asked, bounds: Bounds) -> ForeignTask | None:
-        """Ask for more in a task of its own that has not ended; None: it knows no such task.
+        """Add a message to the sender's unfinished task. None if the sender has no such task.
 
-        What waits for a review is done again. What is being worked on goes on, and is done again after that.
+        If the task is in review, it is done again at once. If it is being worked on, it is done again afterwards.
         """
         writing.alone(FOREIGN + peer)
         if _row(writing, task_id, peer, asked.agent) is None:
@@ -151,7 +153,7 @@ class Foreign(Stored):
             return self._again(writing, known, asked)
         if known is not None:
             raise ForeignRefused(f"A message {asked.message!r} has come before, for another task.")
-        # Held from here on.
+        # Locks the task's row for the rest of the transaction.
         find_row(writing, task_id)
         seen = self._of(writing, _known(writing, task_id))
         if seen.ended is not None:
@@ -162,7 +164,7 @@ class Foreign(Stored):
 
     def _add(self, writing: Writing, seen: ForeignTask, said: Said) -> None:
         task, name = seen.task, FOREIGN + seen.peer
-        # The text is extended before the message is stored, so that a too long one changes nothing.
+        # The text is extended first, so that a message that makes it too long changes nothing.
         whole = extended(task, said.text, LONGEST_TEXT)
         keep_message(writing, seen.peer, seen.agent, task.id, said)
         writing.change("tasks", task.id, text=whole)
@@ -172,13 +174,13 @@ class Foreign(Stored):
 
     @reads
     def get(self, reading: Reading, peer: str, agent: str, task_id: str) -> ForeignTask | None:
-        """Return a task that this foreign agent handed to this agent. None: it knows no such task."""
+        """Return a task that this foreign agent submitted to this agent. None if there is no such task."""
         row = _row(reading, task_id, peer, agent)
         return None if row is None else self._of(reading, row)
 
     @reads
     def seen(self, reading: Reading, task_id: str) -> ForeignTask | None:
-        """Return a foreign agent's task, whosever it is, for its own targets. None: no foreign agent sent it."""
+        """Return any foreign agent's task, for its push targets. None if no foreign agent submitted it."""
         row = _row(reading, task_id)
         return None if row is None else self._of(reading, row)
 
@@ -186,7 +188,7 @@ class Foreign(Stored):
     def list(
         self, reading: Reading, peer: str, agent: str, *, context: str = "", limit: int = 1_000
     ) -> tuple[ForeignTask, ...]:
-        """Return what it handed to this agent, the latest change first."""
+        """Return the sender's tasks for this agent, most recently changed first."""
         rows = reading.all(
             f"{_ROWS} WHERE f.peer = ? AND f.agent = ? AND (? = '' OR f.context = ?)"
             " ORDER BY t.updated_at_us DESC, t.id DESC LIMIT ?",
@@ -196,7 +198,7 @@ class Foreign(Stored):
 
     @writes
     def cancel(self, writing: Writing, peer: str, agent: str, task_id: str) -> ForeignTask | None:
-        """Cancel its own task, attributed to it; the worker learns so. None: it knows no such task."""
+        """Cancel the sender's own task. The worker is informed by its lost claim. None if there is no such task."""
         row = _row(writing, task_id, peer, agent)
         if row is None:
             return None
@@ -208,15 +210,15 @@ class Foreign(Stored):
 
     @reads
     def spendable(self, reading: Reading, task_id: str) -> Bounds | None:
-        """Return the bounds of work on a foreign agent's task; None: no foreign agent sent it."""
+        """Return the limits for work on a foreign agent's task. None if no foreign agent submitted it."""
         row = reading.one(
             "SELECT trust, calls, tokens, seconds, money FROM foreign_tasks WHERE board_task = ?", (task_id,)
         )
         return None if row is None else made(Bounds, row)
 
     def _check_open(self, reading: Reading, peer: str, bounds: Bounds) -> None:
-        """Raise QuotaSpent for a task too many. A task that is done, and waits for the operator's review, is not
-        counted: the peer can do nothing about it, and the number of messages in a day bounds those too."""
+        """Raise QuotaSpent if the sender has too many open tasks. Tasks that wait for the operator's review are not
+        counted, because the sender cannot finish them. The daily number of messages limits those too."""
         rows = reading.all(f"{_ROWS} WHERE f.peer = ? AND {_OPEN}", (peer,))
         if len(rows) < bounds.open:
             return
@@ -259,7 +261,7 @@ _ROWS = (
 
 
 def _row(reading: Reading, task_id: str, *whose: str) -> Row | None:
-    """Return the task's row, if it is `whose` (peer and agent) when these are given."""
+    """Return the task's row. If `whose` (peer and agent) is given, return None for other senders' tasks."""
     row = reading.one(f"{_ROWS} WHERE f.board_task = ?", (task_id,))
     return row if row is None or not whose or (row["peer"], row["agent"]) == whose else None
 

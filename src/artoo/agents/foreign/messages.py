@@ -1,7 +1,7 @@
-"""Keep the messages of a foreign agent's task: the one that began it, and those that asked for more.
+"""Store the messages of a foreign agent's task: the first request, and later additions.
 
-The task's text is all of them together, for its worker and its reviewer. A run that had begun before the last of
-them does not know it, so its work is done again, on the files that are there already.
+The task's text for worker and reviewer consists of all messages. A run that began before the last message does not
+know it, so its work is done again, starting from the existing files.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from artoo.contracts.agents import OPERATOR, BoardState, BoardTask
 from artoo.contracts.errors import ForeignRefused
 
 MOST_MESSAGES = 20
-"""Messages of one task."""
+"""Maximum number of messages of one task."""
 MORE_ASKED = "more was asked for"
 _BETWEEN = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a task, as its sender called it and wrote it."""
+    """One message of a task: the sender's message id, and the text."""
 
     message: str
     text: str
@@ -29,14 +29,14 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A message that has come before: its task and its text."""
+    """A message received before: its task and its text."""
 
     board_task: str
     text: str
 
 
 def messages_of(reading: Reading, task_id: str) -> tuple[Said, ...]:
-    """Return the messages of a task in their order."""
+    """Return the messages of a task in order."""
     rows = reading.all(
         "SELECT message, text FROM foreign_messages WHERE board_task = ? ORDER BY number LIMIT ?",
         (task_id, MOST_MESSAGES),
@@ -45,7 +45,7 @@ def messages_of(reading: Reading, task_id: str) -> tuple[Said, ...]:
 
 
 def known_message(reading: Reading, peer: str, agent: str, message: str) -> Known | None:
-    """Return the earlier message of this id; None: it is new."""
+    """Return the earlier message with this id. None if the id is new."""
     row = reading.one(
         "SELECT board_task, text FROM foreign_messages WHERE peer = ? AND agent = ? AND message = ?",
         (peer, agent, message),
@@ -54,8 +54,8 @@ def known_message(reading: Reading, peer: str, agent: str, message: str) -> Know
 
 
 def keep_message(writing: Writing, peer: str, agent: str, task_id: str, said: Said) -> None:
-    """Adds it to the task's. Raises ForeignRefused when the task has as many as it may."""
-    # The number orders the messages, and no message of a task is ever deleted.
+    """Store a message of the task. Raises ForeignRefused if the task already has the maximum number."""
+    # The count can serve as the number, because messages of a task are never deleted.
     number = writing.count("SELECT count(*) FROM foreign_messages WHERE board_task = ?", (task_id,))
     if number >= MOST_MESSAGES:
         raise ForeignRefused(
@@ -74,7 +74,7 @@ def keep_message(writing: Writing, peer: str, agent: str, task_id: str, said: Sa
 
 
 def extended(task: BoardTask, text: str, longest: int) -> str:
-    """Return the task's text with one more message. Raises ForeignRefused when that is too long."""
+    """Return the task's text with one more message. Raises ForeignRefused if that is too long."""
     whole = f"{task.text}{_BETWEEN}{text}"
     if len(whole) > longest:
         raise ForeignRefused(
@@ -85,14 +85,14 @@ def extended(task: BoardTask, text: str, longest: int) -> str:
 
 
 def heard_so_far(writing: Writing, task: BoardTask) -> None:
-    """Record how much of the task the run knows that begins now."""
+    """Record the length of the task's text that a beginning run knows."""
     writing.change("foreign_tasks", task.id, key="board_task", heard=len(task.text))
 
 
 def more_asked(reading: Reading, task: BoardTask, worker: str) -> bool:
-    """Check whether the task's run does not know all of it: texts only grow, so their length tells.
+    """Check whether the text has grown since the task's run began. Texts only grow, so the lengths are compared.
 
-    The operator, who works without a run, has read what there is.
+    The operator works without a run, and has read the current text.
     """
     if worker == OPERATOR:
         return False
@@ -101,6 +101,6 @@ def more_asked(reading: Reading, task: BoardTask, worker: str) -> bool:
 
 
 def done_again(writing: Writing, task: BoardTask) -> BoardTask:
-    """Move a task from review to be done again, for its sender."""
+    """Move a task from review to rejected and on to pending, on behalf of its sender."""
     task = move(writing, task, BoardState.REJECTED, task.creator, MORE_ASKED)
     return try_again(writing, task, task.creator)

@@ -1,4 +1,4 @@
-"""Keep the push targets of foreign agents over every crash."""
+"""Store the push targets of foreign agents durably."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from artoo.agents.storage.transaction import Reading, Row, Writing
 from artoo.contracts.errors import ForeignRefused
 
 MOST_TARGETS = 5
-"""Targets of one task."""
+"""Maximum number of targets of one task."""
 MOST_DUE = 20
-"""Targets of one foreign agent that are told at the same time: its own that hang hold up no other's."""
+"""Maximum number of a foreign agent's targets notified at once, so that hanging ones do not delay other agents'."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target for one task's changes. `text` is the protocol's own form; `told`: up to which position."""
+    """A target notified about one task. `text`: the protocol's own form. `told`: the last reported position."""
 
     board_task: str
     id: str
@@ -26,11 +26,11 @@ class Target:
 
 
 class ForeignPost(Stored):
-    """The push targets. One per process and home; the caller has checked whose task it is."""
+    """The push targets. One object per process and home. The caller has checked who owns the task."""
 
     @writes
     def keep(self, writing: Writing, target: Target) -> None:
-        """Add a target, or put it in the place of the one with this id. Raises ForeignRefused."""
+        """Add a target, or replace the target with the same id. Raises ForeignRefused."""
         others = writing.count(
             "SELECT count(*) FROM foreign_pushes WHERE board_task = ? AND id <> ?", (target.board_task, target.id)
         )
@@ -47,7 +47,7 @@ class ForeignPost(Stored):
 
     @reads
     def targets(self, reading: Reading, board_task: str) -> tuple[Target, ...]:
-        """Return those of one task."""
+        """Return the targets of one task."""
         rows = reading.all(
             "SELECT *, 0 AS position FROM foreign_pushes WHERE board_task = ? ORDER BY id", (board_task,)
         )
@@ -55,14 +55,14 @@ class ForeignPost(Stored):
 
     @writes
     def forget(self, writing: Writing, board_task: str, target_id: str) -> bool:
-        """Take one away; False when it was not there."""
+        """Delete a target. Returns False if it does not exist."""
         return (
             writing.run("DELETE FROM foreign_pushes WHERE board_task = ? AND id = ?", (board_task, target_id)) > 0
         )
 
     @reads
     def due(self, reading: Reading) -> tuple[Target, ...]:
-        """Return those that were not told the latest yet: of each foreign agent the `MOST_DUE` longest waiting."""
+        """Return targets with unreported changes: for each foreign agent the `MOST_DUE` that wait longest."""
         rows = reading.all(
             "SELECT board_task, id, told, target, position FROM (SELECT p.*, t.position,"
             " row_number() OVER (PARTITION BY f.peer ORDER BY t.position, p.board_task, p.id) AS place"
@@ -76,7 +76,7 @@ class ForeignPost(Stored):
 
     @writes
     def told(self, writing: Writing, target: Target) -> None:
-        """Record that it knows everything up to `target.position`, or is not told any more."""
+        """Record that the target was notified up to `target.position`, or that notifications were given up."""
         writing.run(
             "UPDATE foreign_pushes SET told = ? WHERE board_task = ? AND id = ? AND told < ?",
             (target.position, target.board_task, target.id, target.position),

@@ -1,4 +1,5 @@
-"""Back off from a model that is throttled or away: exponentially, with jitter, bounded, reset on success."""
+"""Back off from a model that is throttled or unreachable: exponentially, with jitter and a limit; reset on
+success."""
 
 from __future__ import annotations
 
@@ -6,17 +7,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 SHORTEST_PULSE, LONGEST_PULSE = 60, 300
-"""Seconds between two beats (`004`, pitfall "heartbeat storming")."""
+"""Limits in seconds for the heartbeat interval (`004`, pitfall "heartbeat storming")."""
 
 LONGEST_BACKOFF = 3_600.0
-"""Seconds: whatever happened, an agent tries again within the hour."""
+"""Maximum back-off in seconds, so an agent retries within the hour in any case."""
 
 
 class Backoff:
     """An exponential back-off in seconds of a steady clock. `jitter` returns a number in [0, 1).
 
-    The n-th failure in a row waits between half and all of `first` · 2ⁿ⁻¹ seconds, at most `longest`. Agents of
-    one endpoint may share one of these, because it is the endpoint that is throttled.
+    After the n-th consecutive failure the wait is between half and all of `first` · 2ⁿ⁻¹ seconds, at most
+    `longest`. Agents with the same endpoint may share one object, because the endpoint is what is throttled.
     """
 
     def __init__(self, first: float, jitter: Callable[[], float], *, longest: float = LONGEST_BACKOFF) -> None:
@@ -28,14 +29,13 @@ class Backoff:
         self._told = ""
 
     def separate(self, first: float) -> Backoff:
-        """Return another one of the same kind, for failures that are not the endpoint's."""
+        """Return a separate back-off with the same settings, for failures that do not come from the endpoint."""
         return Backoff(first, self._jitter, longest=self._longest)
 
     def failed(self, now: float, why: str, *, at: datetime) -> float:
-        """Count a failure and return for how many seconds nothing should be tried. `at`: the wall clock's `now`.
+        """Count a failure, and return for how many seconds to wait. `at`: the wall clock's time for `now`.
 
-        Work that was under way when the wait began belongs to the failure that began it: agents that are throttled
-        at once are throttled once.
+        A failure during a wait is not counted again, so that agents throttled at the same time count once.
         """
         if now < self._until:
             return self._until - now
@@ -48,16 +48,16 @@ class Backoff:
         return delay
 
     def succeeded(self) -> None:
-        """Reset the back-off because the model answered: the next failure is a first one again."""
+        """Reset the back-off, because the model has answered."""
         self._failures, self._until, self._told = 0, 0.0, ""
 
     def waiting(self, now: float) -> str | None:
-        """Return why nothing may be tried now, and until when; None: it may. One wait has one text."""
+        """Return why and until when to wait. None if there is no wait. The text is constant during one wait."""
         return None if now >= self._until else self._told
 
 
 class WakeAllowance:
-    """An allowance of wakes: `most` at once, refilled evenly within `interval` seconds."""
+    """A limit on wakes: `most` at once, refilled evenly over `interval` seconds."""
 
     def __init__(self, most: int, interval: float) -> None:
         self._most = most
@@ -66,11 +66,11 @@ class WakeAllowance:
         self._at = 0.0
 
     def has_one(self, now: float) -> bool:
-        """Check whether a wake is left. False when a storm has used them all: the next pulse will look."""
+        """Check whether a wake is left. If not, because of too many wakes, the work is left to the next beat."""
         self._left = min(float(self._most), self._left + max(0.0, now - self._at) * self._rate)
         self._at = now
         return self._left >= 1
 
     def use(self) -> None:
-        """Use up one wake."""
+        """Consume one wake."""
         self._left -= 1

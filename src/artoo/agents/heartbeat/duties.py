@@ -1,4 +1,4 @@
-"""Define the duties of an agent: looked for in code, done in turns inside one pulse."""
+"""Define the duties of an agent. Code checks whether they are due, and they take turns within one pulse."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ _WHY_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a duty: how many things it did, at how many model calls.
+    """The result of a duty: the number of items done, and of model calls.
 
-    The number of `bounded` items is limited elsewhere already, so they make no storm of wakes.
-    `throttled`: the model could not be had (rate limit, no server), and why: the heartbeat backs off.
-    `trouble`: something else went wrong that trying again at once would not fix; it backs off as well.
-    `made`: paths that took effect on disk.
+    `bounded`: items whose number is limited elsewhere, so that they cannot cause a storm of wakes. `throttled`: why
+    the model was unavailable (rate limit, no server); the heartbeat backs off. `trouble`: another error that an
+    immediate retry would not fix; the heartbeat also backs off. `made`: paths whose changes took effect.
     """
 
     items: int = 0
@@ -32,7 +31,7 @@ class Done:
 
 
 class Duty(Protocol):
-    """One kind of work: mail and tasks, the patrol, the dream cycle."""
+    """One kind of work: mail and tasks, the patrol, or the dream cycle."""
 
     @property
     def name(self) -> str:
@@ -40,19 +39,20 @@ class Duty(Protocol):
         ...
 
     async def due(self) -> str | None:
-        """Return the work that is due, in a few words, or None. Code only: never asks a model."""
+        """Return a short description of the due work, or None. Uses only code, no model."""
         ...
 
     async def do(self) -> Done:
-        """Do one piece of work. Raises ArtooError; cancelled when the heartbeat's patience at a stop ends."""
+        """Do one piece of work. Raises ArtooError. It is cancelled when the heartbeat's grace period ends."""
         ...
 
 
 @dataclass(slots=True)
 class Labour:
-    """The work so far. `throttled`, `trouble`: why to back off, the endpoint's reason or the agent's own.
+    """The work done in a pulse. `throttled`, `trouble`: why to back off, because of the endpoint or of the agent
+    itself.
 
-    `ended` stays False when the work was cut short.
+    `ended` stays False if the work was interrupted.
     """
 
     items: int = 0
@@ -64,7 +64,7 @@ class Labour:
     turns: dict[str, int] = field(default_factory=dict[str, int])
 
     def add(self, name: str, done: Done) -> None:
-        """Count the result of one turn of a duty."""
+        """Add the result of one turn of a duty."""
         self.items += done.items
         self.llm_calls += done.llm_calls
         self.bounded += done.bounded
@@ -74,16 +74,17 @@ class Labour:
 
     @property
     def counts_as_wake(self) -> bool:
-        """Return whether such work can make a storm of wakes. Work that another agent took first cannot."""
+        """Return whether this work counts against the limit on wakes. Work that another agent took first does
+        not."""
         return self.items > self.bounded or bool(self.llm_calls and not self.items) or self.setback is not None
 
     @property
     def setback(self) -> str | None:
-        """Return why nothing more should be tried now."""
+        """Return why no more work should be tried now. None if there is no reason."""
         return self.throttled or self.trouble
 
     def told(self) -> str:
-        """Return the text for the record: `mail ×2, patrol ×1; backing off: 429 …`."""
+        """Return the text for the record, such as `mail ×2, patrol ×1; backing off: 429 …`."""
         parts = [", ".join(f"{name} ×{count}" for name, count in self.turns.items()) or "nothing done"]
         if self.setback is not None:
             parts.append(f"backing off: {self.setback}")
@@ -93,8 +94,8 @@ class Labour:
 
 
 async def labour(duties: Sequence[Duty], done: Labour, *, most: int, stop: Callable[[], bool]) -> None:
-    """Give each duty a turn, round after round, so that none starves another. `done` grows as it goes."""
-    # Rounds instead of one duty to its end: mail must not wait for a patrol that never runs dry.
+    """Run duties in turns, round after round, so that none is starved. `done` is updated after each turn."""
+    # Rounds, because mail must not wait for a patrol that always has more items.
     progress = True
     while progress:
         progress = False
@@ -106,7 +107,7 @@ async def labour(duties: Sequence[Duty], done: Labour, *, most: int, stop: Calla
 
 
 async def _turn(duty: Duty, done: Labour) -> bool:
-    """Run one turn of a duty; True when it did something. Any error of artoo's own is a setback."""
+    """Run one turn of a duty, and return whether it did any work. An ArtooError is recorded as a setback."""
     try:
         if await duty.due() is None:
             return False
@@ -118,9 +119,9 @@ async def _turn(duty: Duty, done: Labour) -> bool:
 
 
 def throttling(error: Exception) -> str | None:
-    """Return why a failure means that the model cannot be used now; None for any other failure.
+    """Return why the model cannot be used now, if the error means that. None for any other error.
 
-    An agent's own budget is its own, and not the endpoint's.
+    An agent's own exhausted budget does not count, because other agents can still use the endpoint.
     """
     if isinstance(error, ModelUnreachable):
         return _short(f"no model: {error}")
@@ -130,7 +131,7 @@ def throttling(error: Exception) -> str | None:
 
 
 def throttled_ending(result: FinalResult) -> str | None:
-    """Return why a task's ending means that the model cannot be used now; None for any other ending."""
+    """Return why the model cannot be used now, if the task's ending means that. None for any other ending."""
     if result.stopped_by is StoppedBy.NO_MODEL:
         return _short(f"no model: {result.summary}")
     return None

@@ -8,7 +8,7 @@
       │      ▼
       └──── one duty after the other, until none is due or the bound is reached ─► run
 
-Because there is one loop, no two pulses overlap: beats that fall due during work are recorded as skipped after it.
+There is only one loop, so pulses never overlap. Beats that fall due during work are recorded as skipped afterwards.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from artoo.ports.clock import Clock
 STARTED = "artoo has started"
 ABSENT = "artoo was not running, or the machine slept"
 JUMP_TOLERANCE = 5.0
-"""Seconds by which the wall clock may leave the steady one between two looks before that counts as a jump."""
+"""Difference in seconds between the wall clock and the steady clock that counts as a jump."""
 TROUBLE_SECONDS = 15.0
-"""How long an agent waits after the first trouble of its own; the wait doubles while the trouble lasts.
+"""Initial wait after the agent's own trouble. The wait doubles while the trouble lasts.
 
-A lock that was held, or a mount that failed on a busy machine, is over by then."""
+Short problems, such as a held lock or a failed mount on a busy machine, are over by then.
+"""
 
 _TOO_OFTEN = "woken too often: left for the next beat"
 _AGAIN = "trying again after a trouble"
@@ -45,8 +46,8 @@ _FORWARD = "forward, or the machine slept: the beats between were missed"
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatSettings:
-    """The settings. `interval`: seconds from 60 to 300. `items`: duties done in one pulse, at most. `wakes`: wakes
-    with work in one interval, at most. `grace`: seconds that work may go on after `stop`."""
+    """Settings. `interval`: 60 to 300 seconds. `items`: maximum items per pulse. `wakes`: maximum wakes with work
+    per interval. `grace`: seconds that work may continue after `stop`."""
 
     interval: float = 120.0
     items: int = 8
@@ -59,10 +60,10 @@ async def _never() -> str | None:
 
 
 class Heartbeat:
-    """One agent's loop. `run` it in a task group; others call `wake` and `stop`.
+    """The heartbeat loop of one agent. `run` it in a task group; others call `wake` and `stop`.
 
-    Duties take turns in the order given. `backoff` is the endpoint's: agents may share it; troubles of its own an
-    agent waits out alone. `paused` says why the agent may not work (None: it may).
+    Duties take turns in the given order. `backoff` belongs to the endpoint, and agents may share it. For an agent's
+    own troubles there is a separate back-off. `paused` returns why the agent may not work (None: it may).
     """
 
     def __init__(
@@ -93,24 +94,24 @@ class Heartbeat:
         self._signal = asyncio.Event()
         self._stopping = asyncio.Event()
         self.busy: str | None = None
-        """What the agent is at now."""
+        """The duty in progress, or None."""
 
     def wake(self, cause: str) -> None:
-        """Look for work at once instead of at the next beat. Cheap, and safe to call at any time."""
+        """Check for work now instead of at the next beat. Fast, and safe to call at any time."""
         self._cause = cause
         self._signal.set()
 
     def stop(self) -> None:
-        """Stop the beats; running work gets the grace, then is cancelled. `run` returns."""
+        """Stop the loop. Running work is cancelled after the grace period. Then `run` returns."""
         self._stopping.set()
         self._signal.set()
 
     async def run(self) -> None:
-        """Beat until stopped. Raises what the ledger raises: a beat that cannot be accounted for is not held."""
+        """Run the loop until stopped. Raises the ledger's errors, because no beat may happen without a record."""
         async with asyncio.TaskGroup() as group:
             living = group.create_task(self._live())
             await self._stopping.wait()
-            # The grace is measured by the injected clock, so that tests need not wait for it.
+            # The injected clock measures the grace period, so that tests need not wait for it.
             grace = group.create_task(self._clock.sleep(self._settings.grace))
             await asyncio.wait({living, grace}, return_when=asyncio.FIRST_COMPLETED)
             grace.cancel()
@@ -134,13 +135,14 @@ class Heartbeat:
                 last = await self._skip_overdue(last, await self._woken())
 
     async def _anchor(self) -> Beat | None:
-        """Return the last beat, for the grid to go on. An agent that is back within the interval looks at once."""
+        """Return the last recorded beat, to continue its schedule. After a restart within the interval, check at
+        once."""
         last = await self._ledger.resumed(self._agent)
         if last is None:
             return None
         now = self._clock.now()
         ahead = (last.due_at - now).total_seconds()
-        # Nothing tells how long the absence was, so the grid starts again.
+        # The length of the absence is unknown, so the schedule starts again.
         if ahead > JUMP_TOLERANCE:
             await self._tell_jump(-ahead, _AWAY)
             return Beat(last.number, now).shifted(-self._interval)
@@ -149,7 +151,7 @@ class Heartbeat:
         return last
 
     async def _after_jump(self, last: Beat | None) -> Beat | None:
-        """Record a jump of the wall clock, and move the grid with one that was set back."""
+        """Record a jump of the wall clock. If it went back, shift the schedule accordingly."""
         before, self._offset = self._offset, self._wall_offset()
         shift = self._offset - before
         if last is None or abs(shift) <= JUMP_TOLERANCE:
@@ -171,18 +173,18 @@ class Heartbeat:
         return self._clock.now().timestamp() - self._clock.monotonic()
 
     async def _doze(self, seconds: float) -> None:
-        """Sleep until the next beat, a wake, or the time to try again after a trouble."""
+        """Sleep until the next beat, a wake, or the time of the retry after a trouble."""
         seconds = min(seconds, max(0.0, self._retry_at - self._clock.monotonic()))
         if not self._signal.is_set():
             await either(self._signal.wait(), self._clock.sleep(seconds))
-        # Cleared after the wait and before the look: a wake during the look is seen at the next turn.
+        # Cleared before checking for work, so that a wake during the check is noticed in the next round.
         self._signal.clear()
         if self._clock.monotonic() >= self._retry_at:
             self._retry_at = math.inf
             self._cause = self._cause or _AGAIN
 
     async def _skip_overdue(self, last: Beat, at: str | None) -> Beat:
-        """Record beats that fell due while the agent was at work: they are not made up for."""
+        """Record beats that fell due during work as skipped. They are not made up for."""
         due = last.due(self._clock.now(), self._interval)
         if at is None or not due:
             return last
@@ -191,7 +193,8 @@ class Heartbeat:
         return newest
 
     async def _look(self) -> tuple[str | None, str | None]:
-        """Return the first duty that has something to do, None without one; and why nothing may be done now."""
+        """Return the first duty with work (None if there is none), and why no work may be done now (None if it
+        may)."""
         now = self._clock.monotonic()
         try:
             if (paused := await self._paused()) is not None:
@@ -211,7 +214,7 @@ class Heartbeat:
         return None
 
     async def _pulse(self, beat: Beat) -> str | None:
-        """Hold one beat: idle, skipped, or work with a record before it and after it; what it worked on."""
+        """Run one beat: idle, skipped, or work, which is recorded before and after. Returns what it worked on."""
         self._cause, self._told_deferred = None, False
         work, why_not = await self._look()
         if why_not is not None:
@@ -225,18 +228,19 @@ class Heartbeat:
                 await self._labour(work, done)
             finally:
                 told = self._ledger.record(self._agent, beat, "run", done.told(), llm_calls=done.llm_calls)
-                # The grace may end while it waits for the database.
+                # The grace period may end while this waits for the database.
                 await asyncio.shield(told)
         return work
 
     async def _woken(self) -> str | None:
-        """Look at once, unless that may not be now: then the next beat will look. Return what it worked on."""
+        """Check for work at once. If work is not allowed now, leave it to the next beat. Returns what it worked
+        on."""
         cause, self._cause = self._cause or "", None
         work, why_not = await self._look()
         if work is not None and not self._allowance.has_one(self._clock.monotonic()):
             work, why_not = None, _TOO_OFTEN
         if why_not is not None and not self._told_deferred:
-            # One record until the next beat: a storm of mail is no storm of records.
+            # One record until the next beat, so that many wakes do not cause many records.
             self._told_deferred = True
             await self._tell_woken(cause, "deferred", why_not)
         if work is None:

@@ -1,7 +1,7 @@
-"""Keep the ledger of beats in the activity database: each beat is accounted for once, also on the stream.
+"""Keep the ledger of beats in the activity database. Each beat is recorded once, also on the stream.
 
-Beats are numbered, so that none is counted twice and none is left out, whatever the clock does. Idle beats in a
-row, and beats that were skipped for one reason, share a row: an idle team's ledger does not grow.
+Beats are numbered, so that none is counted twice or left out, whatever the clock does. Consecutive idle beats, and
+beats skipped for the same reason, share a row, so that the ledger of an idle team does not grow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from artoo.contracts.agents import PulseRecorded, Recorded
 from artoo.contracts.roles import Role
 
 UNFINISHED = "not finished"
-"""`why` of a pulse whose work has begun: in the ledger while it lasts, or after the process died in it."""
+"""`why` of a pulse whose work has not ended: it is still running, or its process died."""
 _CUT = "cut short: the process ended"
 
 Outcome = Literal["run", "idle", "skipped", "missed"]
@@ -27,21 +27,21 @@ _NEWEST = "SELECT * FROM pulses WHERE agent = ? ORDER BY number DESC LIMIT ?"
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """One beat. `number` counts from 1 and is never used twice, whatever the clock does; `due_at` is aware UTC."""
+    """One beat. `number` counts from 1 and is never reused, even if the clock jumps. `due_at` is in UTC."""
 
     number: int
     due_at: datetime
 
     def later(self, beats: int, interval: float) -> Beat:
-        """Return the beat `beats` further on the grid of `interval` seconds."""
+        """Return the beat that is `beats` intervals later."""
         return Beat(self.number + beats, self.due_at + timedelta(seconds=beats * interval))
 
     def due(self, now: datetime, interval: float) -> int:
-        """Return how many beats after this one have fallen due by `now`."""
+        """Return how many beats after this one are due by `now`."""
         return max(0, (now - self.due_at) // timedelta(seconds=interval))
 
     def shifted(self, seconds: float) -> Beat:
-        """Return the same beat after the clock was moved by `seconds`."""
+        """Return the same beat shifted by `seconds`, after the clock was changed."""
         return Beat(self.number, self.due_at + timedelta(seconds=seconds))
 
 
@@ -50,17 +50,17 @@ class Pulses(Stored):
 
     @writes
     def resumed(self, writing: Writing, agent: str) -> Beat | None:
-        """Return the last beat that is accounted for, after ending the runs that a dead process left."""
+        """Return the last recorded beat, after ending the unfinished records of dead processes."""
         cut = "UPDATE pulses SET why = ? WHERE agent = ? AND outcome = 'run' AND why = ? RETURNING *"
         for row in writing.all(cut, (_CUT, agent, UNFINISHED)):
             writing.emit(Role.HEARTBEAT, agent, made(PulseRecorded, row))
-        # The row of a run in beats covers several: its last beat is the newest.
+        # A row may cover several consecutive beats, so the last number is computed from the count.
         last = writing.one(_NEWEST, (agent, 1))
         return None if last is None else Beat(last["number"] + last["count"] - 1, moment(last["last_due_at_us"]))
 
     @writes
     def begin(self, writing: Writing, agent: str, beat: Beat) -> None:
-        """Record the beginning of a beat's work; `record` ends it. Not for the stream yet."""
+        """Record the beginning of a beat's work, without a record for the stream. `record` ends it."""
         _insert(writing, agent, beat, beat, "run", UNFINISHED)
 
     @writes
@@ -75,7 +75,7 @@ class Pulses(Stored):
         llm_calls: int = 0,
         last: Beat | None = None,
     ) -> None:
-        """Record the beats from `beat` to `last` (None: that one)."""
+        """Record the beats from `beat` to `last` (None: only `beat`)."""
         last = last or beat
         count = last.number - beat.number + 1
         if outcome == "run":
@@ -84,7 +84,7 @@ class Pulses(Stored):
                 (writing.now_us, why, llm_calls, agent, beat.number, UNFINISHED),
             )
         else:
-            # Beats that are idle, or skipped for one reason, join the row before them.
+            # Consecutive idle beats, and beats skipped for the same reason, extend the previous row.
             known = outcome != "missed" and writing.run(
                 "UPDATE pulses SET count = count + ?, last_due_at_us = ?, at_us = ?"
                 " WHERE agent = ? AND outcome = ? AND why = ? AND number + count = ?"
@@ -101,12 +101,12 @@ class Pulses(Stored):
 
     @writes
     def tell(self, writing: Writing, agent: str, record: Recorded) -> None:
-        """Put a record on the stream alone, with the database's time."""
+        """Put a record only on the stream, with the database's time."""
         writing.emit(Role.HEARTBEAT, agent, record.model_copy(update={"at": writing.now}))
 
     @reads
     def recent(self, reading: Reading, agent: str, limit: int = 20) -> tuple[PulseRecorded, ...]:
-        """Return the newest rows, newest first; idle and skipped beats in a row share one."""
+        """Return the newest rows, newest first. Consecutive idle or skipped beats share a row."""
         return tuple(made(PulseRecorded, row) for row in reading.all(_NEWEST, (agent, limit)))
 
 

@@ -1,4 +1,4 @@
-"""Find and create agents on disk: a folder each below `agents/` of the home, and the configured default agent."""
+"""Find and create agents on disk: one folder for each below `agents/`, and the configured default agent."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ FOLDER, IDENTITY, HEARTBEAT, KNOWLEDGE = "agents", "identity.yaml", "HEARTBEAT.m
 
 @dataclass(frozen=True, slots=True)
 class AgentFolder:
-    """The places of an agent's files. `heartbeat` need not exist: then it has no patrol.
+    """The paths of an agent's files. If `heartbeat` does not exist, the agent has no patrol.
 
-    `borrowed`: they are copies of a folder on another machine. That one's changes are no reason to stop the agent.
+    `borrowed`: the files are copies of a folder on another machine. If they differ from the accepted identity, the
+    agent is not stopped.
     """
 
     name: str
@@ -30,13 +31,13 @@ class AgentFolder:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The agents of a home by name, and what is wrong with the others, each in a sentence."""
+    """The agents of a home, sorted by name, and the problems of the other folders, one sentence each."""
 
     agents: tuple[AgentFolder, ...]
     problems: tuple[str, ...]
 
     def named(self, name: str) -> AgentFolder:
-        """Return the agent's folder. Raises ConfigurationError when there is none."""
+        """Return the agent's folder. Raises ConfigurationError if there is none."""
         for agent in self.agents:
             if agent.name == name:
                 return agent
@@ -47,13 +48,13 @@ class Found:
 
 
 def folder_of(home: Path, name: str) -> AgentFolder:
-    """Return the place of the agent's folder, which need not exist."""
+    """Return the paths of the agent's folder, which need not exist."""
     place = home / FOLDER / name
     return AgentFolder(name, place / IDENTITY, place / HEARTBEAT)
 
 
 def find_agents(home: Path, default_identity: Path, default_heartbeat: Path) -> Found:
-    """Look at every folder below `agents/`, and at the default agent's identity file if there is one."""
+    """Find agents in the folders below `agents/`, and the default agent if its identity file exists."""
     agents: list[AgentFolder] = []
     problems: list[str] = []
     if default_identity.exists():
@@ -77,9 +78,9 @@ def find_agents(home: Path, default_identity: Path, default_heartbeat: Path) -> 
 def create_agent(
     home: Path, name: str, *, role: str, persona: str, skills: Sequence[str] = (), must_not: Sequence[str] = ()
 ) -> Identity:
-    """Make an agent's folder with identity and HEARTBEAT.md, whole or not at all.
+    """Create an agent's folder with identity and HEARTBEAT.md, atomically.
 
-    Raises ConfigurationError: a name that is not allowed or taken, a persona that an identity cannot have.
+    Raises ConfigurationError if the name is invalid or taken, or the persona is invalid in an identity.
     """
     if problem := name_problem(name):
         raise ConfigurationError(problem)
@@ -88,7 +89,8 @@ def create_agent(
         raise ConfigurationError(f"There is an agent called {name!r} already, in {place}; choose another name.")
     text = _identity_text(role, persona, skills, must_not)
     identity = identity_of(text.encode(), place / IDENTITY, name)
-    # Written under another name and renamed, so that a crash leaves no half agent; hidden folders are ignored.
+    # Written under a temporary name and renamed, so that a crash leaves no partial agent. Hidden folders are
+    # ignored.
     making = home / FOLDER / f".new-{name}"
     try:
         shutil.rmtree(making, ignore_errors=True)
@@ -114,7 +116,7 @@ def _folders(place: Path) -> list[Path]:
 
 
 def _default_name(path: Path) -> str:
-    """Return the default agent's name by its file. Mistakes in the file are reported when it is loaded."""
+    """Return the default agent's name from its file. Errors in the file are reported when it is loaded."""
     try:
         return read_identity(path, None).name
     except ConfigurationError:

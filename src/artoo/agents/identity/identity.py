@@ -31,13 +31,13 @@ from artoo.settings.text_file import bytes_of, decoded
 MOST_SKILLS = 32
 
 DEFAULT_AGENT = "artoo"
-"""The name of the agent of `runtime.memory.procedural.path` when its file names none."""
+"""The name of the agent of `runtime.memory.procedural.path` if its file has no name."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
 
 def _one_line(given: object) -> object:
-    """Return a list of one for a single word."""
+    """Return a single word as a list of one."""
     return [given] if isinstance(given, str) else given
 
 
@@ -47,8 +47,8 @@ Words = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=500)], ...
 class IdentityLimits(Section):
     """The limits of an agent. `must_not`: identities of tools, such as `shell` or `shell:curl`.
 
-    The others bound one task: model calls, tokens, seconds, and money in the currency of the prices. None: the
-    limits of the configuration.
+    The other fields limit one task: model calls, tokens, seconds, and money in the currency of the prices. If a
+    field is None, the limit of the configuration applies.
     """
 
     must_not: Words = ()
@@ -59,7 +59,7 @@ class IdentityLimits(Section):
 
 
 class IdentityFile(Section):
-    """The file as it is written."""
+    """The content of an identity file."""
 
     name: str | None = None
     role: str = Field(min_length=1, max_length=200)
@@ -71,9 +71,9 @@ class IdentityFile(Section):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """An agent as its file says. `sha256` (hex) is that of the file's bytes, `path` where they stand.
+    """An agent's identity from its file. `sha256` (hex) is the digest of the file's bytes, `path` its location.
 
-    `tier`: the model for everything that it does; `default`: as the roles have it.
+    `tier`: the model for all of the agent's work. With `default`, each role uses its own model.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Identity:
 
 
 def name_problem(name: str) -> str | None:
-    """Return why an agent cannot be called so; None when it can."""
+    """Return why the name is not allowed for an agent. None if it is allowed."""
     if name in RESERVED_NAMES:
         return f"an agent cannot be called {name!r}: artoo itself uses that name"
     if _NAME.fullmatch(name) is None:
@@ -99,9 +99,9 @@ def name_problem(name: str) -> str | None:
 
 
 def read_identity(path: Path, name: str | None) -> Identity:
-    """Read an identity file. `name` None: the file says it, else it is `artoo`.
+    """Read an identity file. `name` None: the name in the file is used, or `artoo` if it has none.
 
-    Raises ConfigurationError that names every problem with file, line and column.
+    Raises ConfigurationError, which lists every problem with file, line and column.
     """
     raw = bytes_of(path)
     if raw is None:
@@ -110,8 +110,8 @@ def read_identity(path: Path, name: str | None) -> Identity:
 
 
 def identity_of(raw: bytes, path: Path, name: str | None) -> Identity:
-    """Return the identity in a file's bytes. Raises ConfigurationError as `read_identity` does."""
-    # PyYAML costs 35 ms.
+    """Parse an identity from a file's bytes. Raises ConfigurationError as `read_identity` does."""
+    # Imported here, because importing PyYAML takes 35 ms.
     from artoo.settings.yaml_file import parse
 
     tree, places = parse(decoded(raw, path), path)
@@ -133,13 +133,13 @@ def identity_of(raw: bytes, path: Path, name: str | None) -> Identity:
 
 
 def digest(path: Path) -> str | None:
-    """Return the SHA-256 (hex) of the file as it is now; None when there is none. Raises ConfigurationError."""
+    """Return the SHA-256 (hex) of the current file. None if there is none. Raises ConfigurationError."""
     raw = bytes_of(path)
     return None if raw is None else hashlib.sha256(raw).hexdigest()
 
 
 def segments(identity: Identity) -> Mapping[Segment, str]:
-    """Return the agent's own segments of every prompt. An empty one costs nothing."""
+    """Return the agent's own segments for every prompt. Empty segments are left out of prompts."""
     persona = "" if identity.persona.strip() == identity.role.strip() else identity.persona
     skills = "\n".join(f"- {skill}" for skill in identity.skills)
     return {
@@ -150,7 +150,7 @@ def segments(identity: Identity) -> Mapping[Segment, str]:
 
 
 def _limits_text(limits: IdentityLimits) -> str:
-    """Return the text of the limits for a prompt; they are enforced elsewhere."""
+    """Return the text about the limits for a prompt. The limits are enforced elsewhere."""
     lines: list[str] = []
     if limits.must_not:
         lines.append(f"You have no right to use: {', '.join(limits.must_not)}.")
@@ -164,7 +164,7 @@ def _limits_text(limits: IdentityLimits) -> str:
 
 
 def _name_problems(tree: Tree, places: Places, name: str | None) -> list[Problem]:
-    """Check that the name in the file is the folder's, or at least one that an agent may have."""
+    """Check that a name in the file equals the folder's name or, without a folder name, is allowed."""
     given = tree.get("name")
     if not isinstance(given, str):
         return []

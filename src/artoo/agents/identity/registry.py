@@ -1,7 +1,7 @@
-"""Keep the register of agents: trust, pauses, and the accepted identity of each (SPEC section 11).
+"""Keep the registry of agents: trust, pauses, and the accepted identity of each (SPEC section 11).
 
-All changes are the operator's, except that artoo itself stops an agent whose identity is not the accepted one.
-Work of a retiring agent that others can do is given back, in one transaction with its own row; the rest stays.
+Only the operator may make changes, but artoo itself stops an agent whose identity is not the accepted one. When an
+agent is retired, its work that others can do is given back in the same transaction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from artoo.contracts.errors import ActorRefused, ConfigurationError, IdentityRef
 from artoo.contracts.roles import Role
 
 RETIRED = "it is retired"
-"""Why it may not work."""
+"""The reason why a retired agent may not work."""
 
 _GIVEN_BACK = frozenset({BoardState.PENDING, BoardState.BLOCKED})
 
@@ -31,9 +31,9 @@ _Change = Literal["created", "trust", "paused", "resumed", "stopped", "accepted"
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
-    """An agent as the register has it. `stopped`: why it may not work until its identity is accepted, or empty.
+    """An agent in the registry. `stopped`: why it may not work until its identity is accepted, or empty.
 
-    `retired`: the operator has ended it; its name and its history stay.
+    `retired`: the operator has retired it. Its name and history are kept.
     """
 
     name: str
@@ -46,7 +46,7 @@ class AgentRecord:
 
 
 class Registry(Stored):
-    """The agents that are there. Raises ActorRefused when anyone but the operator asks for a change."""
+    """The registered agents. Raises ActorRefused if anyone but the operator requests a change."""
 
     @writes
     def register(
@@ -58,9 +58,9 @@ class Registry(Stored):
         sha256: str | None = None,
         trust: TrustLevel = TrustLevel.PROBATION,
     ) -> AgentRecord:
-        """Register a new agent. `sha256`: its accepted identity; None: it is stopped until one is accepted.
+        """Register a new agent. `sha256`: its accepted identity. None: it is stopped until an identity is accepted.
 
-        An agent that is known already stays as it is. Raises ConfigurationError for a name that is not allowed.
+        A known agent is not changed. Raises ConfigurationError for an invalid name.
         """
         if problem := name_problem(name):
             raise ConfigurationError(problem)
@@ -83,17 +83,17 @@ class Registry(Stored):
 
     @reads
     def get(self, reading: Reading, name: str) -> AgentRecord:
-        """Return an agent. Raises ConfigurationError when there is none."""
+        """Return an agent. Raises ConfigurationError if there is none."""
         return _found(reading, name)
 
     @reads
     def list(self, reading: Reading) -> tuple[AgentRecord, ...]:
-        """Return all agents by name."""
+        """Return all agents, sorted by name."""
         return tuple(made(AgentRecord, row) for row in reading.all("SELECT * FROM agents ORDER BY name"))
 
     @writes
     def set_trust(self, writing: Writing, name: str, trust: TrustLevel, actor: str) -> AgentRecord:
-        """Set how far the agent's own work goes from now on."""
+        """Set the agent's trust level for its work from now on."""
         before = _found(writing, name)
         _operators(actor, f"the trust in {name}")
         detail = f"{before.trust.value} -> {trust.value}"
@@ -101,14 +101,14 @@ class Registry(Stored):
 
     @writes
     def pause(self, writing: Writing, name: str, actor: str, reason: str = "") -> AgentRecord:
-        """Pause the agent: it takes nothing new; what it works on it may finish."""
+        """Pause the agent. It takes no new work, but may finish its current work."""
         before = _found(writing, name)
         _operators(actor, f"a pause of {name}")
         return before if before.paused else _changed(writing, name, "paused", actor, reason, paused=True)
 
     @writes
     def resume(self, writing: Writing, name: str, actor: str) -> AgentRecord:
-        """Resume an agent after a pause. An agent that is stopped for its identity stays so."""
+        """Resume a paused agent. If it is stopped because of its identity, it stays stopped."""
         before = _found(writing, name)
         _operators(actor, f"the end of {name}'s pause")
         writing.arrived(name)
@@ -116,9 +116,9 @@ class Registry(Stored):
 
     @writes
     def retire(self, writing: Writing, name: str, actor: str, reason: str = "") -> tuple[str, ...]:
-        """Stop an agent for good and give its work back (`give_all_back`); return these tasks.
+        """Retire an agent and give its work back (`give_all_back`). Returns the ids of the tasks given back.
 
-        Its name stays with its history. May be repeated: what it has got meanwhile is given back too.
+        Its name and history are kept. May be repeated to give back work that it got meanwhile.
         """
         _operators(actor, f"the end of {name}")
         before = _found(writing, name)
@@ -130,9 +130,10 @@ class Registry(Stored):
         return given
 
     async def accept(self, folder: AgentFolder, actor: str) -> Identity:
-        """Accept the identity file as it is, for the operator who has read it. Raises ConfigurationError: mistakes.
+        """Accept the current identity file on behalf of the operator. Raises ConfigurationError for an invalid
+        file.
 
-        A retired agent is back, with its letters and its memory; tasks that were given back are not its again.
+        A retired agent returns with its letters and memory, but does not get back the tasks that were given back.
         """
         identity = await asyncio.to_thread(read_identity, folder.identity, folder.name)
         await self._accept(folder.name, identity.sha256, actor)
@@ -148,20 +149,23 @@ class Registry(Stored):
         _changed(writing, name, "accepted", actor, detail, identity_sha256=sha256, stopped="", retired=False)
 
     async def load(self, folder: AgentFolder) -> Identity:
-        """Load the agent's identity at its start. Raises ConfigurationError for a file with mistakes.
+        """Load the agent's identity at its start. Raises ConfigurationError for an invalid file.
 
-        Raises IdentityRefused when it is not the accepted one; the agent is stopped until the operator accepts.
+        Raises IdentityRefused if it is not the accepted one. The agent is then stopped until the operator accepts
+        it.
         """
-        # Checked before it is parsed: a changed file with mistakes stops the agent all the same.
+        # Checked before parsing, so that a changed but invalid file also stops the agent.
         await self.check(folder)
         identity = await asyncio.to_thread(read_identity, folder.identity, folder.name)
         await self._same(folder, identity.sha256)
         return identity
 
     async def check(self, folder: AgentFolder) -> None:
-        """Check, before each prompt that is assembled from the identity, that the file is still the accepted one.
+        """Check that the identity file is still the accepted one. Called before each prompt built from the
+        identity.
 
-        Raises IdentityRefused, and stops the agent, when it is not. A wrong copy stops no agent.
+        If it is not, stops the agent and raises IdentityRefused. A wrong copy on another machine does not stop the
+        agent.
         """
         await self._same(folder, await asyncio.to_thread(digest, folder.identity))
 
@@ -222,9 +226,9 @@ def _record(writing: Writing, name: str, change: _Change, actor: str, detail: st
 
 
 def give_all_back(writing: Writing, name: str, actor: str) -> tuple[str, ...]:
-    """Give back the tasks and the letter that an agent has in hand; return the tasks that it loses.
+    """Give back the agent's current tasks and letter, and return the ids of the tasks that it loses.
 
-    Its submissions stay for their review under its name, and letters that it has not read stay unread.
+    Its submissions stay in review under its name, and its unread letters stay unread.
     """
     rows = writing.all(
         "SELECT * FROM tasks WHERE state NOT IN ('completed', 'cancelled', 'archived')"
@@ -243,7 +247,7 @@ def give_all_back(writing: Writing, name: str, actor: str) -> tuple[str, ...]:
 
 
 def _given_back(writing: Writing, task: BoardTask, claimant: str | None, name: str, actor: str) -> bool:
-    """Give back one task; True when it was the agent's to do. A process that works on it loses its claim."""
+    """Give back one task, and return True if the agent was to do it. A process that works on it loses its claim."""
     why = f"{name} is retired"
     if claimant == name and task.state is BoardState.IN_PROGRESS:
         task = interrupted(writing, task, why, actor=actor)
@@ -253,11 +257,11 @@ def _given_back(writing: Writing, task: BoardTask, claimant: str | None, name: s
         give_to(writing, task, "reviewer", None, actor, why)
     if task.assignee != name:
         return False
-    # What one agent began, another does not resume under its own name.
+    # An agent does not resume a run that another agent has begun.
     if task.state in _GIVEN_BACK:
         writing.change("tasks", task.id, open_to_all=True, run=None)
         give_to(writing, task, "assignee", None, actor, why)
         return True
-    # Whose work is reviewed stays known; should it be done again, anybody may.
+    # The author of a submission in review stays recorded, but if it must be done again, any agent may take it.
     writing.change("tasks", task.id, open_to_all=True)
     return False

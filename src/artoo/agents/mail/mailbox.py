@@ -1,9 +1,9 @@
-"""Keep letters between agents and the operator: accepted once, handed over once (SPEC section 11).
+"""Store letters between agents and the operator. Each letter is accepted once and delivered once (SPEC section 11).
 
     outbox (accepted) ─► inbox (delivered) ─► archive (dealt with)
 
-A letter that was accepted is on disk. It is handed to one process under a lease and archived when it was dealt
-with; a process that dies in between gives it back (`recover`). To answer is to archive: one transaction.
+An accepted letter is on disk. It is given to one process under a lease, and archived after processing. If the
+process dies in between, `recover` releases the letter. Answering also archives the letter, in one transaction.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 
 LEASE_SECONDS = 60.0
-"""How long a letter is one process's without being renewed; renew three times as often."""
+"""How long a process holds a letter without renewal. Processes should renew three times as often."""
 
 MOST_ATTEMPTS = 10
-"""A letter that was handed over so often without being dealt with is archived with a note that says so."""
+"""Maximum number of deliveries of a letter whose readers died. After that, it is archived with a note."""
 
 
 FORGOTTEN_AT_ONCE = 500
 
 _ACTOR = re.compile(r"[a-z][a-z0-9_:-]{0,63}")
-"""As the contract has it (`contracts.agents.Actor`)."""
+"""The pattern of a name, as in the contract (`contracts.agents.Actor`)."""
 
 
 class Mailbox(Stored):
-    """All letters of a home. Raises MailRefused, ClaimLost or ActorRefused, and then nothing has changed."""
+    """All letters of a home. Raises MailRefused, ClaimLost or ActorRefused. After an error nothing has changed."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class Mailbox(Stored):
         keep_days: int = 90,
         missing: Callable[[], Awaitable[Collection[str]]] | None = None,
     ) -> None:
-        """Open the mailbox. `keep_days`: how long letters stay in the archive.
+        """Open the mailbox. `keep_days`: how long archived letters are kept.
 
-        `missing`: agents that are registered, but not there any more; no one would read letters to them.
+        `missing` returns registered agents whose folders are gone, so that no one would read their letters.
         """
         super().__init__(database)
         self._clock = clock
@@ -80,15 +80,16 @@ class Mailbox(Stored):
         in_reply_to: str | None = None,
         mail_id: str | None = None,
     ) -> Mail:
-        """Accept a letter for good and deliver it; never waits for anybody.
+        """Store a letter durably and deliver it. Never waits for the recipient.
 
-        `mail_id`: a name of the caller's choice; sent a second time under it, the letter is still sent once.
+        `mail_id`: an id chosen by the caller. A second letter with the same id is not sent.
         """
         mail = self.letter(sender, recipient, text, priority=priority, in_reply_to=in_reply_to, mail_id=mail_id)
         gone = await self.gone()
 
         def work(writing: Writing) -> Mail:
-            # Two processes may send a letter under one id at the same time, and no row stands for it yet.
+            # Two processes may send a letter with the same id at the same time, before it has a row that could be
+            # locked.
             if mail_id is not None:
                 writing.alone(f"letter {mail_id}")
             known = writing.one("SELECT * FROM mails WHERE id = ?", (mail.id,))
@@ -110,7 +111,8 @@ class Mailbox(Stored):
         in_reply_to: str | None = None,
         mail_id: str | None = None,
     ) -> Mail:
-        """Return a letter that is not sent yet. Raises MailRefused when it is empty, too long, or to no name."""
+        """Create a letter without sending it. Raises MailRefused if it is empty, too long, or has an invalid
+        recipient."""
         if _ACTOR.fullmatch(recipient) is None:
             raise MailRefused(f"{recipient!r} is nobody's name: it has lower-case letters, digits, - and _ only.")
         text = storable(text)
@@ -133,12 +135,12 @@ class Mailbox(Stored):
         )
 
     async def gone(self) -> Collection[str]:
-        """Return agents to whom nothing can be sent, though the database knows them."""
+        """Return registered agents to which no letters can be sent."""
         return () if self._missing is None else await self._missing()
 
     @reads
     def earlier(self, reading: Reading, mail: Mail, *, limit: int) -> tuple[Mail, ...]:
-        """Return the last letters that its sender and its recipient wrote each other before it, oldest first."""
+        """Return the last letters between its sender and recipient before it, oldest first."""
         rows = reading.all(
             "SELECT * FROM mails WHERE (sender = :one AND recipient = :other OR sender = :other AND"
             " recipient = :one) AND position < (SELECT position FROM mails WHERE id = :id)"
@@ -149,23 +151,23 @@ class Mailbox(Stored):
 
     @reads
     def get(self, reading: Reading, mail_id: str) -> Kept:
-        """Return a letter and where it lies."""
+        """Return a letter and its partition."""
         return kept_of(find_mail(reading, mail_id))
 
     @reads
     def list(self, reading: Reading, name: str, partition: Partition, *, limit: int = 200) -> tuple[Kept, ...]:
-        """Return the newest letters, oldest first: of an inbox or archive those to `name`, else those from it."""
+        """Return the newest letters of a partition, oldest first: to `name`, or for the outbox, from `name`."""
         side = "sender" if partition == "outbox" else "recipient"
         return _listed(reading, name, f"{side} = ? AND partition = '{partition}'", limit)
 
     @reads
     def sent(self, reading: Reading, name: str, *, limit: int = 200) -> tuple[Kept, ...]:
-        """Return the newest letters from `name`, wherever they lie now, oldest first."""
+        """Return the newest letters from `name` in all partitions, oldest first."""
         return _listed(reading, name, "sender = ?", limit)
 
     @reads
     def unread(self, reading: Reading, name: str) -> int:
-        """Return how many letters in the inbox no process reads now."""
+        """Return the number of letters in the inbox that no process has claimed."""
         return reading.count(
             "SELECT count(*) FROM mails WHERE recipient = ? AND partition = 'inbox' AND claim IS NULL", (name,)
         )
@@ -174,7 +176,7 @@ class Mailbox(Stored):
     def take(
         self, writing: Writing, name: str, mail_id: str | None = None, *, lease_seconds: float = LEASE_SECONDS
     ) -> MailClaim | None:
-        """Claim a letter of the inbox: this one, else the most urgent and then the oldest; None: no letter."""
+        """Claim `mail_id` or, if None, the most urgent and oldest letter in the inbox. None if there is none."""
         check_reader(writing, name)
         row = _next(writing, name) if mail_id is None else find_mail(writing, mail_id)
         if row is None:
@@ -183,17 +185,17 @@ class Mailbox(Stored):
 
     @writes
     def renew(self, writing: Writing, claim: MailClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
-        """Renew the claim, because the process still deals with the letter."""
+        """Renew the claim, because the process still handles the letter."""
         held_mail(writing, claim)
         writing.change("mails", claim.mail.id, lease_us=writing.steady_us + seconds_us(lease_seconds))
 
     @writes
     def archive(self, writing: Writing, claim: MailClaim, note: str = "") -> None:
-        """Archive a letter that is dealt with."""
+        """Archive a letter after processing."""
         file_away(writing, held_mail(writing, claim), note)
 
     async def answer(self, claim: MailClaim, text: str, note: str = "answered") -> Mail:
-        """Answer and archive, both or neither: an answer is never sent twice."""
+        """Send the answer and archive the letter in one transaction, so that an answer is never sent twice."""
         mail = claim.mail
         reply = self.letter(mail.recipient, mail.sender, text, priority=mail.priority, in_reply_to=mail.id)
         gone = await self.gone()
@@ -207,19 +209,19 @@ class Mailbox(Stored):
 
     @writes
     def release(self, writing: Writing, claim: MailClaim) -> None:
-        """Release a letter unread for the next reader. A claim that is over already is no error.
+        """Release an unprocessed letter for the next reader. A claim that has already ended is ignored.
 
-        This time does not count: its reader lives, and the model may only have been away.
+        This delivery is not counted, because its reader is alive, and perhaps only the model was unavailable.
         """
         _give_back(writing, claim.mail.id, claim.token, claim.epoch, counts=False)
         writing.arrived(claim.mail.recipient)
 
     @writes
     def recover(self, writing: Writing, is_dead: Callable[[str], bool] | None = None) -> tuple[str, ...]:
-        """Take back letters whose processes are gone or no longer renew, end waits that no process awaits, and
-        delete old letters of the archive.
+        """Release letters whose processes are dead or no longer renew, delete waits without a waiting process, and
+        delete old archived letters.
 
-        Run it at start and at every pulse. Returns the letters' ids.
+        Run it at start and periodically. Returns the ids of the released letters.
         """
         is_dead = is_dead or self.database.is_dead
         rows = writing.all("SELECT * FROM mails WHERE holder IS NOT NULL AND partition = 'inbox'", hold="skip")
@@ -272,7 +274,7 @@ def _give_back(writing: Writing, mail_id: str, token: str, epoch: int, *, counts
 
 
 def _forget_archived(writing: Writing, before_us: int) -> None:
-    """Delete some of the letters that were archived before; the rest at the next call, to keep this short."""
+    """Delete a limited number of letters archived before this time. The next call deletes more."""
     writing.run(
         "DELETE FROM mails WHERE position IN (SELECT position FROM mails WHERE archived_at_us < ?"
         " AND id NOT IN (SELECT mail FROM waits UNION SELECT reply FROM waits WHERE reply IS NOT NULL)"

@@ -1,6 +1,6 @@
-"""Publish records on the stream that were stored in the transaction of the change, and lose none.
+"""Publish records on the stream that were stored with their changes in one transaction, so that none is lost.
 
-A record that was published and not yet deleted when the process died is published once more, under the same
+If the process dies after publishing a record and before deleting it, the record is published again with the same
 `event`, so that a reader can count each event once.
 """
 
@@ -23,17 +23,17 @@ from artoo.ports.clock import Clock
 
 BATCH = 256
 OTHERS_SECONDS = 2.0
-"""How often it is looked for what other processes left."""
+"""Interval of checks for records of other processes."""
 
 ORPHANED_SECONDS = 60.0
-"""After this long another process publishes what the one that wrote it has not."""
+"""Age after which another process publishes a record that its own process has not published."""
 
 
 class Publish(Protocol):
-    """Put a record on the stream; called on the event loop, never waits.
+    """Publishes a record on the stream. Called on the event loop, and never waits.
 
-    `subject` is what the record is about: a board task's id, a mail's id, or an agent's name. A record may come a
-    second time after a crash; its `event` (a Mail's `id`) is then the same.
+    `subject`: the id of the board task or letter, or the name of the agent, that the record is about. After a crash
+    a record may be published twice, with the same `event` (for a Mail, the same `id`).
     """
 
     def __call__(self, sender: Role, subject: str, payload: Contract) -> None: ...
@@ -47,7 +47,7 @@ class _Waiting(NamedTuple):
 
 
 class Outbox:
-    """A publisher of the records of this home's processes, and of dead processes of other homes."""
+    """Publishes the records of this home's processes, and of dead processes of other homes."""
 
     def __init__(
         self, database: Database, publish: Publish, *, is_dead: Callable[[str], bool] | None = None
@@ -58,11 +58,11 @@ class Outbox:
         self._one_at_a_time = asyncio.Lock()
 
     async def drain(self) -> int:
-        """Publish all pending records in order; how many. Raises ActivityStoreError."""
+        """Publish all pending records in order, and return their number. Raises ActivityStoreError."""
         async with self._one_at_a_time:
             total = 0
             while waiting := await self._database.read(self._due):
-                # Published before they are deleted: a crash in between repeats a record and loses none.
+                # Deleted after publishing, so that a crash in between repeats a record instead of losing it.
                 for item in waiting:
                     self._publish(item.role, item.subject, item.payload)
                 await self._database.write(lambda writing, done=waiting: _take_out(writing, done))
@@ -70,9 +70,9 @@ class Outbox:
             return total
 
     async def run(self, clock: Clock) -> None:
-        """Publish records from now on, until cancelled; those that earlier processes left come first.
+        """Publish records until cancelled, beginning with those of earlier processes.
 
-        No one tells this process when another one has ended that wrote something, so it looks now and then.
+        The end of another process causes no notification, so this also polls for its records.
         """
         written = asyncio.Event()
         forget = self._database.on_written(written.set)
@@ -86,7 +86,7 @@ class Outbox:
 
     def _due(self, reading: Reading) -> list[_Waiting]:
         holders = reading.names("SELECT DISTINCT holder FROM events")
-        # One process publishes for its home: what a command has written comes before what followed from it.
+        # One process publishes for the whole home, so that a command's records come before their consequences.
         home = machine_of(reading.holder)
         ours = [holder for holder in holders if machine_of(holder) == home or self._is_dead(holder)]
         orphaned = reading.steady_us - seconds_us(ORPHANED_SECONDS)

@@ -1,8 +1,7 @@
-"""Wait for a reply, in the application: with a timeout, a fallback, and no circles (SPEC section 11).
+"""Wait for a reply in the application, with a timeout, a fallback, and no circular waits (SPEC section 11).
 
-The database holds which agent waits for which, for all processes. A question
-that would close a circle of agents waiting for one another is sent, but not waited for: the circle is broken where
-it would have closed, and reported.
+The database records which agent waits for which, across all processes. A question that would close a circle of
+waiting agents is sent, but no answer is waited for, and the circle is reported.
 """
 
 from __future__ import annotations
@@ -22,12 +21,13 @@ from artoo.contracts.roles import Role
 from artoo.ports.clock import Clock
 
 REPLY_SECONDS = 30.0
-"""How long a reply is waited for unless said otherwise."""
+"""Default timeout for a reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The result of a question: the answer's text, or the fallback and why. `cycle`: the agents that would wait."""
+    """The result of a question: the answer's text, or the fallback and the reason. `cycle`: the agents in the
+    circle."""
 
     text: str
     mail: Mail | None = None
@@ -37,7 +37,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Questions that are waited for."""
+    """Sends questions and waits for their answers."""
 
     database: Database
     mailbox: Mailbox
@@ -54,14 +54,14 @@ class Asking:
         seconds: float = REPLY_SECONDS,
         fallback: str = "",
     ) -> Reply:
-        """Send a letter and wait for its answer, at most `seconds`. A late answer is a letter like any other.
+        """Send a letter and wait for its answer, at most `seconds`. A later answer is delivered as a normal letter.
 
-        Raises MailRefused when it is not even sent.
+        Raises MailRefused if the letter cannot be sent.
         """
         mail = self.mailbox.letter(sender, recipient, text, priority=priority, requires_reply=True)
         gone = await self.mailbox.gone()
         end = self.clock.monotonic() + seconds
-        # Taken before the letter is sent, so that an answer that comes at once is not missed.
+        # Read before the letter is sent, so that an immediate answer is not missed.
         mark = await self.wake.mark(sender)
         cycle = await self.database.write(lambda writing: _pose(writing, mail, seconds, gone))
         if cycle:
@@ -80,9 +80,9 @@ class Asking:
 
 
 def circle(reading: Reading, sender: str, recipient: str) -> tuple[str, ...]:
-    """Return the agents that would wait for one another if `sender` waited for `recipient`, `sender` first.
+    """Return the agents in the circle that would arise if `sender` waited for `recipient`, beginning with `sender`.
 
-    The operator is in no circle: a person answers whenever they like.
+    The operator is never part of a circle, because a person may answer at any time.
     """
     if OPERATOR in (sender, recipient):
         return ()
@@ -103,8 +103,8 @@ def circle(reading: Reading, sender: str, recipient: str) -> tuple[str, ...]:
 
 
 def _pose(writing: Writing, mail: Mail, seconds: float, gone: Collection[str]) -> tuple[str, ...]:
-    """Send the question and begin to wait, or, where that would close a circle, report and return the circle."""
-    # Two questions at the same time could close a circle that neither of them sees.
+    """Send the question and record the wait. If that would close a circle, report and return the circle instead."""
+    # Two concurrent questions could close a circle that neither transaction sees.
     writing.alone("waits")
     cycle = circle(writing, mail.sender, mail.recipient)
     if cycle:
@@ -125,9 +125,9 @@ def _answered(reading: Reading, mail_id: str) -> bool:
 
 
 def _finish(writing: Writing, mail: Mail, *, report: bool) -> Mail | None:
-    """Stop waiting. With `report`, pick the answer up, or report that there is none.
+    """End the wait. If `report` is true, return the answer, or report that there is none.
 
-    Without, an answer that came becomes a letter like any other.
+    Otherwise an answer that has arrived becomes a normal letter.
     """
     row = writing.one("SELECT reply FROM waits WHERE mail = ?", (mail.id,), hold="wait")
     writing.run("DELETE FROM waits WHERE mail = ?", (mail.id,))
@@ -145,7 +145,7 @@ def _finish(writing: Writing, mail: Mail, *, report: bool) -> Mail | None:
 
 
 def _reserved(reading: Reading, reply_id: str | None, mail_id: str) -> Mail | None:
-    """Return the answer, unless there is none or another reader got it because this one came too late."""
+    """Return the reserved answer. None if there is none, or the reservation expired and another reader got it."""
     if reply_id is None:
         return None
     row = find_mail(reading, reply_id)

@@ -1,4 +1,4 @@
-"""Read letters from rows, and move them from one partition to the next."""
+"""Convert rows to letters, and move letters between partitions."""
 
 from __future__ import annotations
 
@@ -11,35 +11,37 @@ from artoo.contracts.errors import ActorRefused, ClaimLost, MailRefused
 from artoo.contracts.roles import Role
 
 LONGEST_MAIL = 100_000
-"""Characters of a letter."""
+"""Maximum number of characters of a letter."""
 
 LONGEST_NOTE = 1_000
-"""Characters of what is noted about a letter when it is archived."""
+"""Maximum number of characters of the note stored when a letter is archived."""
 
 DEEPEST = 8
-"""Letters in a row, each written while its writer had the one before in hand: agents that write for one another's
-letters would otherwise never end."""
+"""Maximum length of a chain of letters, each written while its writer handled the previous one. Without this limit,
+agents could write to each other endlessly."""
 
 _DEPTH = "depth: "
 
 MOST_UNREAD, MOST_WAITING = 1_000, 1_000
-"""Letters in one inbox; beyond that they wait in the outboxes of their senders, so many in each."""
+"""Maximum number of letters in an inbox, and in an outbox. If an inbox is full, letters wait in their senders'
+outboxes."""
 
 PICK_UP_US = 60_000_000
-"""µs after a wait's end within which its owner picks up a reply; then it is a letter like any other."""
+"""µs after the end of a wait during which a reply stays reserved. After that it is a normal letter."""
 
 _MOST_NAMED = 20
-"""Names in an error."""
+"""Maximum number of names in an error message."""
 
 BY_RANK = "CASE priority WHEN 'critical' THEN 0 WHEN 'standard' THEN 1 ELSE 2 END, position"
-"""The order of handing over before anything grows old."""
+"""Delivery order: by priority, then by arrival."""
 
 
 @dataclass(frozen=True, slots=True)
 class MailClaim:
-    """A letter handed to one process, until it is archived or the lease runs out. `token` and `epoch` prove it.
+    """A letter claimed by one process until it is archived or the lease expires. `token` and `epoch` prove the
+    claim.
 
-    `attempts` counts how often it was handed over, this time included.
+    `attempts`: number of deliveries of the letter, including this one.
     """
 
     mail: Mail
@@ -51,7 +53,7 @@ class MailClaim:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A letter and its partition. `note`: how it was dealt with. `held`: a process reads it now."""
+    """A letter and its partition. `note`: how it was handled. `held`: a process has claimed it."""
 
     mail: Mail
     partition: Partition
@@ -60,17 +62,17 @@ class Kept:
 
 
 def reply_claim(mail_id: str) -> str:
-    """Return the claim under which the reply to a letter is reserved for its waiter."""
+    """Return the claim token that reserves the reply to a letter for the waiting agent."""
     return f"reply to {mail_id}"
 
 
 def kept_of(row: Row) -> Kept:
-    """Return a row of `mails` with its place."""
+    """Convert a row of `mails` to a letter with its partition."""
     return Kept(made(Mail, row), row["partition"], row["note"], row["claim"] is not None)
 
 
 def find_mail(reading: Reading, mail_id: str) -> Row:
-    """Return the row of a letter. Raises MailRefused when there is none."""
+    """Return the row of a letter. Raises MailRefused if it does not exist."""
     row = reading.one("SELECT * FROM mails WHERE id = ?", (mail_id,), hold="wait")
     if row is None:
         raise MailRefused(f"There is no letter {mail_id}; `artoo mail list` shows those there are.")
@@ -78,7 +80,7 @@ def find_mail(reading: Reading, mail_id: str) -> Row:
 
 
 def held_mail(reading: Reading, claim: MailClaim) -> Mail:
-    """Return the letter under this claim. Raises ClaimLost when it is so no longer."""
+    """Return the letter under this claim. Raises ClaimLost if the claim has ended."""
     row = find_mail(reading, claim.mail.id)
     if (row["claim"], row["epoch"], row["partition"]) != (claim.token, claim.epoch, "inbox"):
         raise ClaimLost(
@@ -91,7 +93,7 @@ def held_mail(reading: Reading, claim: MailClaim) -> Mail:
 def check_address(reading: Reading, name: str, what: str, gone: Collection[str] = ()) -> None:
     """Raise MailRefused unless `name` is the operator, an agent, or a foreign agent that can be written to.
 
-    `gone`: names that the error does not propose.
+    `gone`: names that the error message does not suggest.
     """
     if name == OPERATOR or reading.one("SELECT 1 FROM agents WHERE name = ?", (name,)) is not None:
         return
@@ -99,8 +101,7 @@ def check_address(reading: Reading, name: str, what: str, gone: Collection[str] 
 
 
 def check_recipient(reading: Reading, name: str, gone: Collection[str] = ()) -> None:
-    """Raise MailRefused unless someone reads letters to `name`, or will. `gone`: agents whose folders are not
-    there any more."""
+    """Raise MailRefused if no one would read letters to `name`. `gone`: agents whose folders no longer exist."""
     if name in gone:
         raise MailRefused(
             f"Nobody reads letters to {name}, whose folder is gone (artoo agent list says what can be done);"
@@ -118,7 +119,7 @@ def _known(reading: Reading, gone: Collection[str]) -> str:
 
 
 def check_reader(reading: Reading, name: str) -> None:
-    """Raise ActorRefused when `name` may not deal with mail now (paused, stopped, unknown)."""
+    """Raise ActorRefused if `name` may not handle mail now (paused, stopped, unknown)."""
     if name == OPERATOR:
         return
     row = reading.one("SELECT paused, stopped FROM agents WHERE name = ?", (name,))
@@ -128,7 +129,7 @@ def check_reader(reading: Reading, name: str) -> None:
 
 
 def post(writing: Writing, mail: Mail, gone: Collection[str] = ()) -> None:
-    """Accept a letter into its sender's outbox and, while there is room, deliver it. Raises MailRefused.
+    """Store a letter in its sender's outbox and, if there is room, deliver it. Raises MailRefused.
 
     `gone`: see `check_recipient`.
     """
@@ -144,17 +145,18 @@ def post(writing: Writing, mail: Mail, gone: Collection[str] = ()) -> None:
     letter = mail.model_dump(exclude={"sent_at"})
     writing.insert("mails", **letter, sent_at_us=writing.now_us, partition="outbox", queued_us=writing.steady_us)
     writing.emit(Role.MAILBOX, mail.id, mail)
-    # The letter itself goes on the stream once, its moves afterwards without the text.
+    # The letter is published once. Its moves are published without the text.
     record_mail(writing, mail, "outbox")
     if not _expected(writing, mail):
         deliver(writing, mail.recipient)
 
 
 def _note_depth(writing: Writing, mail: Mail) -> None:
-    """Record how deep a letter is: one deeper than the letter that caused it. Raises MailRefused below the deepest.
+    """Record the depth of a letter: one more than that of the letter that caused it. Raises MailRefused beyond
+    `DEEPEST`.
 
-    An agent does one thing at a time, so the cause is the letter that its writer has in hand, or that made an item
-    of its patrol due. Answers do not count, and the operator may always be written to.
+    An agent does one thing at a time. So the cause is the letter that the writer is handling, or that made an item
+    of its patrol due. Answers, and letters to or from the operator, are not limited.
     """
     if mail.in_reply_to is not None or OPERATOR in (mail.sender, mail.recipient):
         return
@@ -174,7 +176,7 @@ def _note_depth(writing: Writing, mail: Mail) -> None:
 
 
 def forget_depths(writing: Writing) -> None:
-    """Delete the depths of letters that are gone."""
+    """Delete the depths of letters that no longer exist."""
     writing.run(
         "DELETE FROM marks WHERE name LIKE ? AND substr(name, ?) NOT IN (SELECT id FROM mails)",
         (f"{_DEPTH}%", len(_DEPTH) + 1),
@@ -182,7 +184,8 @@ def forget_depths(writing: Writing) -> None:
 
 
 def _expected(writing: Writing, mail: Mail) -> bool:
-    """Reserve a reply for its waiter, whatever else is in that inbox; True when it was one."""
+    """Reserve a reply for the agent that waits for it, even if its inbox is full. Returns True if it was such a
+    reply."""
     if mail.in_reply_to is None:
         return False
     find_mail(writing, mail.in_reply_to)
@@ -202,12 +205,12 @@ def _expected(writing: Writing, mail: Mail) -> bool:
 
 
 def deliver(writing: Writing, recipient: str) -> int:
-    """Move letters for `recipient` from outboxes to the inbox while there is room; how many."""
+    """Move letters for `recipient` from outboxes to the inbox while there is room. Returns their number."""
     unread = writing.count("SELECT count(*) FROM mails WHERE recipient = ? AND partition = 'inbox'", (recipient,))
     rows = writing.all(
         f"SELECT * FROM mails WHERE recipient = ? AND partition = 'outbox' ORDER BY {BY_RANK} LIMIT ?",
         (recipient, max(0, MOST_UNREAD - unread)),
-        # A letter that another transaction holds is delivered there.
+        # A letter locked by another transaction is delivered by that transaction.
         hold="skip",
     )
     for row in rows:
@@ -219,7 +222,7 @@ def deliver(writing: Writing, recipient: str) -> int:
 
 
 def file_away(writing: Writing, mail: Mail, note: str) -> None:
-    """Move a letter from the inbox to the archive, and let the next one in."""
+    """Move a letter from the inbox to the archive, and deliver the next letter."""
     note = storable(note)[:LONGEST_NOTE]
     writing.change(
         "mails", mail.id, partition="archive", archived_at_us=writing.now_us, note=note, claim=None, holder=None,
@@ -230,7 +233,7 @@ def file_away(writing: Writing, mail: Mail, note: str) -> None:
 
 
 def hand_over(writing: Writing, row: Row, token: str, agent: str, lease_us: int) -> MailClaim:
-    """Put a letter under a claim."""
+    """Claim a letter."""
     attempts, epoch = row["attempts"] + 1, row["epoch"] + 1
     until = writing.steady_us + lease_us
     writing.change(
@@ -240,7 +243,7 @@ def hand_over(writing: Writing, row: Row, token: str, agent: str, lease_us: int)
 
 
 def record_mail(writing: Writing, mail: Mail, partition: Partition, note: str = "") -> None:
-    """Record the letter's arrival in a partition for the stream."""
+    """Add the record of the letter's arrival in a partition for the stream."""
     writing.emit(
         Role.MAILBOX,
         mail.id,

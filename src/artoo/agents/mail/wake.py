@@ -1,8 +1,8 @@
-"""Wake waiting agents: mail and work wake their agent at once, whichever process they come from.
+"""Wake waiting agents at once when mail or work arrives, from any process.
 
-The database counts arrivals by name. Writes of this process are told to it; those of others show in SQLite's
-`data_version`, which is looked at once a second while a process waits. Only an arrival for its own name ends an
-agent's wait, so that agents that write do not keep each other awake.
+The database counts arrivals by name. Writes of this process are signalled directly. Writes of other processes
+change SQLite's `data_version`, which is polled once a second during a wait. Only an arrival for an agent's own
+name, or for any agent, ends its wait, so that writing agents do not keep each other awake.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from artoo.ports.clock import Clock
 POLL_SECONDS = 1.0
 
 Mark = tuple[int, int]
-"""How much had come in for a name and for anybody when it was looked."""
+"""The counts of arrivals for a name and for any agent at a certain time."""
 
 
 class Wake:
-    """The arrivals of a database. One per process."""
+    """The arrivals of a database. Use one object per process."""
 
     def __init__(self, database: Database, clock: Clock, *, poll_seconds: float = POLL_SECONDS) -> None:
         self._database = database
@@ -30,16 +30,16 @@ class Wake:
         self._poll = poll_seconds
 
     async def mark(self, name: str) -> Mark:
-        """Return the count of arrivals for `name` (and for anybody), to be taken before a look for work."""
+        """Return the counts of arrivals for `name` and for any agent. Read it before checking for work."""
         return await self._database.read(lambda reading: _arrivals(reading, name))
 
     async def wait(self, name: str, mark: Mark, seconds: float) -> bool:
-        """Wait until something came in for `name`, or for anybody, after `mark`; False after `seconds`."""
+        """Wait for an arrival for `name` or for any agent after `mark`. Returns False after `seconds`."""
         end = self._clock.monotonic() + seconds
         written = asyncio.Event()
         forget = self._database.on_written(written.set)
         try:
-            # The version is taken before the mark is compared, so that no write falls between both.
+            # The version is read before the mark is compared, so that no write in between is missed.
             version = await self._database.version()
             while await self.mark(name) == mark:
                 left = end - self._clock.monotonic()
@@ -52,7 +52,8 @@ class Wake:
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator[Callable[[float], Awaitable[None]]]:
-        """Give a function that waits for the next write of any process, at most so many seconds; it misses none."""
+        """Yield a function that waits for the next write of any process, at most the given seconds, and misses
+        none."""
         written = asyncio.Event()
         forget = self._database.on_written(written.set)
         version = await self._database.version()
@@ -89,7 +90,7 @@ def _arrivals(reading: Reading, name: str) -> Mark:
 
 
 async def either(first: Awaitable[object], second: Awaitable[object]) -> None:
-    """Return when one of the two is done; the other is cancelled."""
+    """Return when one of the two is done, and cancel the other."""
     async with asyncio.TaskGroup() as group:
         done = asyncio.Event()
 

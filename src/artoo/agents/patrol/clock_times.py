@@ -1,4 +1,4 @@
-"""Clock times of a patrol item: `at: Mon,Thu 9:00 Europe/Berlin`, or a cron expression of five fields.
+"""Parse the clock times of patrol items: `at: Mon,Thu 9:00 Europe/Berlin`, or a cron expression of five fields.
 
 at: 9:00                       every day
 at: weekdays 18:30             Monday to Friday
@@ -24,28 +24,32 @@ _ENDS = re.compile(r"[\s,;.:]*")
 
 
 class ClockProblem(ValueError):
-    """A clock time that cannot be read; the text says what can be written."""
+    """A clock time that cannot be parsed. The text describes the allowed forms."""
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Due whenever the clock passes a time of the cron expression, in `zone` (None: the machine's)."""
+    """A condition that becomes due at each time of the cron expression, in `zone` (None: the machine's time
+    zone)."""
 
     cron: str
     zone: str | None = None
 
     def next_after(self, moment: datetime) -> datetime:
-        """Return the first time after `moment` (both aware). A clock change shifts or skips it as cron does."""
+        """Return the first time after `moment` (both aware). Daylight saving changes shift or skip it as in
+        cron."""
         from cronsim import CronSim
 
         if self.zone is not None:
             return next(CronSim(self.cron, moment.astimezone(ZoneInfo(self.zone))))
-        # The machine's zone has no name here: wall time in, wall time out, and Python knows its clock changes.
+        # The machine's zone has no name here, so naive local times are used, and `astimezone` handles clock
+        # changes.
         return next(CronSim(self.cron, moment.astimezone().replace(tzinfo=None))).astimezone()
 
 
 def read_at(text: str) -> tuple[At, str]:
-    """Return the clock time that `text` begins with, in quotes or not, and the rest. Raises ClockProblem."""
+    """Parse the clock time at the start of `text`, quoted or not, and return it with the rest. Raises
+    ClockProblem."""
     for quote in ('"', "'", "`"):
         if text.startswith(quote) and quote in text[1:]:
             inner, _, rest = text[1:].partition(quote)
@@ -74,7 +78,7 @@ def _match_end(rest: str) -> int:
 
 @lru_cache(maxsize=256)
 def _checked(at: At) -> At:
-    """Return the time if cron and zone are known. Raises ClockProblem."""
+    """Return the time if the cron expression and the zone are valid. Raises ClockProblem."""
     from cronsim import CronSimError
 
     if at.zone is not None:
@@ -90,7 +94,7 @@ def _checked(at: At) -> At:
 
 
 def _days(words: str | None, text: str) -> str:
-    """Return the weekday field for words such as `Mon`, `mon-fri`, `Tue, Thu` or `weekdays`."""
+    """Return the cron weekday field for words such as `Mon`, `mon-fri`, `Tue, Thu` or `weekdays`."""
     if words is None:
         return "*"
     if group := _GROUPS.get(words.casefold()):

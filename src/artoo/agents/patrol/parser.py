@@ -1,18 +1,18 @@
-"""Parse HEARTBEAT.md: a Markdown list of things to look after, each with `every:`, `at:` or `when:`.
+"""Parse HEARTBEAT.md: a Markdown list of patrol items, each with `every:`, `at:` or `when:`.
 
     - every: 6h Look through reports/ and summarise what is new.
     - at: Mon 9:00 Write the report of the week.
     - Sort the requests in inbox.txt.
       when: file_changed inbox.txt
 
-Headings, prose and comments around the list are for people. A checked box (`- [x]`) switches an item off.
+Headings, prose and comments around the list are for people. A checked box (`- [x]`) disables an item.
 
-Of the closed set of checks, those that need no task's output can stand behind `when:` (`file_exists`,
-`file_matches`, `command_succeeds`); besides, `file_changed`, `mail` and `tasks pending`.
+Allowed after `when:` are the checks that need no task output (`file_exists`, `file_matches`, `command_succeeds`),
+and also `file_changed`, `mail` and `tasks pending`.
 
-A routine may be a script instead: what it prints is to be done, a request a line; nothing printed is no work. It
-runs before any model is asked, read-only, by the interpreter of its first line (`#!`), else by bash. A line that
-stays printed is one request; it can come again once it was absent.
+A routine may be a script instead. Each line that it prints is a request; without output there is no work. It runs
+before any model is called, read-only, with the interpreter of its first line (`#!`), otherwise bash. While a line
+is still printed, it counts as the same request. After it was absent once, it can be requested again.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 MOST_LINES = 20
 PRINTED = "printed"
-"""Marks items that a script has printed, and their keys."""
+"""Prefix of the keys of items that a script has printed."""
 
 RunScript = Callable[[str], Awaitable[tuple[int | None, str]]]
-"""Runs a command read-only: its exit code (None: it did not end by itself) and what it printed. Never raises."""
+"""Runs a command read-only. Returns the exit code (None: timeout, or it changed files) and the output. Never raises."""
 
 SHORTEST_EVERY = timedelta(minutes=1)
 LONGEST_EVERY = timedelta(days=366)
@@ -53,51 +53,53 @@ _KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """A condition that holds again once this much time has passed since the item was last done."""
+    """A condition that holds again after this interval since the item was last done."""
 
     interval: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class FilesThere:
-    """A condition that holds when new or changed files match `pattern` (a path; `*` and `?` work)."""
+    """A condition that holds if new or changed files match `pattern` (a path with the wildcards `*` and `?`)."""
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
 class FilesChanged:
-    """A condition that holds when files that match `pattern` have changed; the first look only notes them."""
+    """A condition that holds if files matching `pattern` have changed. The first check only records the current
+    files."""
 
     pattern: str
 
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """A condition that holds when a check begins to hold, and again when it holds after having failed."""
+    """A condition that holds when a check succeeds for the first time, and again when it succeeds after failing."""
 
     check: FileMatches | CommandSucceeds
 
 
 @dataclass(frozen=True, slots=True)
 class NewMail:
-    """A condition that holds when a letter has come since the last time; the first look only notes."""
+    """A condition that holds if a letter has arrived since the last check. The first check only records the
+    state."""
 
 
 @dataclass(frozen=True, slots=True)
 class TasksPending:
-    """A condition that holds when a task was queued since the last time; the first look only notes."""
+    """A condition that holds if a task was queued since the last check. The first check only records the state."""
 
 
 When = FilesThere | FilesChanged | Holds | NewMail | TasksPending
 
 
 class ConditionProblem(ValueError):
-    """An error in a condition; the text says why and what can stand there."""
+    """An invalid condition. The text gives the reason and the allowed forms."""
 
 
 def read_every(text: str) -> tuple[Every, str]:
-    """The condition at the start of `text` and what follows it. Raises ConditionProblem."""
+    """Parse the interval at the start of `text`, and return it with the rest. Raises ConditionProblem."""
     found = _EVERY.match(text)
     if found is None:
         raise ConditionProblem(
@@ -110,7 +112,7 @@ def read_every(text: str) -> tuple[Every, str]:
 
 
 def read_when(text: str) -> tuple[When, str]:
-    """The condition at the start of `text` and what follows it. Raises ConditionProblem."""
+    """Parse the condition at the start of `text`, and return it with the rest. Raises ConditionProblem."""
     name, _, rest = text.strip().partition(" ")
     name, rest = name.rstrip(",.;:"), rest.strip()
     if name in _PATHS:
@@ -135,7 +137,7 @@ def read_when(text: str) -> tuple[When, str]:
 
 
 def _first_word(text: str, name: str) -> tuple[str, str]:
-    """Return a path, in quotes or backticks when it has spaces, and the rest."""
+    """Parse a path, which is quoted if it contains spaces, and return it with the rest."""
     for quote in ('"', "'", "`"):
         if text.startswith(quote) and quote in text[1:]:
             path, _, rest = text[1:].partition(quote)
@@ -145,7 +147,7 @@ def _first_word(text: str, name: str) -> tuple[str, str]:
 
 
 def _bare(text: str) -> str:
-    """Return a command without the backticks around it."""
+    """Return a command without surrounding backticks."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "`" else text
 
 
@@ -161,10 +163,10 @@ def _short(text: str) -> str:
 
 
 LARGEST_FILE = 64 * 1024
-"""Bytes."""
+"""Maximum size of a routine in bytes."""
 MOST_ITEMS = 100
 LONGEST_REQUEST = 4_000
-"""Characters of one item."""
+"""Maximum number of characters of one item."""
 
 _MARKER = re.compile(r"(?:^|(?<=\s)|(?<=[(\[]))(every|at|when):(?=\s|$)", re.IGNORECASE)
 _BOX = re.compile(r"\[([ xX])\]\s+")
@@ -175,9 +177,9 @@ _ADVICE = "add `every: 1d`, `at: 9:00` or `when: file_exists PATH` to it (or mak
 
 @dataclass(frozen=True, slots=True)
 class PatrolItem:
-    """One thing to look after. `line` counts from 1; with both conditions, both must hold.
+    """One patrol item. `line` counts from 1. If there are two conditions, both must hold.
 
-    `printed`: a script wants it done, as long as it prints it.
+    `printed`: a script requested it. The item stays the same request while the script prints it.
     """
 
     request: str
@@ -189,7 +191,7 @@ class PatrolItem:
 
     @property
     def key(self) -> str:
-        """Names the item by what it says: an item that is edited is a new one, one that is moved is not."""
+        """Return a key from the item's content. An edited item gets a new key, a moved item keeps its key."""
         parts = (self.request, self.every, self.when, *(() if self.at is None else (self.at,)))
         said = "\0".join(map(str, parts))
         digest = hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -198,7 +200,7 @@ class PatrolItem:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A mistake at a line (from 1), and what to do about it."""
+    """An error at a line (from 1), and how to fix it."""
 
     line: int
     text: str
@@ -206,14 +208,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class PatrolText:
-    """A routine as it was read: the items that can be used, and the mistakes."""
+    """A parsed routine: the valid items, and the errors."""
 
     items: tuple[PatrolItem, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 def read_patrol(path: Path) -> PatrolText:
-    """Read the routine in a file; an absent or empty file is no work. Blocks: call it in a thread. Never raises."""
+    """Read the routine in a file. An absent or empty file has no items. Blocks: call it in a thread. Never
+    raises."""
     try:
         text = _text_of(path)
     except ValueError as error:
@@ -222,8 +225,8 @@ def read_patrol(path: Path) -> PatrolText:
 
 
 def parse_patrol(text: str) -> PatrolText:
-    """Return the items of a routine, and its mistakes."""
-    # Imported here, because only an agent with a routine needs the parser.
+    """Return the items of a routine, and its errors."""
+    # Imported here, because only agents with a routine need the parser.
     from markdown_it import MarkdownIt
     from markdown_it.tree import SyntaxTreeNode
 
@@ -266,7 +269,7 @@ class _Conditions:
     at: At | None = None
 
     def take(self, name: str, value: str) -> str:
-        """Read one condition and return the text that follows it. Raises ConditionProblem."""
+        """Parse one condition and return the text that follows it. Raises ConditionProblem."""
         if getattr(self, name) is not None:
             raise ConditionProblem(f"it has two `{name}:`: keep one")
         if name != "when" and (self.every or self.at):
@@ -284,7 +287,7 @@ class _Conditions:
 
 
 def _item(lines: list[str], line: int) -> PatrolItem:
-    """Make an item of its lines. Raises ConditionProblem."""
+    """Build an item from its lines. Raises ConditionProblem."""
     request: list[str] = []
     conditions = _Conditions()
     for text in lines:
@@ -307,7 +310,7 @@ def _checked(said: str, conditions: _Conditions) -> str:
 
 
 def _lines(entry: SyntaxTreeNode) -> list[str]:
-    """Return the text of an item with its nested parts, as written: stars in a path are no emphasis here."""
+    """Return the raw text of an item with its nested parts, so that asterisks in paths are not read as emphasis."""
     nodes = (node for node in entry.walk() if node.type in _TEXTS)
     return [text for node in nodes for text in node.content.splitlines()]
 
@@ -321,20 +324,21 @@ def _line(block: SyntaxTreeNode) -> int:
 
 
 def patrol_problems(path: Path) -> tuple[str, ...]:
-    """Return the mistakes of a routine, each with file and line, for the operator at the start. Blocks."""
+    """Return the errors of a routine, with file and line, for the operator at the start. Blocks."""
     if is_script(path):
-        # A script is only known by running it; what is wrong with it is on the stream.
+        # A script's errors are only known after running it, and are then published on the stream.
         return ()
     return tuple(f"{path}:{problem.line}: {problem.text}" for problem in read_patrol(path).problems)
 
 
 def is_script(path: Path) -> bool:
-    """Check whether a routine is a script: any file that is no Markdown."""
+    """Check whether a routine is a script, which is any file other than Markdown."""
     return path.suffix.casefold() not in (".md", ".markdown")
 
 
 async def printed_by(path: Path, run: RunScript) -> PatrolText:
-    """Return what the script at `path` wants done now; an absent or empty one is no work. Never raises."""
+    """Run the script at `path` and return the items that it requests. An absent or empty file has none. Never
+    raises."""
     try:
         text = await asyncio.to_thread(_text_of, path)
     except ValueError as error:
@@ -358,7 +362,7 @@ async def printed_by(path: Path, run: RunScript) -> PatrolText:
 
 
 def command_of(text: str) -> str:
-    """Return the command that runs a script by its text, because the sandbox cannot see its file."""
+    """Return a command that pipes the script's text to its interpreter, because the sandbox cannot see its file."""
     first = text.partition("\n")[0]
     interpreter = first[2:].strip() if first.startswith("#!") else "bash"
     return f"printf %s {shlex.quote(text)} | {interpreter} /dev/stdin"
@@ -369,7 +373,7 @@ def _refused(why: str) -> PatrolText:
 
 
 def _text_of(path: Path) -> str:
-    """Return a routine's text, empty when there is none. Raises ValueError that says what to do. Blocks."""
+    """Return a routine's text, empty if there is no file. Raises ValueError with advice. Blocks."""
     try:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)

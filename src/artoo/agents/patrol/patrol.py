@@ -1,7 +1,7 @@
-"""Patrol HEARTBEAT.md: items that are due become requests; all others cost a look in code.
+"""Patrol HEARTBEAT.md. Items that are due become requests. Checking the others takes only code, no model.
 
-An item is opened (durably, under a key) before it is submitted and closed afterwards. A process that dies in
-between submits it again under the same key, so that the receiver can tell.
+An item is marked as open (durably, with a key) before it is submitted, and closed afterwards. If the process dies
+in between, the item is submitted again with the same key, so that the receiver can detect the repetition.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from artoo.contracts.agents import PatrolRefused, Recorded
 from artoo.ports.clock import Clock
 
 SHORTEST_LOOK = 30.0
-"""Seconds between two looks: a storm of wakes is no storm of checks."""
+"""Minimum seconds between two checks, so that many wakes do not cause many checks."""
 NOTED_FIRST = (FilesChanged, NewMail, TasksPending)
-"""Conditions about a change: the first look only notes what is there."""
+"""Conditions about changes. Their first check only records the current state."""
 _ABSENT = "absent"
 
 
 @dataclass(frozen=True, slots=True)
 class PatrolRequest:
-    """A due item as a request. The same `key` again is the same request, after a crash or while backing off."""
+    """A due item as a request. After a crash or a back-off the same request has the same `key`."""
 
     key: str
     text: str
@@ -65,10 +65,10 @@ class _Due:
 
 @dataclass(slots=True)
 class Patrol:
-    """Implements `Duty` for one agent. `paths`: its own HEARTBEAT.md and the routine of the whole home.
+    """The patrol duty of one agent. Implements `Duty`. `paths`: the agent's HEARTBEAT.md and the home's routine.
 
-    Files may change at any time. What of them cannot be used is told once, with file and line; the rest goes on.
-    `run` None: routines that are scripts are not run.
+    Files may change at any time. Errors in them are reported once, with file and line, and do not affect other
+    items. `run` None: routines that are scripts are not run.
     """
 
     agent: str
@@ -88,9 +88,8 @@ class Patrol:
     _next_look: float = 0.0
 
     async def due(self) -> str | None:
-        """Implement Duty. Looks at files and conditions at most every 30 s. What was found due and has left the
-        routine since is not done. Raises ActivityStoreError.
-        """
+        """Implement Duty. Checks files and conditions at most every 30 s. Due items that were removed from the
+        routine since are dropped. Raises ActivityStoreError."""
         if self._found:
             await self._reread()
             known = self._items | self._scripted
@@ -101,13 +100,13 @@ class Patrol:
         return f"{len(self._found)} due" if self._found else None
 
     async def do(self) -> Done:
-        """Implement Duty: takes up the next due item."""
+        """Implement Duty. Submits the next due item."""
         found = self._found.popleft()
         now = self.clock.now()
-        # The time in the key tells two runs of one item apart.
+        # The time in the key distinguishes two runs of one item.
         key = found.state.open_key or f"patrol-{microseconds(now)}-{found.item.key}"
         taken = ItemState(now, found.mark, key)
-        # Stored before the request begins: after a crash it is submitted again under the same key.
+        # Stored before the request begins, so that after a crash it is submitted again with the same key.
         await self.store.put(found.item.key, taken)
         before = await self._files(found.item)
         done = await self.submit(PatrolRequest(key, found.item.request, found.source))
@@ -120,7 +119,7 @@ class Patrol:
         return {} if item.when is None else await self.sights.files(item.when)
 
     async def _seen(self, found: _Due, before: Mapping[str, str], made: Collection[str]) -> str:
-        """Return the mark to remember. The run's own files are not new to its item, but changes of others are."""
+        """Return the mark to store. Files that the run itself changed do not count as new, but other changes do."""
         when = found.item.when
         if not made or not isinstance(when, FilesThere | FilesChanged):
             return found.mark
@@ -171,9 +170,9 @@ class Patrol:
         return _Due(item, state, mark, source)
 
     async def _time_has_come(self, item: PatrolItem, state: ItemState, now: datetime) -> bool:
-        """Check whether the interval has passed; after the clock was set back, it begins now."""
+        """Check whether the item is due by time. If the clock was set back, the interval begins now."""
         if item.at is not None and state.last_at is None:
-            # The first look only notes the moment.
+            # The first check only records the time.
             await self.store.put(item.key, replace(state, last_at=now))
             return False
         if (item.every is None and item.at is None) or state.last_at is None:
@@ -190,9 +189,9 @@ class Patrol:
         return () if self.run is None else tuple(path for path in self.paths if is_script(path))
 
     async def _ask_scripts(self) -> bool:
-        """Run the routines that are scripts; a mistake is reported when it changes.
+        """Run the routines that are scripts. Their errors are reported when they change.
 
-        False: one could not say what it wants, so that nothing follows from what it did not print.
+        Returns False if a script failed. Missing lines then do not mean that their requests are gone.
         """
         whole = True
         found: dict[str, tuple[PatrolItem, str]] = {}
@@ -200,7 +199,7 @@ class Patrol:
             text = PatrolText() if self.run is None else await printed_by(path, self.run)
             found |= {item.key: (item, f"{path}:{item.line}") for item in text.items}
             whole = whole and not text.problems
-            # At the first look too: an earlier process may have noted a problem.
+            # Also at the first check, because an earlier process may have stored a problem.
             if self._told.get(path) != text.problems:
                 self._told[path] = text.problems
                 await self.store.note_problem(str(path), "; ".join(problem.text for problem in text.problems))
@@ -221,7 +220,7 @@ class Patrol:
             items |= {item.key: (item, f"{path}:{item.line}") for item in text.items if item.key not in items}
             for problem in text.problems:
                 await self._refuse(path, problem)
-        # A file that is just being saved may be empty for a moment, so states outlive their items.
+        # A file that is being saved may be empty for a moment, so states are kept longer than their items.
         await self.store.forget_oldest(items)
         self._items, self._version = items, version
 
@@ -233,7 +232,7 @@ class Patrol:
 
 
 def _version(paths: Sequence[Path]) -> str:
-    """Return a text that changes whenever one of the files does. Blocks."""
+    """Return a text that changes whenever one of the files changes. Blocks."""
     told: list[str] = []
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""Store the state of each patrol item in the activity database: when it was last due, and its mark then."""
+"""Store the state of each patrol item in the activity database: when it was last due, and its mark at that time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from artoo.agents.storage.transaction import Reading, Writing, made, marked
 _PROBLEM = "patrol problem: "
 
 MOST_REMEMBERED = 500
-"""Items whose state is kept for one agent, those of its routine not counted."""
+"""Maximum number of item states kept for an agent, not counting the current items of its routine."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """The state of an item. `last_at`: its last begin. `seen`: its condition's mark. `open_key`: not finished."""
+    """The state of an item. `last_at`: its last start. `seen`: its condition's mark. `open_key`: key of an
+    unfinished run."""
 
     last_at: datetime | None = None
     seen: str = ""
@@ -26,7 +27,7 @@ class ItemState:
 
 
 class PatrolStore(Stored):
-    """One agent's item states. Every method raises ActivityStoreError."""
+    """The item states of one agent. Every method raises ActivityStoreError."""
 
     def __init__(self, database: Database, agent: str) -> None:
         super().__init__(database)
@@ -34,13 +35,13 @@ class PatrolStore(Stored):
 
     @reads
     def states(self, reading: Reading) -> dict[str, ItemState]:
-        """Return all states by the items' keys."""
+        """Return all states, by item key."""
         rows = reading.all("SELECT * FROM patrols WHERE agent = ?", (self._agent,))
         return {row["item"]: made(ItemState, row) for row in rows}
 
     @writes
     def put(self, writing: Writing, item: str, state: ItemState) -> None:
-        """Store a state."""
+        """Store the state of an item."""
         last = None if state.last_at is None else microseconds(state.last_at)
         writing.insert(
             "patrols",
@@ -54,14 +55,14 @@ class PatrolStore(Stored):
 
     @writes
     def note_problem(self, writing: Writing, source: str, problem: str) -> None:
-        """Keep what is wrong with a routine, for who looks later (`script_problems`); empty: nothing any more."""
+        """Store the current problem of a routine for `script_problems`. An empty text removes it."""
         writing.mark(f"{_PROBLEM}{self._agent} {source}", problem)
 
     @writes
     def forget_oldest(self, writing: Writing, kept: Collection[str]) -> None:
-        """Forget the oldest items beyond `MOST_REMEMBERED` that are not among `kept`.
+        """Delete the oldest item states beyond `MOST_REMEMBERED` that are not in `kept`.
 
-        Not every item that is gone: a file that is just being saved is empty for a moment.
+        States of removed items are not all deleted, because a file that is being saved is empty for a moment.
         """
         oldest = "SELECT item FROM patrols WHERE agent = ? ORDER BY coalesce(last_at_us, 0) DESC"
         for item in set(writing.names(oldest, (self._agent,))[MOST_REMEMBERED:]).difference(kept):
@@ -69,7 +70,7 @@ class PatrolStore(Stored):
 
 
 async def script_problems(database: Database, source: str, agents: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return what was wrong with this routine at the last look of these agents: problem → whose. Raises
+    """Return the problems of this routine at these agents' last checks: problem → agents. Raises
     ActivityStoreError."""
 
     def work(reading: Reading) -> dict[str, tuple[str, ...]]:

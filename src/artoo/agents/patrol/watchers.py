@@ -1,4 +1,4 @@
-"""Evaluate the conditions of a patrol, each to a short mark that changes when there is something new."""
+"""Evaluate patrol conditions. Each yields a short mark that changes if there is something new."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from artoo.agents.storage.transaction import Reading
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
 
 MOST_FILES = 10_000
-"""Files that one pattern may match and still be told apart."""
+"""Maximum number of files matched by one pattern. More files are ignored."""
 HOLDS = "holds"
 
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """The sources of one agent's conditions: files below `root`, checks by `holds`, the rest in the database.
+    """The data sources of an agent's conditions: files below `root`, checks by `holds`, the rest in the database.
 
-    `holds` decides a check read-only (the same code that decides criteria).
+    `holds` evaluates a check read-only, with the same code as for criteria.
     """
 
     agent: str
@@ -34,7 +34,8 @@ class Looking:
     holds: Callable[[FileMatches | CommandSucceeds], Awaitable[bool]]
 
     async def mark(self, when: When) -> str:
-        """Return a text that is empty while there is nothing, and differs when there is something new.
+        """Return the condition's mark. It is empty if the condition is not met, and changes if there is something
+        new.
 
         Raises ActivityStoreError.
         """
@@ -49,7 +50,7 @@ class Looking:
                 return await self.database.read(self._newest_task)
 
     async def files(self, when: When) -> Mapping[str, str]:
-        """Return what stands behind the mark of files: path → size and time. Empty for all other conditions."""
+        """Return the files behind a mark: path → size and time. Empty for other conditions."""
         match when:
             case FilesThere(pattern) | FilesChanged(pattern):
                 return await asyncio.to_thread(files_matching, self.root, pattern)
@@ -69,7 +70,7 @@ class Looking:
 
 
 def files_matching(root: Path, pattern: str) -> dict[str, str]:
-    """Return size and time of every file that matches, by its path. Blocks."""
+    """Return size and time of every matching file, by path. Blocks."""
     full = os.path.join(glob.escape(str(root)), os.path.expanduser(pattern))  # noqa: PTH111, PTH118
     # Sorted, because the order of a directory may change without a change of its files.
     matches = sorted(islice(glob.iglob(full), MOST_FILES))  # noqa: PTH207
@@ -77,7 +78,7 @@ def files_matching(root: Path, pattern: str) -> dict[str, str]:
 
 
 def mark_of(files: Mapping[str, str]) -> str:
-    """Return a digest of name, size and time of all of them, empty when there is none."""
+    """Return a digest of the names, sizes and times of all files. Empty if there are no files."""
     seen = [f"{path} {told}" for path, told in files.items()]
     return hashlib.sha256("\0".join(seen).encode("utf-8", "surrogateescape")).hexdigest()[:32] if seen else ""
 

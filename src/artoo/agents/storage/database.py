@@ -1,7 +1,7 @@
-"""Open the team's database: one for all standing agents, of a home or of several machines (SPEC sections 11, 13).
+"""Open the team's database: one for all agents of a home, or of several machines (SPEC sections 11, 13).
 
-It is a SQLite file of the home (`open_file`), or a PostgreSQL that several machines share (`cluster.open_store`).
-Engines block, so their transactions run in threads, which callers await.
+It is a SQLite file of the home (`open_file`), or a PostgreSQL database that several machines share
+(`cluster.open_store`). Engines block, so their transactions run in threads, which callers await.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Tell = Callable[[str], None]
 SCHEME = "sqlite://"
 
 APPLICATION_ID = 0x41525454
-"""`ARTT` in the file's header: some other program's database is not mistaken for ours."""
+"""`ARTT` in the file's header, so that another program's database is not mistaken for this one."""
 
 _RESTORE = (
     "Restore a copy of it, with what is newer than the copy lost; or move it away, and the board, the letters, the"
@@ -50,19 +50,19 @@ _RESTORE = (
 _UNSURE = " Whether what was being written is there is not known; look before trying again."
 
 PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Seconds between two tries of a database that is away, or whose disk is full."""
+"""Seconds between two tries while the database cannot be reached, or its disk is full."""
 
 
 class _NoRoom(ActivityStoreError):
-    """The disk is full: nothing was written, and trying again may help."""
+    """The disk is full. Nothing was written, and a later retry may help."""
 
 
 class _Unanswered(StoreAway):
-    """A commit was sent, and no answer came."""
+    """A commit was sent, but no answer was received."""
 
 
 def failed(text: str, kind: Failure) -> ArtooError:
-    """Return the error that says what an engine could not do."""
+    """Return the exception for an engine's failure."""
     kinds: dict[Failure, type[ArtooError]] = {
         "away": StoreAway,
         "unanswered": _Unanswered,
@@ -74,9 +74,11 @@ def failed(text: str, kind: Failure) -> ArtooError:
 
 
 def database_path(url: str, home: Path) -> Path:
-    """Return the file that `activity_db` means: a path after `sqlite://`, from the home unless it is absolute.
+    """Return the file named by `activity_db`: a path after `sqlite:
 
-    Raises ConfigurationError when it names no file.
+    `, relative to the home unless it is absolute.
+
+    Raises ConfigurationError if it names no file.
     """
     path = expanded(url.removeprefix(SCHEME))
     if not url.startswith(SCHEME) or ":memory:" in url or not path.name:
@@ -89,7 +91,7 @@ def database_path(url: str, home: Path) -> Path:
 
 @cache
 def schema() -> Schema:
-    """Return the steps of `migrations/NNNN_name.sql`: step n brings a file from version n to n + 1."""
+    """Return the steps in `migrations/NNNN_name.sql`: step n upgrades a file from version n to n + 1."""
     folder = files("artoo.agents.storage").joinpath("migrations")
     found = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     steps = tuple(file.read_text("utf-8") for file in found)
@@ -97,7 +99,7 @@ def schema() -> Schema:
 
 
 def engine_of(path: Path, busy_seconds: float = BUSY_SECONDS) -> SqliteEngine:
-    """Open the file, making or upgrading it. Blocks. Raises ActivityStoreError with what to do."""
+    """Open the file, creating or upgrading it. Blocks. Raises ActivityStoreError with advice."""
     return SqliteEngine(path, schema(), failed, busy_seconds=busy_seconds)
 
 
@@ -109,32 +111,33 @@ async def open_file(
     busy_seconds: float = BUSY_SECONDS,
     lasting: Tell | None = None,
 ) -> Database:
-    """Open the file of a home, making or upgrading it. `holder` None: this process. `lasting`: see Database.
+    """Open the file of a home, creating or upgrading it. `holder` None: this process. `lasting`: see Database.
 
-    Raises ActivityStoreError: damaged, of a newer artoo, not ours, not writable, no room.
+    Raises ActivityStoreError: damaged, of a newer artoo, of another program, not writable, disk full.
     """
     engine = await asyncio.to_thread(engine_of, path, busy_seconds)
     return Database(engine, holder or holders.this_process(), clock, lasting=lasting)
 
 
 class Listener(Protocol):
-    """A thread that hears of other machines' writes."""
+    """A thread that listens for other machines' writes."""
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Start the thread."""
         ...
 
     def stop(self) -> None:
-        """Return when the thread has ended."""
+        """Stop the thread and return after it has ended."""
         ...
 
 
 class Database:
-    """An open database, as an async context manager. Waiters hear of every write of this process.
+    """An open database, as an async context manager. Waiters are notified of every write of this process.
 
-    `holder`: the name under which this process holds its claims; `place`: the database's name for people. While the
-    store is away or the disk is full, a transaction is tried again for `patience` seconds, or with `lasting` until
-    it succeeds; `lasting` hears of both ends of such a time. `clock` None: the database's own.
+    `holder`: the name under which this process holds its claims. `place`: the database's name for people. While the
+    store cannot be reached or the disk is full, a transaction is retried for `patience` seconds, or without limit
+    if `lasting` is given. `lasting` is called at the beginning and end of such a period. `clock` None: the
+    database's own.
     """
 
     def __init__(
@@ -154,7 +157,8 @@ class Database:
         self._clock = clock
         self._patience = math.inf if lasting else patience
         self._tells: tuple[Tell, ...] = (logger.warning, lasting) if lasting else (logger.warning,)
-        # A file has one thread, so that one connection sees what others write (`Reading.version`).
+        # A file has only one thread and connection, so that writes of other processes are visible
+        # (`Reading.version`).
         self._threads: ThreadPoolExecutor | None = ThreadPoolExecutor(threads, thread_name_prefix="artoo-team")
         self._listen = listen
         self._listener: Listener | None = None
@@ -173,18 +177,19 @@ class Database:
         return await self._patiently(lambda: self._engine.read(reading))
 
     async def write(self, work: Callable[[Writing], T]) -> T:
-        """Run `work` in a write transaction, durable when this returns; all of it, or nothing when it raises.
+        """Run `work` in a write transaction, which is durable when this returns. If `work` raises, nothing is
+        written.
 
-        `work` runs in another thread, perhaps more than once, and changes nothing but its argument; it may ask for
-        new ids. A caller that is cancelled while waiting does not learn whether it was done. Raises
+        `work` runs in another thread, possibly several times, and must change only its argument, but may create new
+        ids. A caller that is cancelled while waiting cannot know whether the write happened. Raises
         ActivityStoreError.
         """
         tell, receipt, results = self._telling(), uuid4(), list[T]()
-        # Receipts whose ends are known are deleted with the next write, so that few rows stay.
+        # Receipts of writes with known outcome are deleted with the next write, so that few rows accumulate.
         known = [self._receipts.popleft() for _ in range(len(self._receipts))]
 
         def writing(query: Query) -> T:
-            # An earlier try was committed, and the answer was lost.
+            # An earlier try was committed, but its answer was lost.
             if not query.first_time(receipt, known):
                 return results[-1]
             now, us = self._time(query, steady.advance)
@@ -203,11 +208,11 @@ class Database:
         return await self._patiently(attempt)
 
     async def version(self) -> int:
-        """Return a number that changes when another process has written something that a process may wait for."""
+        """Return a number that changes when another process has written data for which a process may wait."""
         return await self.read(Reading.version)
 
     async def check(self) -> tuple[str, ...]:
-        """Return the problems that the engine finds in the database (it reads all of it), empty without any."""
+        """Check the whole database, and return the problems that the engine finds."""
         return await self._patiently(lambda: tuple(self._engine.read(lambda query: query.problems())))
 
     async def close(self) -> None:
@@ -221,12 +226,12 @@ class Database:
         threads.shutdown(wait=False)
 
     def is_dead(self, holder: str) -> bool:
-        """Check whether the process of a claim is certainly gone; False when that cannot be told from here."""
+        """Check whether the process of a claim has certainly ended. False if this cannot be determined here."""
         return holders.is_dead(holder, self.holder)
 
     def on_written(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Call `call` on the event loop after every write of this process, and of other machines as soon as the
-        store says so; return the function that ends that."""
+        """Call `call` on the event loop after every write of this process, and of other machines when the store
+        notifies this process. Returns a function that cancels this."""
         if self._listener is None and self._listen is not None:
             self._listener = self._listen(self._telling())
             self._listener.start()
@@ -242,7 +247,7 @@ class Database:
         await self.close()
 
     def _time(self, query: Query, move: Callable[[Query, int], int]) -> tuple[datetime, int]:
-        """Return the wall clock, and the clock by which things wait: a store has one clock for both."""
+        """Return the wall clock time and the steady clock time. In a store, both are the same clock."""
         if query.dialect == "postgresql":
             now = self._clock.now() if self._clock else steady.moment(query.all("SELECT now_us() AS us")[0]["us"])
             return now, steady.microseconds(now)
@@ -251,7 +256,7 @@ class Database:
         return now, move(query, steady.microseconds(now))
 
     async def _patiently(self, work: Callable[[], T]) -> T:
-        """Run `work` in a thread; while the database is away or full, again and again."""
+        """Run `work` in a thread, with retries while the database cannot be reached or is full."""
         until, tries, unsure, waits = time.monotonic() + self._patience, 0, False, False
         try:
             while True:
@@ -273,7 +278,7 @@ class Database:
                     tries += 1
         finally:
             self._waiting -= waits
-        # A small write may fit while a large one waits: that is no room yet.
+        # A small write may succeed while a large one still waits, so the disk counts as full until none waits.
         if self._away and not self._waiting:
             self._away = False
             self._say(f"Writing goes on: {self.place} can be used again.")
@@ -290,11 +295,11 @@ class Database:
         self._engine.close()
 
     def _telling(self) -> Callable[[], None]:
-        """Return a function that tells the waiters of this loop of a write, from any thread."""
+        """Return a function that notifies this loop's waiters of a write, callable from any thread."""
         loop = asyncio.get_running_loop()
 
         def tell() -> None:
-            # The loop may be gone by now; then no one waits.
+            # If the loop is closed, no one waits.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._tell)
 
@@ -310,7 +315,7 @@ class Database:
 
 
 class Stored:
-    """An object whose methods are transactions of the database: `reads` and `writes` make them so."""
+    """An object whose methods are database transactions, by the decorators `reads` and `writes`."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -320,7 +325,7 @@ S = TypeVar("S", bound=Stored)
 
 
 def reads(work: Callable[Concatenate[S, Reading, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """Make a method that is handed one consistent view into one that callers await. Raises ActivityStoreError."""
+    """Convert a method that takes a snapshot into one that callers await. Raises ActivityStoreError."""
 
     @wraps(work)
     async def method(self: S, *args: P.args, **named: P.kwargs) -> T:
@@ -330,7 +335,7 @@ def reads(work: Callable[Concatenate[S, Reading, P], T]) -> Callable[Concatenate
 
 
 def writes(work: Callable[Concatenate[S, Writing, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """Make a method that is handed a write transaction into one that callers await (see `Database.write`)."""
+    """Convert a method that takes a write transaction into one that callers await (see `Database.write`)."""
 
     @wraps(work)
     async def method(self: S, *args: P.args, **named: P.kwargs) -> T:

@@ -1,7 +1,8 @@
-"""Keep a clock in the database that never goes back: leases, waits and ages are measured by it.
+"""Keep a clock in the database that never goes back. Leases, waits and ages are measured by it.
 
-The wall clock may jump: a user sets it, a virtual machine is restored. When it is behind what the database has
-seen, the steady clock goes on from there, and the jump is recorded. What people read (`at`) is the wall clock.
+The wall clock may jump, because a user sets it or a virtual machine is restored. If it is behind the last time in
+the database, the steady clock continues from that time, and the jump is recorded. Times shown to people (`at`) are
+wall clock times.
 """
 
 from __future__ import annotations
@@ -14,29 +15,30 @@ from artoo.store.query import Query
 logger = logging.getLogger(__name__)
 
 TOLERANCE_US = 2_000_000
-"""Processes read the clock a little before they write: this much is no jump."""
+"""Processes read the clock shortly before they write, so a difference up to this does not count as a jump."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def microseconds(moment: datetime) -> int:
-    """Return whole microseconds since 1970 UTC, exactly."""
+    """Convert a time to whole microseconds since 1970 UTC, exactly."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def moment(us: int) -> datetime:
-    """Return the inverse of `microseconds`."""
+    """Convert microseconds since 1970 UTC to a time."""
     return _EPOCH + timedelta(microseconds=us)
 
 
 def seconds_us(seconds: float) -> int:
-    """Return seconds as whole microseconds."""
+    """Convert seconds to whole microseconds."""
     return round(seconds * 1_000_000)
 
 
 def advance(query: Query, wall_us: int) -> int:
-    """Return the steady clock's time (µs), moved on to `wall_us`, in a write transaction. Record a jump back."""
+    """Advance the steady clock to `wall_us` in a write transaction, and return its time (µs). Records a jump
+    back."""
     last, ahead = _read(query)
     now = wall_us + ahead
     if now < last - TOLERANCE_US:
@@ -46,14 +48,14 @@ def advance(query: Query, wall_us: int) -> int:
         logger.warning(
             "the clock went back by %.1f s; waiting times and leases go on as if it had not", back / 1_000_000
         )
-    # Small steps back are no jump, but time must not go back by them either.
+    # Small steps back do not count as jumps, but the steady clock must not go back by them either.
     now = max(wall_us + ahead, last)
     query.run("UPDATE steady SET last_us = ?, ahead_us = ?", (now, ahead))
     return now
 
 
 def peek(query: Query, wall_us: int) -> int:
-    """Return the steady clock's time (µs) for a reader, which moves nothing."""
+    """Return the steady clock's time (µs) for a reader, without advancing it."""
     last, ahead = _read(query)
     return max(wall_us + ahead, last)
 

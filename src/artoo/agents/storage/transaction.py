@@ -1,7 +1,7 @@
-"""Read and write the team's database inside one transaction, whichever engine keeps it.
+"""Read and write the team's database inside one transaction, with either engine.
 
-Statements are in the SQL that SQLite and PostgreSQL have in common, with `?` or `:name` for parameters; truth
-values are `bool`.
+Statements use the SQL that SQLite and PostgreSQL have in common, with `?` or `:name` for parameters. Booleans are
+`bool`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from artoo.store.query import Dialect, Hold, Query, Row, Value, Values
 T = TypeVar("T")
 
 NUMBERS = 1_000
-"""What a number of the store's sequence is multiplied by: an earlier version counted on within a transaction."""
+"""Factor for values of the store's sequence, because an earlier version used the numbers in between."""
 
 CHANNEL = "artoo_arrivals"
-"""The channel on which PostgreSQL tells other machines that something came in (`cluster.pg_listen`)."""
+"""The channel on which PostgreSQL notifies other machines of arrivals (`cluster.pg_listen`)."""
 
 _NEXT: dict[Dialect, str] = {
     "sqlite": "UPDATE marks SET value = CAST(value + 1 AS TEXT) WHERE name = 'number' RETURNING value",
@@ -35,7 +35,7 @@ _NEXT: dict[Dialect, str] = {
 }
 _ARRIVED: dict[Dialect, str] = {
     "sqlite": "INSERT INTO arrivals VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET count = count + 1",
-    # Shards, because many machines count arrivals under one name at the same time.
+    # Shards, because many machines count arrivals under the same name at the same time.
     "postgresql": "INSERT INTO arrivals (name, shard, count) VALUES (?, pg_backend_pid() % 16, 1)"
     " ON CONFLICT (name, shard) DO UPDATE SET count = arrivals.count + 1",
 }
@@ -46,16 +46,17 @@ _VERSION: dict[Dialect, str] = {
 
 
 def storable(text: str) -> str:
-    """Return `text` as both engines keep it.
+    """Return `text` in a form that both engines can store.
 
-    Bytes of file names that were no text come along as lone surrogates, which UTF-8 cannot say; PostgreSQL has no
-    character zero.
+    File names with invalid bytes contain lone surrogates, which UTF-8 cannot encode, and PostgreSQL does not allow
+    NUL. Both are replaced.
     """
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
 
 
 def made(kind: type[T], row: Row, **given: Any) -> T:
-    """Make a `kind` (a contract or a dataclass) of the columns that are its fields; a time `at` is of `at_us`."""
+    """Build a `kind` (a contract or a dataclass) from the columns named like its fields. A time `at` is read from
+    `at_us`."""
     known, values = _fields(kind), dict[str, Any]()
     for column in row.keys():  # noqa: SIM118 - a row of SQLite gives its values otherwise
         name, value = column, row[column]
@@ -81,7 +82,7 @@ def _fields(kind: type[Any]) -> frozenset[str]:
 
 
 class Reading:
-    """One consistent view. `now` is the wall clock; `steady_us` the clock by which things wait (µs)."""
+    """A consistent snapshot. `now` is the wall clock; `steady_us` the clock for leases and waits (µs)."""
 
     __slots__ = ("_query", "holder", "now", "steady_us")
 
@@ -93,30 +94,30 @@ class Reading:
 
     @property
     def now_us(self) -> int:
-        """Return the wall clock (µs)."""
+        """Return the wall clock time (µs)."""
         return microseconds(self.now)
 
     def one(self, sql: str, values: Values = (), *, hold: Hold | None = None) -> Row | None:
-        """Return the first row, or None. `hold`: for writers, what keeps others from changing it."""
+        """Return the first row, or None. `hold`: for writers, how the row is locked against changes."""
         rows = self.all(sql, values, hold=hold)
         return rows[0] if rows else None
 
     def all(self, sql: str, values: Values = (), *, hold: Hold | None = None) -> Sequence[Row]:
-        """Return every row; bound the question with LIMIT."""
+        """Return every row. Bound the query with LIMIT."""
         return self._query.all(self._held(sql, hold), values)
 
     def names(self, sql: str, values: Values = ()) -> tuple[str, ...]:
-        """Return the texts in the first column of every row."""
+        """Return the first column of every row as text."""
         return tuple(str(next(iter(dict(row).values()))) for row in self.all(sql, values))
 
     def count(self, sql: str, values: Values = ()) -> int:
-        """Return the whole number in the first column of the first row, 0 when there is none."""
+        """Return the integer in the first column of the first row. 0 if there is none."""
         row = self.one(sql, values)
         found = None if row is None else next(iter(dict(row).values()))
         return 0 if found is None else int(found)
 
     def version(self) -> int:
-        """Return a number that changes when another process has written something that a process may wait for."""
+        """Return a number that changes when another process has written data for which a process may wait."""
         return self.count(_VERSION[self._query.dialect])
 
     def _held(self, sql: str, hold: Hold | None) -> str:
@@ -124,10 +125,11 @@ class Reading:
 
 
 class Writing(Reading):
-    """A write transaction: all of it or nothing. Keep it short: others wait.
+    """A write transaction, all or nothing. Keep it short, because others wait.
 
-    On SQLite it is the only one. On PostgreSQL others run next to it: a row that decides is read with `hold`, which
-    gives it as it is when its turn has come; `alone` is for a condition that no row stands for.
+    On SQLite it is the only writer. On PostgreSQL other transactions run concurrently. So rows on which a decision
+    depends must be read with `hold`, which locks them and returns their current state. Use `alone` for a condition
+    without a row.
     """
 
     __slots__ = ("_arrived", "_store")
@@ -138,11 +140,12 @@ class Writing(Reading):
         self._store = ""
 
     def run(self, sql: str, values: Values = ()) -> int:
-        """Execute one statement; how many rows it changed."""
+        """Execute one statement, and return how many rows it changed."""
         return self._query.run(sql, values)
 
     def insert(self, table: str, *, over: Sequence[str] = (), once: bool = False, **values: Value) -> int:
-        """Insert a row; how many were. A row with the same `over` is replaced; with `once`, the old row stays."""
+        """Insert a row, and return the number of inserted rows. A row with equal `over` columns is replaced. With
+        `once`, an existing row is kept."""
         sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
         if over:
             news = ", ".join(f"{name} = excluded.{name}" for name in values if name not in over)
@@ -152,23 +155,23 @@ class Writing(Reading):
         return self.run(sql, tuple(map(_plain, values.values())))
 
     def change(self, table: str, row: str, *, key: str = "id", **values: Value) -> int:
-        """Set columns of the row whose `key` is `row`; how many rows that were."""
+        """Set columns of the row whose `key` is `row`, and return how many rows were changed."""
         news = ", ".join(f"{name} = ?" for name in values)
         return self.run(f"UPDATE {table} SET {news} WHERE {key} = ?", (*map(_plain, values.values()), row))
 
     def mark(self, name: str, value: str) -> None:
-        """Keep one text under a name; an empty one removes it."""
+        """Store a text under a name. An empty text removes the entry."""
         if value:
             self.insert("marks", over=("name",), name=name, value=storable(value))
         else:
             self.run("DELETE FROM marks WHERE name = ?", (name,))
 
     def holding(self, sql: str, hold: Hold) -> str:
-        """Return a query to stand inside another statement, as `one` and `all` would hold its rows."""
+        """Return the query with its row locks, as used by `one` and `all`, to embed it in another statement."""
         return self._query.holding(sql, hold)
 
     def emit(self, role: Role, subject: str, payload: Contract) -> str:
-        """Add a record for the stream, in the same transaction as the change; the name of the event."""
+        """Add a record for the stream in the same transaction as the change. Returns the event's id."""
         self._store = self._store or marked(self, "store")
         event = f"{self._store}-{self.next_number()}"
         if isinstance(payload, Recorded):
@@ -185,20 +188,20 @@ class Writing(Reading):
         return event
 
     def arrived(self, name: str) -> None:
-        """Note that something came in for `name` ("" for anybody), which wakes its waiters (`wake.py`)."""
+        """Note an arrival for `name` ("" for any agent), which wakes its waiters (`wake.py`)."""
         self._arrived.add(name)
 
     def alone(self, what: str) -> None:
-        """Exclude other transactions that ask for `what`, from here on."""
+        """Exclude other transactions that call `alone` with the same name until this transaction ends."""
         self._query.alone(what)
 
     def next_number(self) -> int:
-        """Return a number larger than all earlier ones: the order of arrival and of events."""
+        """Return a number larger than all earlier ones, for the order of arrivals and events."""
         return self.count(_NEXT[self._query.dialect])
 
     def finish(self) -> None:
-        """Count the arrivals and notify listeners."""
-        # Last, and in the order of the names, so that no process waits long for these rows, or in a circle.
+        """Write the counts of arrivals, and notify listeners."""
+        # Last and in the order of names, so that these rows are locked only briefly and without deadlocks.
         dialect = self._query.dialect
         for name in sorted(self._arrived):
             self.run(_ARRIVED[dialect], (name,))
@@ -210,7 +213,7 @@ class Writing(Reading):
 
 
 def marked(reading: Reading, name: str) -> str:
-    """Return the text that is kept under a name, empty when there is none."""
+    """Return the text stored under a name. Empty if there is none."""
     return "".join(reading.names("SELECT value FROM marks WHERE name = ?", (name,)))
 
 
