@@ -38,7 +38,7 @@ PRINTED = "printed"
 """Prefix of the keys of items that a script has printed."""
 
 RunScript = Callable[[str], Awaitable[tuple[int | None, str]]]
-"""Runs a command read-only. Returns the exit code (None: timeout, or it changed files) and the output. Never raises."""
+"""Runs a command read-only. Returns exit code (None: timeout, or it changed files) and output. Never raises."""
 
 SHORTEST_EVERY = timedelta(minutes=1)
 LONGEST_EVERY = timedelta(days=366)
