@@ -1,4 +1,4 @@
-"""The network by consent: what a person is asked before a command reaches a host, and what is said afterwards."""
+"""Network access by consent: the question before a command reaches a host, and the report afterwards."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _DIAGNOSES = (
     os.strerror(errno.ECONNREFUSED),
     "Couldn't connect to server",
 )
-"""How the C library and the clients say that there is no network: their fixed words, as errno has them."""
+"""Fixed messages by which the C library and clients report that there is no network (some are errno texts)."""
 
 
 # --- asking -----------------------------------------------------------------------------------------------------
 
 
 async def network_refusal(gate: Gate, program: str, text: str, asked: Wanted) -> Outcome | None:
-    """Ask whether a command may reach what it wants; None when it may, else how its call ends."""
+    """Ask whether a command may reach the hosts that it wants; return None if so, otherwise the call's outcome."""
     request = _question(gate, program, text, asked)
     refusal = await gate.refusal(request)
     if refusal is None:
@@ -80,10 +80,10 @@ class Passed:
 
 @dataclass(slots=True)
 class Network:
-    """The network of one task: reports what its commands use, and knows what has gone out.
+    """The network of one task: reports the connections of its commands, and records the data that was sent out.
 
-    `publish` receives every connection; it is quick and does not raise. `by_option`: a person asks for hosts by
-    `--network`, and not the command by its first line.
+    `publish` receives every connection; it is quick and does not raise. `by_option`: a person requests hosts with
+    `--network`, and not the command with its first line.
     """
 
     publish: Callable[[NetworkUsed], None] = ignore_connection
@@ -91,19 +91,19 @@ class Network:
     _passed: dict[str, Passed] = field(default_factory=dict[str, Passed])
 
     def went_out(self) -> tuple[str, ...]:
-        """Describe the data that left this machine and does not come back, a line for each host."""
+        """Describe the data that left this machine irrevocably, in one line for each host."""
         return tuple(
             f"{host}: {size_text(each.out)} sent, {size_text(each.into)} received"
             for host, each in self._passed.items()
         )
 
     def restore(self, used: Iterable[NetworkUsed]) -> None:
-        """Take up what earlier processes of the task have sent."""
+        """Restore the connections of earlier processes of the task."""
         for one in used:
             self._add(one)
 
     def hearing(self) -> Hearing:
-        """Listen to the connections of the command of the current call."""
+        """Return a listener for the connections of the current call's command."""
         return Hearing(self, current_act())
 
     def hear(self, used: NetworkUsed) -> None:
@@ -120,7 +120,7 @@ class Network:
 
 @dataclass(slots=True)
 class Hearing:
-    """Hears of one command's connections; what was refused is kept for its record, each host once."""
+    """Receives one command's connections; refusals are kept for the command's record, once for each host."""
 
     network: Network
     act: str
@@ -134,7 +134,7 @@ class Hearing:
             self.refused.setdefault(name, used.refused)
 
     def explained(self, outcome: Outcome, asked: Wanted, denied: Iterable[str] = ()) -> Outcome:
-        """Return the outcome with what the command's programs were refused, and how to ask for it.
+        """Add to the outcome the connections that were refused, and how to request them.
 
         `denied`: hosts that the sandbox refused, whatever the exit code.
         """
@@ -143,7 +143,7 @@ class Hearing:
         if not asked.hosts and not self.refused:
             said = outcome.error_output + outcome.output
             failed = outcome.status is not CallStatus.OK and any(words in said for words in _DIAGNOSES)
-            # Only the proxy prints this, also if the command hides the failure.
+            # Only the proxy prints this text, so it counts even if the command hides the failure.
             if not failed and NO_NETWORK not in said:
                 return outcome
             return _because(
@@ -163,13 +163,13 @@ class Hearing:
         return _because(outcome, reason)
 
     def _asking_for_more(self, asked: Sequence[str], missing: Sequence[str]) -> str:
-        """Say how to ask for more hosts: a line names all of them again, an option is added to the others."""
+        """Explain how to request more hosts: a first line repeats all hosts, an option is added to the others."""
         if self.network.by_option:
             return f"to ask for it too: {self._asking(missing)}"
         return f"to ask for it too, let the first line be: {self._asking((*asked, *missing))}"
 
     def _asking(self, hosts: Iterable[str]) -> str:
-        """Write a request for hosts as a user writes it."""
+        """Write a request for hosts in the form that the user or model would type."""
         if self.network.by_option:
             return " ".join(f"--network {shlex.quote(host)}" for host in hosts)
         return f"# artoo hosts: {' '.join(hosts)}"

@@ -7,7 +7,7 @@
 PATTERN is a path in the project, or an absolute path (`/…`, `~/…`). `*`, `?` and `[…]` match within one path
 component, `**` matches any depth. HOST and ADDRESS may begin with `*.` or `*@`. HOST without a port means https and
 http. NAME may end in `*` after a colon (`mcp:notes:*`). `edits` is overwriting or moving an existing file
-(`overwrite` is read as `edits`). `history` is for files of a git repository (`history .git/**`). FOLDER is that of
+(`overwrite` is read as `edits`). `history` is for git files (`history .git/**`). FOLDER is the folder of
 a project's skill, as its question shows it; `*` matches any characters (`skill .agents/skills/*`). VARIABLE is an
 environment variable, for commands that reach the network. PLACE is the full path of a file or directory, which
 becomes readable for the task with everything below it, even in a closed part of the home (`world.closed`).

@@ -1,8 +1,8 @@
-"""The surroundings of a request in a few lines: the files, and the heads of the files that it names.
+"""Describe the surroundings of a request in a few lines: the files, and the beginnings of the files that it names.
 
     entries + request ──► named_in: paths on disk that it contains ──► describe ──► Surroundings
 
-Pure: a snapshot goes in, text comes out. `look` takes the snapshot.
+These functions are pure: they make text from a snapshot that `look` has taken.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from artoo.tools.files.suggest_paths import nearby
 from artoo.tools.files.walk import Entry, Kind
 
 LISTING_CHARACTERS = 1_200
-"""The tree and the facts about named files, of which a third is for these; the text of files has as much again."""
+"""Limit of the tree plus the facts about named files (a third of it); file contents have the same limit again."""
 
 WHOLE_CHARACTERS = 8_000
-"""The same where whole files are shown: a call that reads them costs more."""
+"""The same limit if whole files are shown. It is higher because calls that read the files would cost more."""
 
 _TREE_CHARACTERS = 4_000
-"""Of a larger tree the beginning is shown: the planner may have a folder listed before the work begins."""
+"""Limit of the tree; a longer tree is cut at the end, because the planner can have a folder listed beforehand."""
 
 MOST_NAMED = 8
 MAX_REQUEST = 20_000
-"""Characters of a request that are looked at."""
+"""Characters of a request that are searched for names."""
 
 _LINE_CHARACTERS = 120
 _MOST_TREE_LINES = 50
 _SOME = 6
-"""Ignored files that are named."""
+"""Limit of the ignored files that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first lines of a file, more than three only if they are all, or in words why there are none.
+    """The first lines of a file (all lines, or at most three), or in `instead` the reason why there are none.
 
-    `whole`: the file has no other lines. `form`: its encoding and line ends, if they are not UTF-8 and LF.
+    `whole`: `lines` is the whole file. `form`: its encoding and line ends, if they are not UTF-8 and LF.
     """
 
     lines: tuple[str, ...] = ()
@@ -52,12 +52,11 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The project as it is now. Paths are relative to it; `broken` are links that lead nowhere. `empty` and
-    `unreadable` are directories; others without an entry hold what is ignored.
+    """The project at the time of the snapshot, with paths relative to it. `broken` are links without a target.
+    `empty` and `unreadable` are directories; other directories without entries contain only ignored files.
 
-    `heads` are of files that were looked into: by such a path, or by the name of a file outside the project.
-    `ignored`: what an ignore file leaves out. `missing`: what the request names as the path of a file and is
-    nowhere.
+    `heads` are the beginnings of files that were read, by relative path, or by the name of a file outside the
+    project. `ignored`: paths that an ignore file excludes. `missing`: file paths in the request that do not exist.
     """
 
     entries: tuple[Entry, ...]
@@ -71,12 +70,12 @@ class Snapshot:
 
 
 def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
-    """Return the paths of the project that the request contains, whole or by their last name, in its order.
+    """Return the project paths that the request contains, as a whole path or as the last name, in its order.
 
-    A path that stands there whole goes before others with its name.
+    Entries whose whole path is in the request come before entries that are named by their last name.
     """
-    # With a whole path in the request, a directory is not named by its last name alone, which may be an ordinary
-    # word (`files`).
+    # If the request contains a whole path, a directory needs its whole path too, because its last name may be an
+    # ordinary word (`files`).
     text = request[:MAX_REQUEST]
     found: dict[str, tuple[int, bool]] = {}
     for entry in snapshot.entries:
@@ -94,7 +93,7 @@ def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
 
 
 def place_in(token: str, text: str) -> int | None:
-    """Return the position of `token` in `text` where no letter, digit or sign of a name is next to it."""
+    """Return the position of `token` in `text` at which no letter, digit or other name character is next to it."""
     # Scripts without spaces may continue directly after an ASCII name.
     if len(token) < 2 or token not in text:
         return None
@@ -133,9 +132,9 @@ def _broken(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
 
 
 def _whole_heads(heads: Mapping[str, Head], characters: int) -> str:
-    """Return as many whole heads as fit, then the names of the other files.
+    """Render as many files' beginnings as fit, followed by the names of the other files.
 
-    Long lines are cut only if the heads do not fit as they are, or there is more of the file anyway.
+    Long lines are cut only if the text does not fit otherwise, or if more of the file is left out anyway.
     """
     told = list[str]()
     for most in (characters, _LINE_CHARACTERS):
@@ -149,7 +148,7 @@ def _whole_heads(heads: Mapping[str, Head], characters: int) -> str:
 
 
 def _head(path: str, head: Head, most: int) -> str:
-    """Return one file's head. `most`: characters of a line."""
+    """Render the beginning of one file. `most`: maximum length of a line."""
     if head.instead is not None:
         return f"{printable(path)}: {head.instead}"
     lines = "\n".join(_one_line(line, most) for line in head.lines)
@@ -159,17 +158,17 @@ def _head(path: str, head: Head, most: int) -> str:
 
 
 def _one_line(line: str, most: int = _LINE_CHARACTERS) -> str:
-    """Return a line of a file without characters that would disturb a prompt, cut if it is long."""
+    """Replace the unprintable characters in a line of a file, which would disturb a prompt, and cut a long line."""
     plain = "".join(one if one.isprintable() or one == "\t" else " " for one in line.rstrip("\r\n"))
     return plain if len(plain) <= most else plain[:most] + "..."
 
 
 def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
-    """List paths: those that the request names first, then shallow ones; hidden ones only when named.
+    """List paths: first those that the request names, then by depth. Hidden paths are listed only if named.
 
-    When everything fits, directories need no lines of their own.
+    If everything fits, directories with listed entries have no lines of their own.
     """
-    # The number of files is not given, because a small model takes it for the answer.
+    # The number of files is left out, because a small model would take it for the answer.
     visible = [entry for entry in snapshot.entries if entry.path in named or not _hidden(entry.path)]
     if not visible:
         hidden = sorted({entry.path.partition("/")[0] for entry in snapshot.entries})
@@ -191,7 +190,7 @@ def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
 
 
 def _but_for(snapshot: Snapshot, visible: int) -> str:
-    """Name what a list of all files leaves out, because a user who deletes or measures must know of it."""
+    """Name the files that a list of all files leaves out, because a user who deletes or measures must know them."""
     if not snapshot.ignored and visible == len(snapshot.entries):
         return ""
     some = ", ".join(map(printable, snapshot.ignored[:_SOME]))
@@ -214,7 +213,7 @@ def _tree_line(entry: Entry, filled: Collection[str], snapshot: Snapshot) -> str
 
 
 def _inside(directory: str, filled: Collection[str], snapshot: Snapshot) -> str:
-    """Describe a directory of which nothing else is listed; empty if the walk did not reach it."""
+    """Describe a directory without listed entries; empty if the walk did not reach it."""
     if directory in snapshot.empty:
         return " (empty)"
     if directory in snapshot.unreadable:
@@ -233,7 +232,7 @@ def _hidden(path: str) -> bool:
 
 
 def _joined(lines: Iterable[str], characters: int) -> str:
-    """Join as many whole lines as fit; if some do not, the last line says so. Only then it takes room."""
+    """Join as many whole lines as fit. If some do not fit, the last line says so; otherwise that takes no room."""
     kept: list[str] = []
     whole = list(lines)
     room = characters - (len(_MORE) if sum(len(line) + 1 for line in whole) > characters else 0)
@@ -247,5 +246,5 @@ def _joined(lines: Iterable[str], characters: int) -> str:
 
 
 _UNSHOWN = 200
-"""Characters for the names of files that there is no room for."""
+"""Characters reserved for the names of files whose beginnings do not fit."""
 _MORE = "... and more"

@@ -323,7 +323,7 @@ def _reader(one: inspect.Parameter, name: str) -> TypeAdapter[object]:
 
 
 def _read(reader: TypeAdapter[object], value: JsonValue) -> object:
-    """Return a value as the parameter's type: text as it stands, else as JSON. Raises ValidationError."""
+    """Convert a value to the parameter's type; try text as a plain string, then as JSON. Raises ValidationError."""
     if not isinstance(value, str):
         return reader.validate_json(to_json(value))
     try:

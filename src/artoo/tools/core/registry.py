@@ -1,4 +1,4 @@
-"""All tools of a task, and the toolbox of one subtask. Every call ends as a record, whatever happens.
+"""All tools of a task, and the toolbox of one subtask. Every call produces a record, whatever happens.
 
 Registry ──► toolbox(subtask, must_not) ──► call ──► refused │ ok │ error │ running │ timeout │ interrupted
 """
@@ -36,11 +36,11 @@ from artoo.tools.resume.resume_calls import Resumed
 _REASON_KEPT = OUTPUT_KEPT // 2
 
 Observer = Callable[[ToolCall], None]
-"""Receives every call that ran, when its record is complete. Quick, never raises."""
+"""Receives every call that ran, when its record is complete. It must be quick and never raise."""
 
 
 def _unseen(call: ToolCall) -> None:
-    """Ignore a call."""
+    """Ignore a call (the default observer)."""
 
 
 class Registry:
@@ -58,11 +58,11 @@ class Registry:
     ) -> None:
         """Create the registry of the tools that work on this platform.
 
-        `observe` sees every record; `gate` asks where memory is in doubt (None: no one can be asked). `durable` is
-        waited for before a call may have effects; `resumed` looks at the calls of a task that goes on after a
-        crash. `kept`: characters of output that a record keeps.
+        `observe` receives every record; `gate` asks the user if memory doubts a call (None: no one can be asked).
+        `durable` is awaited before a call may have effects; `resumed` examines the calls of a task that was resumed
+        after a crash. `kept`: characters of output that a record keeps.
 
-        Raises ConfigurationError when two tools have one name.
+        Raises ConfigurationError if two tools have the same name.
         """
         self.tools: dict[str, Tool] = {}
         self.clock = clock
@@ -84,7 +84,7 @@ class Registry:
     def add(self, tools: Iterable[Tool], forbidden: Iterable[str] = ()) -> None:
         """Add tools, and forbid identities (`shell`, `shell:curl`), before the first toolbox is made.
 
-        Raises ConfigurationError when two tools have one name.
+        Raises ConfigurationError if two tools have the same name.
         """
         ordered = sorted((*self.tools.values(), *tools), key=lambda tool: tool.spec.priority)
         names = [tool.spec.name for tool in ordered]
@@ -96,7 +96,7 @@ class Registry:
         self._specs = tuple(spec for spec in self._specs if spec.name not in self.forbidden)
 
     def named(self, name: str) -> str:
-        """Return the name of the tool that a name or alias stands for; an unknown name unchanged."""
+        """Return the name of the tool with this name or alias; an unknown name is returned unchanged."""
         if name in self.tools:
             return name
         return own_names(tool.spec.named for tool in self.tools.values()).get(name, name)
@@ -109,7 +109,7 @@ class Registry:
         return SubTaskToolbox(self, specs, blocked, targets, Cautions(cautions, self._gate), subtask_id)
 
     def identities(self, name: str, arguments: Arguments) -> tuple[str, ...]:
-        """Return the identities that a call would have: what blocking and memory speak about."""
+        """Return the identities that a call would have, by which tools are blocked and remembered."""
         tool = self.tools.get(self.named(name))
         if tool is None:
             return (well_formed(name),)
@@ -120,8 +120,8 @@ class Registry:
 class SubTaskToolbox:
     """Implements `ports.tools.Toolbox`: blocked tools are absent, blocked programs and targets are refused.
 
-    `specs` are the tools that are not blocked, by priority. A target failed in the workspace as it was: once
-    something has been changed here it may be tried again, as tests are after a correction.
+    `specs` are the tools that are not blocked, by priority. A target is blocked because it failed in the unchanged
+    workspace. After a change it may be tried again, for example tests after a correction.
     """
 
     registry: Registry
@@ -153,7 +153,8 @@ class SubTaskToolbox:
         return record
 
     async def _made(self, tool: Tool, arguments: Arguments) -> Outcome:
-        """Run a tool within the task's middleware, which may change the arguments; an exception is the outcome."""
+        """Run a tool within the task's middleware, which may change the arguments; exceptions become the outcome.
+        """
         if not self.registry.middleware:
             return await _run(tool, arguments)
 
@@ -170,7 +171,7 @@ class SubTaskToolbox:
             return Outcome(status=CallStatus.ERROR, reason=f"middleware: {type(error).__name__}: {error}")
 
     async def _instead(self, tool: Tool, arguments: Arguments, call: UnderWay | None) -> Outcome | None:
-        """Return how a call ends that is not made: a crash interrupted it before, or memory is in doubt."""
+        """Return the outcome of a call that is not made, because a crash interrupted it or memory is in doubt."""
         if self.registry.resumed is not None and call is not None:
             outcome = await self.registry.resumed.instead(call, arguments)
             if outcome is not None:
@@ -200,7 +201,7 @@ class SubTaskToolbox:
         return ""
 
     def _blocked(self, tool: Tool, arguments: Arguments) -> str:
-        """Return why a call may not be made, in words that say what may; empty if it may."""
+        """Return the reason why a call is refused, with an alternative; empty if it is allowed."""
         identities, target = _identities(tool, arguments), well_formed(tool.target(arguments))
         for identity in identities:
             if identity in self.registry.forbidden:
@@ -262,8 +263,8 @@ _NO_RIGHT = "this agent has no right to use {identity}; do it another way, or re
 
 async def _run(tool: Tool, arguments: Arguments) -> Outcome:
     """Run a tool within its time limit; an exception becomes the outcome."""
-    # Only the cancellation of this very call and the user's Ctrl-C pass: a tool that exits, or awaits something
-    # that was cancelled, has failed.
+    # Only the cancellation of this very call and the user's Ctrl-C propagate. A tool that exits, or awaits
+    # something that was cancelled, has failed.
     limit = asyncio.timeout(tool.wall_seconds)
     try:
         if not isinstance(tool, Announcing):
@@ -298,7 +299,7 @@ def _identities(tool: Tool, arguments: Arguments) -> tuple[str, ...]:
 
 
 def _input_text(tool: Tool, arguments: Arguments) -> str:
-    """Return the input as one text: the main argument alone when it is the only one, else all as JSON."""
+    """Return the input as one text: the main argument if it is the only one, otherwise all arguments as JSON."""
     main = tool.spec.parameters[0].name
     return as_text(arguments[main]) if list(arguments) == [main] else _as_json(arguments)
 

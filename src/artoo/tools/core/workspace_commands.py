@@ -1,7 +1,7 @@
-"""Runs commands in the task's workspace: nothing is asked, and nothing is the user's yet (SPEC section 8).
+"""Run commands in the task's workspace, without approval, because nothing there is the user's yet (SPEC section 8).
 
 shell, python ─► WorkspaceCommands.run ─► Workspace.start ─► ended in time: its end, output and changes
-                                                          └► goes on as a process: `process` waits, reads, stops
+                                                          └► continues as a process: `process` waits, reads, stops
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from artoo.tools.files.unified_diff import plain
 from artoo.tools.resume.in_flight import current_act, current_subtask, goes_out
 
 _START_SECONDS = 0.3
-"""How long a background start is watched: a command that cannot run at all ends within this time."""
+"""Time for which a background start is watched; a command that cannot run at all ends within this time."""
 _READ_ONLY = os.strerror(errno.EROFS)
 _ACROSS = os.strerror(errno.EXDEV)
-# An overlay refuses the rename, because without privileges it may not note where a directory came from.
+# An overlay refuses the rename, because without privileges it may not record the origin of a directory.
 _NO_RENAME = (
     "a directory that was there before the task cannot be renamed in one step here; mv and shutil.move can move it,"
     " and instead of git mv: mv, then git add -A"
@@ -45,8 +45,8 @@ _NO_RENAME = (
 class WorkspaceCommands:
     """Runs commands in a workspace.
 
-    `gate` is asked about hosts, and about commands that can only run without confinement. `printing` shows what
-    they print while a call waits for them. `kept`: characters of an output that a record keeps.
+    `gate` asks about hosts, and about commands that can only run without confinement. `printing` shows their output
+    while a call waits for them. `kept`: characters of an output that a record keeps.
     """
 
     workspace: Workspace
@@ -58,9 +58,9 @@ class WorkspaceCommands:
     kept: int = OUTPUT_KEPT
 
     async def run(self, command: Command) -> Outcome:
-        """Start a command and wait for its end as long as it says. `changes` happened in the workspace meanwhile.
+        """Start a command and wait for its end, up to its time limit. The outcome has the changes made meanwhile.
 
-        Raises SandboxError when the command cannot be confined or started. Cancelling stops it.
+        Raises SandboxError if the command cannot be confined or started. Cancellation stops the command.
         """
         hosts = command.network.listed
         if hosts:
@@ -83,7 +83,7 @@ class WorkspaceCommands:
         return outcome
 
     async def _started(self, command: Command, *, unconfined: bool) -> Outcome:
-        """Start a command, wait for it, and tell how far it came."""
+        """Start a command, wait for it, and report its end or progress."""
         hearing, listener = self.network.hearing(), Listener()
         wanted = ports.Command(
             argv=command.argv,
@@ -128,7 +128,7 @@ class WorkspaceCommands:
         return await ended_or_asking(tracked.process, seconds, asks=command.pty)
 
     def told(self, tracked: Tracked, ended: Ended | None, changed: Changed) -> Outcome:
-        """Return what a record says of a command: how it ended, or that it goes on."""
+        """Return the outcome for the record of a command that ended or continues."""
         command = tracked.command
         read_on = f"read it with process: id {tracked.id}, action read, offset N"
         if ended is None:
@@ -148,7 +148,7 @@ class WorkspaceCommands:
         return outcome if ended is None else command.judged(outcome)
 
     def _is_cut(self, ended: Ended) -> bool:
-        """Check whether a record does not hold all that a command printed, so that the rest can be read on."""
+        """Check whether a record lacks part of a command's output, so that `process` must be able to read it."""
         return ended.stdout.total_bytes > self.kept or ended.stderr.total_bytes > self.kept // 2
 
     def _still_running(self, tracked: Tracked, read_on: str) -> Outcome:
@@ -165,7 +165,7 @@ class WorkspaceCommands:
         return replace(outcome, process=process.id)
 
     def _explained(self, ended: Outcome) -> Outcome:
-        """Return the outcome with an explanation of a write or rename that the sandbox does not allow."""
+        """Add an explanation to an outcome that failed by a write or rename that the sandbox does not allow."""
         if ended.status is not CallStatus.ERROR:
             return ended
         hints = [_NO_RENAME] if _ACROSS in ended.error_output else []
@@ -176,7 +176,7 @@ class WorkspaceCommands:
         return replace(ended, reason="; ".join(filter(None, (ended.reason, *hints))) or None)
 
     async def _unconfined_refusal(self, command: Command, notes: Sequence[str]) -> Outcome | None:
-        """Ask about a command that can only run with all of the user's rights; None when it may."""
+        """Ask about a command that can only run with all of the user's rights; None if it may run."""
         refusal = await self.gate.refusal(self._question(command, notes))
         if refusal is None:
             return None

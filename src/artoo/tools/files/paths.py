@@ -1,4 +1,4 @@
-"""Paths as people and models write them: where they lead, how they are shown, and where the thing lies now."""
+"""Paths as users and models write them: their absolute form, their display, and the file that they lead to."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def is_within(path: Path, folder: Path) -> bool:
 
 
 def absolute(text: str, roots: Roots, base: Path | None = None) -> Path:
-    """Return the absolute path of `text`: `~` is the home, relative ones start at `base` (default: project).
+    """Return the absolute path of `text`. `~` is the home; relative paths start at `base` (default: project).
 
-    `..` is resolved by name. Raises ToolError when it cannot be a path.
+    `..` is resolved without following links. Raises ToolError if `text` cannot be a path.
     """
     name = text.strip().removeprefix("file://")
     if not name or "\0" in name or not encodable(name):
@@ -38,8 +38,8 @@ def absolute(text: str, roots: Roots, base: Path | None = None) -> Path:
 
 
 def unquoted(text: str) -> str:
-    """Remove quotation marks around all of a path, as in `"a b.txt"`. A file whose name has them is named by `./`
-    before it.
+    """Remove quotation marks around a whole path, as in `"a b.txt"`. A file whose name has such marks can be named
+    with `./` before it.
     """
     name = text.strip()
     marks, inner = name[:1] + name[-1:], name[1:-1].strip()
@@ -47,12 +47,13 @@ def unquoted(text: str) -> str:
 
 
 def entry_path(files: Files, path: Path) -> Path:
-    """Return an absolute path with the links of its directory followed, and a last link not. Raises OSError."""
+    """Return an absolute path with the links of its directory followed, but not a link at its end. Raises OSError.
+    """
     return files.resolve(path.parent) / path.name
 
 
 def entry_at(files: Files, path: Path) -> FileStat | None:
-    """Return what an absolute path names, without following a last link; None when nothing is there."""
+    """Return the status of the entry at an absolute path, without following a link at its end; None if missing."""
     try:
         return files.stat(entry_path(files, path))
     except OSError:
@@ -61,7 +62,7 @@ def entry_at(files: Files, path: Path) -> FileStat | None:
 
 
 def found_at(files: Files, path: Path) -> FileStat | None:
-    """Return what an absolute path leads to, with all links followed; None when nothing is there."""
+    """Return the status of the file at an absolute path, with all links followed; None if nothing is there."""
     try:
         return files.stat(files.resolve(path))
     except OSError:
@@ -75,10 +76,10 @@ def is_directory(files: Files, path: Path) -> bool:
 
 
 def existing(text: str, roots: Roots, files: Files) -> Path:
-    """The path of an input: in the project, else in the workspace; also when `text` is a printable path, and in
-    quotation marks where no file has them in its name.
+    """Return the existing path that an input means: in the project, otherwise in the workspace directory.
 
-    When nothing is there, the path in the project.
+    Printable (escaped) paths and paths in quotation marks are tried too. If nothing exists, it is the path in the
+    project.
     """
     first = absolute(text, roots)
     candidates = [first, absolute(text, roots, roots.workspace)]
@@ -90,14 +91,14 @@ def existing(text: str, roots: Roots, files: Files) -> Path:
 
 
 def shown(path: Path, roots: Roots) -> str:
-    """Return a path for a record: relative to the project if it lies in it, else absolute; always printable."""
+    """Return a path for a record: relative to the project if inside it, otherwise absolute; always printable."""
     if path != roots.project and is_within(path, roots.project):
         return printable(str(path.relative_to(roots.project)))
     return printable(str(path))
 
 
 def closed_reason(path: Path, roots: Roots) -> str:
-    """Explain why tools do not touch a path that is closed, and what would open it."""
+    """Explain why tools do not touch a closed path, and which option would open it."""
     return (
         f"{shown(path, roots)} is closed to tools: artoo's own records, the hidden part of a home, or what other "
         "users of this machine may not read; only the person can open it, in a terminal: "
@@ -106,20 +107,20 @@ def closed_reason(path: Path, roots: Roots) -> str:
 
 
 def in_home(path: Path, roots: Roots) -> str:
-    """Write a path as a user would: from `~` if it lies in the home."""
+    """Write a path as a user would: from `~` if it is in the home."""
     if path != roots.home and is_within(path, roots.home):
         return printable(f"~/{path.relative_to(roots.home)}")
     return printable(path)
 
 
 def printable(path: str | Path) -> str:
-    """Write a path in one line of text, whatever bytes its name has."""
+    """Write a path in one line of text, whatever bytes it contains."""
     text = str(path)
     return printable_path(text.encode("utf-8", "surrogateescape" if encodable(text) else "replace"))
 
 
 def encodable(text: str) -> bool:
-    """Check whether text can be a path or a program's argument: lone surrogates other than escaped bytes cannot."""
+    """Check whether text can be a path or an argument; lone surrogates other than escaped bytes cannot."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -128,7 +129,7 @@ def encodable(text: str) -> bool:
 
 
 def size_text(size: int) -> str:
-    """Write a size for a user: exact below 10,000 bytes."""
+    """Format a size for a user; sizes below 10,000 bytes are exact."""
     if size < 10_000:
         return f"{size} B"
     value, units = float(size), iter("kMGT")
@@ -146,8 +147,8 @@ _CLOSED: Mapping[PathClass, str] = {
 
 
 def withheld(real: Path, places: Places) -> str | None:
-    """Return what is said of a real path in place of its content; None if that may be shown."""
-    # A hidden file in an open directory, such as `~/.bashrc`, is the task's own writing if the user has none.
+    """Return the notice that replaces the content of a resolved path; None if the content may be shown."""
+    # A hidden file in an open directory, such as `~/.bashrc`, was written by the task if the user has none.
     if not places.is_hidden(os.fsencode(real)):
         return None
     if not places.is_hidden(os.fsencode(real.parent)) and not os.path.lexists(real):
@@ -156,5 +157,5 @@ def withheld(real: Path, places: Places) -> str | None:
 
 
 def closed_as(path_class: PathClass) -> str:
-    """Return what is said of a closed place of this class."""
+    """Return the notice for a closed path of this class."""
     return _CLOSED.get(path_class, "in a closed place, not shown")

@@ -1,7 +1,7 @@
-"""One MCP server, kept alive and kept in bounds: it may die, hang or flood, and only its own calls notice.
+"""A bounded connection to one MCP server. If the server dies, hangs or floods, only calls to it fail.
 
 call ──► ready? ──► client.call_tool, bounded in time
-           └──► started at most twice; a call that was lost is never repeated by itself
+           └──► started at most twice; a call that was lost is never repeated automatically
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ CONNECT_SECONDS = 20.0
 CALL_SECONDS = 60.0
 MOST_STARTS = 2
 MOST_TOOLS = 64
-"""Of one server that are offered, the first ones: every one of them is in the prompts."""
+"""Limit of the tools of one server that are offered; the first ones are, because prompts contain each of them."""
 MOST_COUNTED = 1_000
-"""Of one server that are asked for, so that it can be said how many are not offered."""
+"""Limit of the tools that are requested from one server, so that the number of tools not offered is known."""
 KEPT_OUTPUT = 256 * 1024
-"""Characters of one answer that are handed on."""
+"""Characters of one answer that are passed on."""
 _UNAUTHORIZED = 401
 _LIBRARY = ("mcp.client", "mcp.shared", "client")
-"""Loggers of the SDK's client."""
+"""Logger names of the SDK's client."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class McpAnswer:
-    """The answer of a tool: its text, cut when it is very long, and whether it calls it an error."""
+    """The answer of a tool: its text (cut if it is very long), and whether the server marked it as an error."""
 
     text: str
     total_characters: int
@@ -56,7 +56,7 @@ class McpAnswer:
 
 
 class McpConnection:
-    """Keeps one server while `run` runs. Its first call starts it."""
+    """Runs one server as long as `run` runs. The first call starts the server."""
 
     def __init__(
         self,
@@ -76,14 +76,14 @@ class McpConnection:
         self._client: Client | None = None
         self._tools: tuple[Tool, ...] = ()
         self.tools_there = 0
-        """How many the server says that it has, at most `MOST_COUNTED`."""
+        """Number of tools that the server lists, at most `MOST_COUNTED`."""
         self.has_resources = False
         self._status = 0
         self._starts = 0
         self._problem = "it was not started"
 
     async def run(self) -> None:
-        """Start the server whenever a call wants it, at most twice. Ends only by being cancelled."""
+        """Start the server when a call needs it, at most twice. Ends only by cancellation."""
         while True:
             await self._wanted.wait()
             self._wanted.clear()
@@ -92,7 +92,7 @@ class McpConnection:
             await self._life()
 
     async def tools(self, most: int | None = MOST_TOOLS) -> tuple[Tool, ...]:
-        """Return the tools of the server, at most so many (None: all). Raises ToolError when it is not there."""
+        """Return at most `most` tools of the server (None: all). Raises ToolError if it is not available."""
         await self._ready()
         if most is not None and len(self._tools) > most:
             more = " or more" * (self.tools_there == MOST_COUNTED)
@@ -101,7 +101,7 @@ class McpConnection:
         return self._tools[:most]
 
     async def list_resources(self) -> McpAnswer:
-        """List what the server offers to be read, a line each. Raises ToolError as `call`."""
+        """List the server's resources and resource templates, one per line. Raises ToolError as `call` does."""
         listed = await self._bounded(lambda client: client.list_resources())
         templates = await self._bounded(lambda client: client.list_resource_templates())
         lines = [f"{one.uri}: {one.description or one.name}" for one in listed.resources]
@@ -109,7 +109,7 @@ class McpConnection:
         return _bounded_text("\n".join(lines) or "(no resources)")
 
     async def read_resource(self, uri: str) -> McpAnswer:
-        """Read a resource; binary parts are named. Raises ToolError as `call`."""
+        """Read a resource; binary parts are only named. Raises ToolError as `call` does."""
         from mcp_types import TextResourceContents
 
         read = await self._bounded(lambda client: client.read_resource(uri))
@@ -120,22 +120,22 @@ class McpConnection:
         return _bounded_text("\n".join(parts))
 
     async def prompts(self) -> tuple[tuple[str, str], ...]:
-        """Return name and description of the server's prompts. Raises ToolError as `call`."""
+        """Return name and description of the server's prompts. Raises ToolError as `call` does."""
         await self._ready()
         found = await self._bounded(lambda client: client.list_prompts())
         return tuple((one.name, one.description or "") for one in found.prompts)
 
     async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        """Return the text of a prompt with these arguments. Raises ToolError as `call`."""
+        """Return the text of a prompt with these arguments. Raises ToolError as `call` does."""
         found = await self._bounded(lambda client: client.get_prompt(name, dict(arguments)))
         return "\n\n".join(_shown(message.content) for message in found.messages)
 
     async def call(self, name: str, arguments: Mapping[str, object]) -> McpAnswer:
-        """Make one call. Raises ToolError when the server dies, hangs or breaks the protocol; it is ended then."""
+        """Make one call. Raises ToolError and ends the server if it dies, hangs or breaks the protocol."""
         return _answer(await self._bounded(lambda client: client.call_tool(name, dict(arguments))))
 
     async def _bounded(self, ask: Callable[[Client], Awaitable[T]]) -> T:
-        """Ask the server something within `call_seconds`. Raises ToolError as `call`."""
+        """Send the server a request, with a limit of `call_seconds`. Raises ToolError as `call` does."""
         client = await self._ready()
         try:
             async with asyncio.timeout(self.call_seconds):
@@ -144,7 +144,7 @@ class McpConnection:
             self._lose(f"it did not answer within {self.call_seconds:g} s")
             raise self._failed(self._problem) from error
         except Exception as error:
-            # The SDK raises its own, anyio's and pydantic's errors alike; for a call they mean one thing.
+            # The SDK raises its own errors and those of anyio and pydantic; a call treats all of them alike.
             if _is_refusal(error):
                 raise self._failed(str(error)) from error
             if self._client is client:
@@ -163,7 +163,7 @@ class McpConnection:
         return self._client
 
     async def _life(self) -> None:
-        """Run the server from one start to its end."""
+        """Run the server from one start until it ends."""
         try:
             async with asyncio.timeout(self._connect_seconds) as limit, self._connected() as client:
                 there = await _listed(client)
@@ -186,7 +186,7 @@ class McpConnection:
                 self._settled.set()
 
     def _lose(self, why: str) -> None:
-        """End the server, because it is of no use any more."""
+        """End the server, because it can no longer be used."""
         self._problem = why
         self._client = None
         self._down.set()
@@ -226,13 +226,13 @@ async def ask_once(
     seconds: float = CONNECT_SECONDS,
     auth: Auth | None = None,
 ) -> T:
-    """Start a server, ask it something, and end it. Raises ToolError."""
+    """Start a server, send it one request, and end it. Raises ToolError."""
     connection, found, problem = McpConnection(server, connect_seconds=seconds, auth=auth), list[T](), None
     async with asyncio.TaskGroup() as group:
         running = group.create_task(connection.run())
         try:
             found.append(await ask(connection))
-        except ToolError as error:  # outside of the group it is no group of one
+        except ToolError as error:  # raised outside of the task group, it is not wrapped in an exception group
             problem = error
         finally:
             running.cancel()
@@ -243,15 +243,15 @@ async def ask_once(
 
 @cache
 def _quieten() -> None:
-    """Silence the SDK's loggers, because the error of the call says what went wrong. Without configured logging,
-    the SDK's tracebacks would come before it on the terminal, one a message.
+    """Silence the SDK's loggers, because the error of the call reports the problem. Without configured logging, the
+    terminal would show an SDK traceback for each message before that error.
     """
     for name in _LIBRARY:
         logging.getLogger(name).addHandler(logging.NullHandler())
 
 
 async def _listed(client: Client) -> tuple[Tool, ...]:
-    """List all tools, page by page, up to a bound."""
+    """List all tools, page by page, up to the limit."""
     # A page without a new tool is the last, because some servers repeat their pages.
     found: dict[str, Tool] = {}
     cursor: str | None = None
@@ -279,13 +279,13 @@ def _answer(result: CallToolResult) -> McpAnswer:
 
 
 def _says(parts: Sequence[str], structured: object) -> bool:
-    """True if a text part has the structured content already, as servers send it for older clients."""
+    """True if a text part already contains the structured content, which servers send for older clients."""
     for part in parts:
         try:
             said: object = json.loads(part)
         except ValueError:
             said = part
-        # A tool that returns no object sends `{"result": value}` besides the value as text.
+        # A tool whose result is not an object sends `{"result": value}` in addition to the value as text.
         if structured in (said, {"result": said}):
             return True
     return False
@@ -303,7 +303,7 @@ def _bounded_text(text: str) -> McpAnswer:
 
 
 def _shown(block: ContentBlock) -> str:
-    """Return a block as text: what it says, where it lies, or its kind and size."""
+    """Render a content block as text: its text, its address, or its kind and size."""
     from mcp_types import (
         AudioContent,
         EmbeddedResource,
@@ -327,7 +327,7 @@ def _shown(block: ContentBlock) -> str:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Check whether the server is well and only refuses this call."""
+    """Check whether the server still works and refuses only this call."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED
 

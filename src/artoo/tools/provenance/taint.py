@@ -1,7 +1,7 @@
-"""The sources of names: what a file, a page, a mail or a tool said first is data, and data gives no orders.
+"""The sources of names: a name that first came from a file, page, mail or tool is data, and data gives no orders.
 
-A bounded index of the hosts and mail addresses in the outputs of a task's tools, each with the first source
-that said it. Names in the user's own request have no source.
+A bounded index of the hosts and mail addresses in the outputs of a task's tools, each with the first source that
+contained it. Names in the user's own request have no source.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from artoo.tools.provenance.text_match import Passages
 from artoo.words.language import language_of
 
 MOST_NAMES = 20_000
-"""Names that one task remembers; later ones are not indexed."""
+"""Limit of the names that one task remembers; later names are not indexed."""
 
 MOST_WORDS = 200_000
-"""Words of files that one task remembers."""
+"""Limit of the words of files that one task remembers."""
 
 _OUTSIDE = frozenset({"search", "web_search", "web_fetch"})
-"""Tools whose output came from outside: to send it there again reveals nothing."""
+"""Tools whose output came from outside the machine, so that sending it there again reveals nothing."""
 
 _WORD = re.compile(r"[^\W_]{2,64}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2,}")
-"""Text of languages that write no spaces: pairs of letters are its words."""
+"""Text in languages without spaces; its pairs of adjacent letters are treated as words."""
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\s.,'\u2019_-]{1,3}(?=\d)")
 _NO_LETTERS = re.compile(r"[\W_]+")
 _SHORTEST_PART = 5
-"""Letters of both parts of a word: shorter ones make too many ordinary words (`database`)."""
+"""Minimum length of both parts of a compound word; shorter parts occur in too many ordinary words (`database`)."""
 _SPACED = re.compile(r"(?<![^\W_])(?:[^\W_][\W_]+){3,}[^\W_](?![^\W_])")
 _HIDDEN_WORD = 8
-"""Letters of a word that is looked for in a query whose spaces are taken out; words with digits are from 4 on."""
+"""Minimum length of words searched for in a query without its spaces; words with digits need only 4 letters."""
 _MOST_SQUEEZED = 4_000
-"""Letters of the text of an operation that are looked through so; a query is shorter."""
+"""Characters of an operation's text that are searched without spaces; a query is shorter than this."""
 _OPAQUE = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{16,}|[a-z\d]{40,}")
-"""A token that looks like no word of a language: it may be a text of a file in another form, such as base64."""
+"""A token unlike any word of a language; it may be file content in another encoding, such as base64."""
 _MAILBOX = re.compile(r"[\w.+-]{1,64}")
 _DOMAIN = re.compile(r"(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
 _LONGEST_DOMAIN = 255
@@ -53,7 +53,7 @@ _HOST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A host or recipient that data named first. `kind` is `network` or `recipient`."""
+    """A host or recipient whose first mention was in data. `kind` is `network` or `recipient`."""
 
     kind: str
     name: str
@@ -62,7 +62,7 @@ class Foreign:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Words of a text that was read, and not of the request. `name`: the words in the order of the operation."""
+    """Words from a text that was read, but not in the request. `name`: the words in the order of the operation."""
 
     name: str
     source: str
@@ -70,7 +70,7 @@ class Carried:
 
 @dataclass(slots=True)
 class Origins:
-    """The index of one task. `request` is the person's own text; its language is the one to ask in."""
+    """The index of one task. `request` is the user's own text; questions are asked in its language."""
 
     request: str = ""
     _sources: dict[str, str] = field(default_factory=dict[str, str])
@@ -80,11 +80,11 @@ class Origins:
 
     @property
     def language(self) -> str:
-        """Return the language in which to ask, which is the result's too."""
+        """Return the language of questions and of the result."""
         return language_of(self.request)
 
     def observe(self, call: ToolCall) -> None:
-        """Remember the names in a call's output, each with the first source that said it."""
+        """Remember the names and words in a call's output, each with the first source that contained it."""
         source = _source(call)
         self._passages.keep(call.input, None)
         self._passages.keep(f"{call.output}\n{call.error_output}", source)
@@ -93,7 +93,7 @@ class Origins:
         self._keep_names(f"{call.output}\n{call.error_output}", source)
 
     def observe_text(self, source: str, text: str) -> None:
-        """Remember the names and words of a text that models are shown without having called a tool."""
+        """Remember the names and words of a text that models see without a tool call."""
         self._passages.keep(text, source)
         self._keep_words(text, source)
         self._keep_names(text, source)
@@ -121,13 +121,13 @@ class Origins:
             self._words.setdefault(word, source)
 
     def carried(self, texts: Iterable[str]) -> tuple[Carried, ...]:
-        """Return what an operation would carry out of files: words of them that the request has not.
+        """Return the words of files that an operation would send out and that are not in the request.
 
         Blocking: up to half a second.
         """
-        # Spaces and signs between letters and digits hide no word.
-        # A single plain word is in too many texts to have come from one, so it counts only with a second word of a
-        # file, also of another file or an earlier call.
+        # Spaces and punctuation between letters and digits do not hide a word.
+        # A single plain word is too common to prove its source, so it counts only together with a second word of
+        # a file, which may come from another file or an earlier call.
         if not self._words:
             return ()
         request = self.request
@@ -150,26 +150,26 @@ class Origins:
         return tuple(Carried(" ".join(words), source) for source, words in found.items())
 
     def quoted(self, texts: Iterable[str]) -> tuple[Carried, ...]:
-        """Return the values of an operation that a text contained which was read, and not the request.
+        """Return the values of an operation that came from a text that was read, and not from the request.
 
         Blocking: up to half a second.
         """
-        # A question shows the values, but they are no reason to ask.
+        # A question shows these values, but they are no reason to ask a question.
         return tuple(Carried(name, source) for name, source in self._passages.carried(texts, self.request))
 
     @property
     def full(self) -> bool:
-        """Check whether not all words of the files that were read are remembered."""
+        """Check whether the limit on remembered words was reached, so that later words were not remembered."""
         return len(self._words) >= MOST_WORDS
 
 
 def _plain(text: str) -> str:
-    """Return the text in the form in which letters and digits are compared."""
+    """Normalize a text for the comparison of letters and digits."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _words_of(text: str) -> Iterator[str]:
-    """Yield the words of a text, and its numbers as they are without spaces and signs between their digits."""
+    """Yield the words of a text, and its numbers also without spaces and punctuation between their digits."""
     plain = _plain(text)
     for run in _UNSPACED.findall(plain):
         yield from map("".join, pairwise(run))
@@ -180,9 +180,9 @@ def _words_of(text: str) -> Iterator[str]:
 
 
 def _hidden_in(text: str, words: Collection[str]) -> Iterator[str]:
-    """Yield words that are in a text once everything between its letters is taken out: long ones, or with digits.
+    """Yield words that appear in a text after all separators are removed, if they are long or have digits.
 
-    Also what a single word of the text is put together from, such as the two of `tuliphammer`.
+    The two parts of a compound word in the text (such as `tuliphammer`) are yielded too.
     """
     spelt = {_NO_LETTERS.sub("", one): 3 for one in _SPACED.findall(_plain(text))}
     for word, shortest in {**dict.fromkeys(_WORD.findall(_plain(text)), _SHORTEST_PART), **spelt}.items():
@@ -203,14 +203,14 @@ def _source(call: ToolCall) -> str:
 
 
 def _reached(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what a text would reach: mail addresses and hosts, in small letters."""
+    """Yield the mail addresses and hosts in a text, in lower case."""
     yield from (("recipient", address) for address in _addresses(text))
     for match in _HOST.finditer(text) if "." in text or "://" in text else ():
         yield "network", (match["url"] or match["address"] or match["name"]).strip("[]").rstrip(".").casefold()
 
 
 def _addresses(text: str) -> Iterator[str]:
-    """Yield mail addresses, searched from their sign with bounded lengths on both sides."""
+    """Yield mail addresses, found by their @ sign, with bounded lengths on both sides."""
     at = text.find("@")
     while at >= 0:
         before = _MAILBOX.match(text[max(0, at - 64) : at][::-1])

@@ -1,8 +1,8 @@
-"""The current call: its act, and how the code that carries it out announces that it takes effect now.
+"""The current tool call, and the way in which the code that runs it announces that it takes effect now.
 
-A context variable, not a parameter: between the registry, which is given a call's number, and the gate, which knows
-the moment from which it takes effect, lies the tool itself, and neither a tool nor a user's function has any use
-for the number. Each asyncio task has its own value, so parallel subtasks cannot mix theirs up.
+The call is in a context variable and not a parameter. The registry receives its number, and the gate knows when it
+takes effect, but the tool or user's function between them has no use for the number. Each asyncio task has its own
+value, so parallel subtasks do not mix up their calls.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from artoo.contracts.execution import CallEffects
 from artoo.ports.tools import Departure, Ticket
 
 Durable = Callable[[], Awaitable[None]]
-"""Returns when everything that was said on the stream before is in the task log; raises NotLogged when it cannot
-be there: then nothing may take effect."""
+"""Waits until everything published so far is in the task log. Raises NotLogged if it cannot be logged; then nothing
+may take effect."""
 
 
 async def nothing_to_keep() -> None:
-    """Wait for nothing, because there is no log."""
+    """Return at once, because there is no log."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """One call with a ticket. `input` is its input as records show it, `digest` that of the whole call."""
+    """One call with a ticket. `input` is its input as records show it, `digest` returns the digest of all of it."""
 
     ticket: Ticket
     input: str
@@ -38,14 +38,14 @@ class UnderWay:
 
 
 _current: ContextVar[list[UnderWay]] = ContextVar("artoo_call_under_way")
-"""The call, or nothing. Whatever is begun meanwhile keeps a copy of the context, a cancelled timer until it would
-have rung: the list is emptied when the call ends, so that no such copy keeps a whole task in memory.
+"""The current call in a list, or an empty list. Tasks and timers begun during the call copy the context and may
+outlive it, so the list is emptied when the call ends. Otherwise a copy would keep a whole task in memory.
 """
 
 
 @contextmanager
 def under_way(call: UnderWay | None) -> Generator[None]:
-    """Make `call` the one under way in this asyncio task; None: a call without a record."""
+    """Make `call` the current call of this asyncio task; None for a call without a record."""
     held = [] if call is None else [call]
     token = _current.set(held)
     try:
@@ -56,7 +56,7 @@ def under_way(call: UnderWay | None) -> Generator[None]:
 
 
 def current_call() -> UnderWay | None:
-    """Return the current call, None if there is none."""
+    """Return the current call, or None."""
     return next(iter(_current.get(())), None)
 
 
@@ -67,19 +67,19 @@ def current_act() -> str:
 
 
 def current_subtask() -> str:
-    """Return the subtask of the call under way; empty when there is none."""
+    """Return the subtask of the current call; empty if there is no call."""
     return current_act().rpartition("/")[0]
 
 
 class Announcing:
-    """Marks a tool whose calls announce themselves at the moment from which they may take effect: when consent is
-    there, or where changes are staged. The registry announces the calls of all others before they run."""
+    """Marker for a tool that itself announces when a call may take effect, that is, after consent or when its
+    changes are staged. The registry announces the calls of all other tools before they run."""
 
     __slots__ = ()
 
 
 async def goes_out(effects: CallEffects) -> None:
-    """Announce the call. If it changes something, wait until the log has that: a resumed task must not repeat it.
+    """Announce the call. If it changes something, wait until that is logged: a resumed task must not repeat it.
 
     Raises NotLogged for a call that reaches outside.
     """
@@ -91,18 +91,18 @@ async def goes_out(effects: CallEffects) -> None:
     if outside:
         await call.durable()
     elif effects is not CallEffects.NONE:
-        # On a full disk the task goes on in its workspace, and settlement refuses to apply.
+        # If the disk is full, the task continues in its workspace, and settlement refuses to apply the changes.
         with suppress(NotLogged):
             await call.durable()
 
 
 async def kept_so_far() -> None:
-    """Wait for the log, before staged changes are applied and after an answer. Raises NotLogged."""
+    """Wait until the log is written, before staged changes are applied and after answers. Raises NotLogged."""
     call = current_call()
     if call is not None:
         await call.durable()
 
 
 def digest_of_call(*parts: str) -> str:
-    """Return the sha256 (hex) of a call: what is run, with all of its input."""
+    """Return the sha256 (hex) of a call, over the tool or program and its whole input."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()

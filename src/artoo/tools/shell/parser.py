@@ -1,8 +1,8 @@
-"""The parts of a shell command, read with tree-sitter's bash grammar and never run.
+"""Parse a shell command with tree-sitter's bash grammar, without running it.
 
     text ──► parse_command ──► ShellCommand: identities, normal form, the only command, whether errors are masked
 
-A command that does not parse is still a command: it keeps the identity `shell` next to the programs found.
+For a command that does not parse, the identity `shell` is added to those of the programs that were found.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 Variables = Mapping[str, str]
-"""Shell variables whose value is known, such as HOME."""
+"""Shell variables whose values are known, such as HOME."""
 
 MAX_COMMAND = 100_000
-"""Characters of a command that are parsed; a longer one counts as not understood."""
+"""Maximum length of a command that is parsed; a longer command counts as not understood."""
 
 SHELL = "shell"
 
@@ -36,18 +36,18 @@ _FOUND_BY_RUNNING = frozenset(
 _NEUTRAL = frozenset(
     ": true cd pushd popd set shopt export declare local readonly typeset unset umask wait exit return".split()  # noqa: SIM905
 )
-"""Builtins that only prepare the shell: a command is called by the other programs that it runs."""
+"""Builtins that only prepare the shell, so that a command is identified by its other programs."""
 
 _SEQUENCES = frozenset({"program", "compound_statement", "subshell"})
 _LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement", "if_statement"})
 _PIECES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
 _HERE = "\ue000"
-"""Replaces the value of a variable while quotes are removed: the value itself is not split or unquoted."""
+"""Placeholder for a variable's value while quotes are removed, so that the value is not split or unquoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """One program with its arguments; None for a value that cannot be known without running the command."""
+    """One program with its arguments. None stands for a value that is unknown unless the command is run."""
 
     name: Word
     arguments: tuple[Word, ...]
@@ -60,10 +60,10 @@ class SimpleCommand:
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """The parts of a command. `programs` are base names in order of appearance, without repeats.
+    """The parsed parts of a command. `programs` are base names in order of appearance, without repeats.
 
     `only` is set if the whole command is one simple command without redirections. `ending` is the base name of the
-    program that stands last. `masks`: an error of one of its programs need not show in its exit code.
+    last program. `masks`: an error of one of its programs may not show in its exit code.
     """
 
     parsed: bool
@@ -76,13 +76,13 @@ class ShellCommand:
 
     @property
     def identities(self) -> tuple[str, ...]:
-        """Return `shell:PROGRAM` for each program; `shell` too if a part of the command is not understood."""
+        """Return `shell:PROGRAM` for each program, preceded by `shell` if part of the command is not understood."""
         named = tuple(f"{SHELL}:{program}" for program in self.programs)
         return named if named and self.parsed and not self.unknown_program else (SHELL, *named)
 
 
 class _Parsers(threading.local):
-    """One parser for each thread, because a parser that two threads use at once crashes the process."""
+    """One parser for each thread, because concurrent use of a parser by two threads crashes the process."""
 
     parser: Parser | None = None
 
@@ -92,7 +92,7 @@ _parsers = _Parsers()
 
 def _parser() -> Parser:
     """Return this thread's parser."""
-    # The grammar takes some milliseconds to load, so the parser is made when first needed.
+    # Loading the grammar takes some milliseconds, so the parser is created on first use.
     if _parsers.parser is None:
         import tree_sitter_bash
         from tree_sitter import Language, Parser
@@ -102,7 +102,7 @@ def _parser() -> Parser:
 
 
 def parse_command(text: str, variables: Variables | None = None) -> ShellCommand:
-    """Read a command. Never raises."""
+    """Parse a command. Never raises."""
     known: Variables = variables or {}
     if not _readable(text):
         return ShellCommand(parsed=False, normal=_squeezed(text))
@@ -122,8 +122,9 @@ def parse_command(text: str, variables: Variables | None = None) -> ShellCommand
 
 
 def _readable(text: str) -> bool:
-    """Check whether the grammar can take the text."""
-    # Its scanner asks C's `isalpha` about each character, which crashes the process beyond the basic plane (emoji).
+    """Check whether the grammar can parse the text."""
+    # Its scanner calls C's `isalpha` on each character, which crashes the process for emoji and others above
+    # U+FFFF.
     return len(text) <= MAX_COMMAND and "\0" not in text and encodable(text) and max(text, default="") <= "\uffff"
 
 
@@ -132,8 +133,8 @@ def _root(text: str) -> Node:
 
 
 def _nodes(root: Node, *kinds: str) -> Iterator[Node]:
-    """Yield the nodes of these kinds (of all kinds if none is named) in source order."""
-    # No recursion: commands nest as deep as their author likes.
+    """Yield the nodes of these kinds (of all kinds if none is given) in source order."""
+    # This is not recursive, because commands may be nested to any depth.
     stack = [root]
     while stack:
         node = stack.pop()
@@ -155,7 +156,7 @@ def _simple(node: Node, variables: Variables) -> SimpleCommand:
 
 
 def _literal(node: Node, variables: Variables) -> Word:
-    """Return the value of a word; None if it depends on what the shell would find. Globs stay as they are."""
+    """Return the value of a word; None if it is known only at run time. Globs are not expanded."""
     source, start, position = node.text or b"", node.start_byte, 0
     written, values = "", list[str]()
     for inner in _nodes(node, *_EXPANSIONS, *_FOUND_BY_RUNNING):
@@ -179,7 +180,7 @@ def _literal(node: Node, variables: Variables) -> Word:
 
 
 def _for_shlex(found: re.Match[str]) -> str:
-    """Remove escapes that only bash knows: of line ends, and in double quotes of `$` and backticks."""
+    """Remove escapes that only bash has: of line ends, and within double quotes of `$` and backticks."""
     if found[0].startswith('"'):
         return re.sub(r"\\([$`\n])|\\.", lambda one: (one[1] or one[0]).strip("\n"), found[0], flags=re.DOTALL)
     return found[0].removeprefix("\\\n")
@@ -211,7 +212,7 @@ def _statements(node: Node) -> list[Node]:
 
 
 def _only(root: Node, variables: Variables) -> SimpleCommand | None:
-    """Return the simple command that the whole text is; with assignments before it, it is something else."""
+    """Return the simple command if it is the whole text, without assignments before it; otherwise None."""
     statements = _statements(root)
     if len(statements) != 1 or statements[0].type != "command":
         return None
@@ -223,7 +224,7 @@ def _only(root: Node, variables: Variables) -> SimpleCommand | None:
 
 
 def _masks(root: Node, variables: Variables) -> bool:
-    """Check whether bash goes on after an error: a sequence without `set -e`, `||`, a pipe without `pipefail`."""
+    """Check whether bash continues after an error: a sequence without `set -e`, `||`, a pipe without `pipefail`."""
     settings = _settings(root, variables)
     ends_early = any(word.startswith("-") and "e" in word for word in settings) or "errexit" in settings
     for node in _nodes(root):
@@ -238,13 +239,13 @@ def _masks(root: Node, variables: Variables) -> bool:
 
 
 def _settings(root: Node, variables: Variables) -> set[str]:
-    """Return the words that the command gives to `set`."""
+    """Return the arguments of the `set` commands."""
     commands = (_simple(one, variables) for one in _nodes(root, "command"))
     return {word or "" for one in commands if one.name == "set" for word in one.arguments}
 
 
 def _normal(root: Node) -> str:
-    """Return the command with blanks outside quotes reduced to one, and no trailing separator."""
+    """Return the command with each run of blanks outside quotes reduced to one blank, and no trailing separator."""
     parts: list[str] = []
     source, offset = root.text or b"", root.start_byte
     end = offset
@@ -260,7 +261,7 @@ def _normal(root: Node) -> str:
 
 
 def _leaves(root: Node) -> Iterator[Node]:
-    """Yield the tokens in order; quoted text, words and here-documents are tokens as a whole."""
+    """Yield the tokens in order. Quoted texts, words and here-documents are single tokens."""
     stack = [root]
     while stack:
         node = stack.pop()
