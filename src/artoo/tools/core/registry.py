@@ -153,8 +153,7 @@ class SubTaskToolbox:
         return record
 
     async def _made(self, tool: Tool, arguments: Arguments) -> Outcome:
-        """Run a tool within the task's middleware, which may change the arguments; exceptions become the outcome.
-        """
+        """Run a tool within the task's middleware, which may change the arguments. Exceptions become outcomes."""
         if not self.registry.middleware:
             return await _run(tool, arguments)
 

@@ -47,8 +47,7 @@ def unquoted(text: str) -> str:
 
 
 def entry_path(files: Files, path: Path) -> Path:
-    """Return an absolute path with the links of its directory followed, but not a link at its end. Raises OSError.
-    """
+    """Return an absolute path with the links of its directory followed, but not a final link. Raises OSError."""
     return files.resolve(path.parent) / path.name
 
 
