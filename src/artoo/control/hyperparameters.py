@@ -19,9 +19,9 @@ class Hyperparameters:
     rho: P above this is a wrong approach. theta: Ω at or above this ends the task.
     time_budget_ms: milliseconds. max_replans, max_retries: counts (retries 2 = 3 attempts).
     kill_after: consecutive worsening rounds that end the task (Law 2).
-    exhausted_after: consecutive rounds that demand another approach although none is left, after which the task
-    ends; 0, as in the paper, means that such rounds do not end it. gradient: which gradient decides, `equal_cost`
-    (SPEC's) or `paper` (L_t − L_{t−1}).
+    exhausted_after: consecutive rounds that demand another approach although none is left, and then end the task.
+    0, as in the paper, means that they do not end it.
+    gradient: which gradient decides, `equal_cost` (SPEC's) or `paper` (L_t − L_{t−1}).
     """
 
     alpha: float = 0.6

@@ -16,10 +16,10 @@ class Heuristics:
     listing: the prompts of the planner and the executor show the files on disk.
     brief: a small model's first attempt is shown the named files instead of the tree, if all of them can be read.
     programs: a small model is asked for one whole program instead of a choice among forms of a step.
-    unplanned: a small model's request is its only subtask. The planner's model is not asked, and nothing is
-    replanned. other_language: if a small model's program fails, it is asked at once for the other of Python and
-    bash. lessons: the planner's prompt shows the advice of memory about tools and requests. second_way: a small
-    model's answer is computed a second time in another way, and both must agree.
+    unplanned: a small model's request is its only subtask. No model plans, and nothing is replanned.
+    other_language: if a small model's program fails, it is asked at once for the other of Python and bash.
+    lessons: the planner's prompt shows the advice of memory about tools and requests.
+    second_way: a small model's answer is computed a second time in another way, and both must agree.
     """
 
     listing: bool = True

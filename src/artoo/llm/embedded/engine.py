@@ -37,10 +37,11 @@ class EngineSettings:
 
     context_tokens: size of the context that all slots share, in tokens. slots: parallel generations.
     prompt_cache_mib: memory for prefixes that are in no slot, so that roles with different prompts can alternate
-    without computing them again (28 KiB a token for the default model). batch_tokens: prompt tokens between two
-    checks for cancelled calls. max_answer_tokens: limit for requests without one. threads: None means one per
-    physical core that this process may use. prefixes: a folder for the states after static parts of prompts; if
-    None, no states are stored.
+    without computing them again (28 KiB a token for the default model).
+    batch_tokens: prompt tokens between two checks for cancelled calls.
+    max_answer_tokens: limit for requests without one.
+    threads: None means one per physical core that this process may use.
+    prefixes: a folder for the states after static parts of prompts; if None, no states are stored.
     """
 
     context_tokens: int = 16_384

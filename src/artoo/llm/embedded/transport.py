@@ -1,7 +1,6 @@
 """The embedded model as a `Transport`: llama.cpp in this process, accessed over its UNIX socket (SPEC section 9).
 
-    first request ──► model file ready ──► loaded ──► static prefix restored or computed ──► HTTP, as any other
-    server
+    first request ──► model file ready ──► loaded ──► static prefix restored or computed ──► HTTP requests
 
 The model is loaded once, however many requests wait for it, and `close` frees it. Answers are always streamed,
 because only a stream can be stopped early: closing the connection stops the generation.

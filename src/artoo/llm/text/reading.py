@@ -156,7 +156,8 @@ def _place(value: object, path: tuple[int | str, ...]) -> tuple[dict[int | str, 
 def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -> T:
     """Return the value of a header with its body: words if the schema has `body_is_words`, otherwise a program.
 
-    Without a header the first code block is the body. If words are wanted, a text without header and block is too.
+    Without a header, the first code block is the body. If words are expected, the body may be a text without
+    blocks.
     """
     is_words = bool(getattr(schema, "body_is_words", False))
     fences = fences_in(text)

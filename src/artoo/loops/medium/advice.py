@@ -110,7 +110,7 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
     only for the user's own tools, because each of them does one thing. A general tool that runs or reads anything
     is different: one bad experience says nothing about its next use, for the same kind of request it is a warning,
     and several are binding. At least one tool that reads and one that writes always remain. Lessons that were made
-    into a rule are not listed beside it. The advice never contradicts itself: a tool that is forbidden, or warned
+    into a rule are not listed with it. The advice never contradicts itself: a tool that is forbidden, or warned
     of for this kind of request, is neither recommended nor guessed.
     """
     own = frozenset(spec.name for spec in specs if spec.special)

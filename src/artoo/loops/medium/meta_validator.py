@@ -216,9 +216,9 @@ class MetaValidator:
         return output, {**unfinished(criteria, _decided(checks)), **known}
 
     async def _reply(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> _Verdicts:
-        """Judge a reply, for which nothing was done. It may speak of images, of the shown parts of files (not if
-        its author is a small model, which must look) and of the texts of earlier rounds. Criteria that those rounds
-        left unmet remain so unless their check passes now.
+        """Judge a reply that was written without any calls. It may rest on images, on the file parts in the prompt
+        (unless its author is a small model) and on texts of earlier rounds. Criteria that those rounds left unmet
+        remain unmet unless their check passes now.
         """
         reply = fan_in.manifest.reply
         checks = await self._checked(criteria, {}, fan_in, with_reply(fan_in.matched, reply))

@@ -141,8 +141,8 @@ def subtasks_of(
     """Return the drafted subtasks with criteria and context. `fresh`: no part of the request is done yet.
 
     A single subtask that does the whole task gets every criterion, so that its own loop can correct it and the
-    meta-validator need not ask again. A single subtask that does the rest gets the criteria that an earlier round
-    left unmet (`owed`, by text). A part without criteria is judged with the whole. `shown`: files that the executor
+    meta-validator need not ask again. If it does only the rest, it gets the criteria that an earlier round left
+    unmet (`owed`, by text). A part without criteria is judged with the whole. `shown`: files that the executor
     is shown completely, so that no first call needs to read them.
     """
     single = len(drafted) == 1

@@ -86,7 +86,7 @@ _TIME_STEP = 1.0
 
 @dataclass(slots=True)
 class _Task:
-    """The state of the solver's task beside the trajectory. `earlier`: the id of the task that a correction would
+    """The state of the solver's task next to the trajectory. `earlier`: the id of the task that a correction would
     be about.
 
     `kind` is the label of the request, known after the planner's first plan. `learnt` holds the lessons of a

@@ -189,8 +189,8 @@ class Trajectory:
         return decision
 
     def unless_exhausted(self, decision: Decision, *, another_left: bool) -> Decision:
-        """Return the decision, or Abandon if it has demanded another approach for `exhausted_after` rounds and none
-        is left.
+        """Return the decision. Replace it by Abandon if `exhausted_after` rounds have demanded another approach and
+        none is left.
 
         `another_left` is False if tools are already forbidden and no further one can be, so that another plan could
         only repeat this one.
