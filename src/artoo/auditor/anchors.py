@@ -2,11 +2,11 @@
 
 Every line records an event of a chain:
 
-    opened     it begins
-    head       it stood so when this was written
-    closed     its process ended in order
-    died       an earlier version found it without a closing record, and no process writing it
-    retired    its files were removed, because they are older or more than is kept
+    opened     the chain was created
+    head       the chain's current head
+    closed     the chain was closed by its process
+    died       written by an earlier version, for a chain without a closing record and without a process
+    retired    the chain's files were removed, because of their age or total size
 
 All processes of a home share the file, and each appends under a lock. The file is itself a chain. Its head is
 recorded in the opening record of every later chain and in `audit_stats.json`, so that truncation of this file is

@@ -2,7 +2,7 @@
 agents.
 
     spool ──► Watch ──► Window, Drift ──► report
-        └───► Trail (one hash chain a process) ──► anchors
+        └───► Trail (one hash chain per process) ──► anchors
 
 Everything runs in worker threads, behind the stream. Errors here do not affect tasks.
 """

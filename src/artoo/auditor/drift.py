@@ -104,8 +104,8 @@ class Drift:
             return None
         mean = sum(block) / len(block)
         distance = band.distance(mean, len(block), least)
-        # Both conditions are needed. With many samples tiny differences are significant, with few large ones are
-        # uncertain.
+        # Both conditions are needed. With many samples, tiny differences are significant. With few samples, even
+        # large differences are uncertain.
         if abs(distance) < SIGMAS or abs(mean - band.mean) < least:
             self._outside.discard(name)
             return None

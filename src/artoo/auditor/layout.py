@@ -1,7 +1,7 @@
 """Define the locations of the Auditor's files, and their limits.
 
-    <home>/audit/audit-<chain>.jsonl         one chain a process: every message's header, findings, reports
-                 audit-<chain>.0001.jsonl    the next part of it, once the one before is full
+    <home>/audit/audit-<chain>.jsonl         a process's chain: message headers, findings, reports
+                 audit-<chain>.0001.jsonl    the next part of the chain, if the previous is full
                  anchors.jsonl               heads and counts of all chains, itself a chain, shared by all processes
                  audit_stats.json            the report window and the roles' long-run figures
 

@@ -59,11 +59,11 @@ class Books:
         self._engine = engine
 
     async def overview(self, now: datetime) -> Overview:
-        """Implement the port."""
+        """Return the overview of memory at `now`."""
         return await self._read(lambda query: _overview(query, microseconds(now)))
 
     async def explain(self, pair: Pair, now: datetime, *, shown: int = SHOWN) -> Explanation:
-        """Implement the port."""
+        """Explain a pair: its potentials, the `shown` largest shares, and both potentials over time."""
         now_us = microseconds(now)
 
         def work(query: Query) -> Explanation:
@@ -80,7 +80,7 @@ class Books:
         return await self._read(work)
 
     async def kinds(self) -> tuple[Kind, ...]:
-        """Implement the port."""
+        """Return the known kinds of request."""
         texts: dict[str, list[str]] = {}
         for each in await self._read(lambda query: reading.requests(query, REQUESTS)):
             texts.setdefault(each.label, []).append(each.text)
@@ -90,7 +90,10 @@ class Books:
         )
 
     async def rename_kind(self, old: str, new: str) -> int:
-        """Implement the port. Each slice is one transaction. If interrupted, a repeated call continues the work."""
+        """Rename a kind of request in all megrams, and return how many were changed. Each slice is one transaction.
+
+        If interrupted, a repeated call continues the work.
+        """
         tags = [keys.escape(f"{family}:{old}") for family in ("intent", "request")]
 
         def work(query: Query) -> int:
@@ -103,7 +106,7 @@ class Books:
         return await self._until_done(work)
 
     async def forget_pair(self, pair: Pair) -> int:
-        """Implement the port."""
+        """Delete all megrams of a pair, and return how many were deleted."""
         given = (*reading.key_of(pair), _SLICE)
 
         def work(query: Query) -> int:
@@ -112,11 +115,11 @@ class Books:
         return await self._until_done(work)
 
     async def forget_one(self, megram_id: str) -> Megram | None:
-        """Implement the port."""
+        """Delete a megram and return it. None if it is not stored."""
         return next(iter(await self._write(lambda query: tables.remove(query, [megram_id]))), None)
 
     async def oppose(self, megram_id: str, why: str, *, new_id: str, at: datetime) -> Megram:
-        """Implement the port."""
+        """Store a megram of opposite σ against a stored one. Raises MemoryStoreError if that is not stored."""
 
         def work(query: Query) -> Megram:
             target = reading.get(query, [megram_id]).get(megram_id)
@@ -131,11 +134,11 @@ class Books:
         return await self._write(work)
 
     async def open_proposals(self) -> tuple[TLayerProposal, ...]:
-        """Implement the port."""
+        """Return the Dreamer's open proposals."""
         return tuple(await self._read(_proposals))
 
     async def answer_proposal(self, proposal_id: str, *, accept: bool) -> TLayerProposal:
-        """Implement the port."""
+        """Accept or refuse an open proposal. Raises MemoryStoreError if it is not stored or not open."""
 
         def work(query: Query) -> TLayerProposal:
             row = first(query.all(_PROPOSAL, (proposal_id,)))
@@ -150,15 +153,15 @@ class Books:
         return await self._write(work)
 
     async def examine(self) -> Findings:
-        """Implement the port."""
+        """Check the store, and return the problems found."""
         return await self._read(verify.examine)
 
     async def repair(self) -> None:
-        """Implement the port."""
+        """Repair the problems that `examine` finds."""
         await asyncio.to_thread(verify.repair, self._engine)
 
     async def exported(self) -> AsyncIterator[bytes]:
-        """Implement the port."""
+        """Yield all megrams as JSON lines, without newlines."""
         after: str | None = ""
         while after is not None:
             lines, after = await self._read(lambda query, start=after: exchange.exported(query, start))
@@ -166,15 +169,15 @@ class Books:
                 yield line
 
     async def imported(self, lines: Iterable[bytes]) -> tuple[int, int]:
-        """Implement the port."""
+        """Store the megrams of JSON lines, and return the numbers of added and of already known megrams."""
         return await asyncio.to_thread(exchange.imported, self._engine, lines)
 
     def dreams(self, clock: Clock) -> Dreams:
-        """Implement the port."""
+        """Return the Dreamer's side of the store."""
         return Dreams(self._engine, clock)
 
     async def close(self) -> None:
-        """Implement the port."""
+        """Close the store."""
         await asyncio.to_thread(self._engine.close)
 
     async def _until_done(self, work: Callable[[Query], int]) -> int:

@@ -76,7 +76,7 @@ class Dreams:
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[None]:
-        """Implement the port."""
+        """Implement `DreamStore.turn`."""
         self._epoch = epoch = await asyncio.to_thread(self._engine.write, self._take)
         try:
             yield
@@ -98,7 +98,7 @@ class Dreams:
         raise DreamingElsewhere(f"{named} is dreaming over this store. Try again when it has ended.")
 
     async def fading(self, after: str | None, limit: int, select: Callable[[Fading], bool]) -> Slice[Fading]:
-        """Implement the port."""
+        """Implement `DreamStore.fading`."""
         rows = await self._read(lambda query: query.all(_FADING, (after or "", limit)))
         now_us = self._now_us()
         found = [Fading(row["id"], row["f"], row["k"], (now_us - row["born_us"]) / DAY_US) for row in rows]
@@ -106,7 +106,7 @@ class Dreams:
         return Slice(tuple(each for each in found if select(each)), len(found), last)
 
     async def forget(self, megram_ids: Sequence[str], select: Callable[[Fading], bool]) -> tuple[Megram, ...]:
-        """Implement the port."""
+        """Implement `DreamStore.forget`."""
         now_us = self._now_us()
 
         def faded(megram: Megram) -> bool:
@@ -120,7 +120,7 @@ class Dreams:
         return await self._write(work)
 
     async def strong(self, after: str | None, limit: int, select: Callable[[float, float], bool]) -> Slice[Pair]:
-        """Implement the port."""
+        """Implement `DreamStore.strong`."""
         start = tuple(map(bytes.fromhex, after.split(":"))) if after is not None else (b"", b"")
 
         def work(query: Query) -> Slice[Pair]:
@@ -134,11 +134,11 @@ class Dreams:
         return await self._read(work)
 
     async def cluster(self, pair: Pair, newest: int) -> Cluster:
-        """Implement the port."""
+        """Implement `DreamStore.cluster`."""
         return (await self._read(lambda query: self._clusters(query, [pair], newest)))[0]
 
     async def about(self, space: str, limit: int, newest: int) -> tuple[Cluster, ...]:
-        """Implement the port."""
+        """Implement `DreamStore.about`."""
 
         def work(query: Query) -> tuple[Cluster, ...]:
             return self._clusters(
@@ -148,7 +148,7 @@ class Dreams:
         return await self._read(work)
 
     async def kinds(self, tool: Pair, limit: int) -> tuple[Potentials, ...]:
-        """Implement the port."""
+        """Implement `DreamStore.kinds`."""
 
         def work(query: Query) -> tuple[Potentials, ...]:
             rows = query.all(_KINDS, (keys.escape(tool.space), *keys.under("intent:"), limit))
@@ -157,7 +157,7 @@ class Dreams:
         return await self._read(work)
 
     async def standing(self, after: str | None, limit: int) -> Slice[Standing]:
-        """Implement the port."""
+        """Implement `DreamStore.standing`."""
 
         def work(query: Query) -> Slice[Standing]:
             rules = reading.megrams(query.all(_STANDING, (after or "", limit)))
@@ -168,7 +168,7 @@ class Dreams:
         return await self._read(work)
 
     async def demote(self, rule_id: str, k: float, at: datetime) -> bool:
-        """Implement the port."""
+        """Implement `DreamStore.demote`."""
 
         def work(query: Query) -> bool:
             rule = reading.get(query, [rule_id]).get(rule_id)
@@ -180,7 +180,7 @@ class Dreams:
         return await self._write(work)
 
     async def store(self, megram: Megram, mark: str, value: str) -> None:
-        """Implement the port."""
+        """Implement `DreamStore.store`."""
 
         def work(query: Query) -> None:
             tables.add(query, [megram])
@@ -189,8 +189,8 @@ class Dreams:
         await self._write(work)
 
     async def intents(self, limit: int) -> dict[str, frozenset[str]]:
-        """Implement the port. Also deletes pairs without evidence from the list, if this Dreamer holds the
-        lease."""
+        """Implement `DreamStore.intents`. If this Dreamer holds the lease, pairs without evidence are first
+        deleted."""
         if self._epoch is not None:
             await self._write(lambda query: query.run(_GONE))
 
@@ -217,13 +217,13 @@ class Dreams:
         return dict(list(found.items())[:limit])
 
     async def mark(self, name: str) -> str | None:
-        """Implement the port."""
+        """Implement `DreamStore.mark`."""
         asked = "SELECT value FROM memory_marks WHERE name = ?"
         row = first(await self._read(lambda query: query.all(asked, (keys.escape(name),))))
         return str(row["value"]) if row is not None else None
 
     async def set_mark(self, name: str, value: str | None) -> None:
-        """Implement the port."""
+        """Implement `DreamStore.set_mark`."""
         key = keys.escape(name)
         if value is None:
             await self._write(lambda query: query.run("DELETE FROM memory_marks WHERE name = ?", (key,)))
@@ -231,7 +231,7 @@ class Dreams:
             await self._write(lambda query: query.run(tables.MARK, (key, value)))
 
     async def propose(self, proposal: TLayerProposal, mark: str) -> None:
-        """Implement the port."""
+        """Implement `DreamStore.propose`."""
 
         def work(query: Query) -> None:
             query.run(tables.MARK, (keys.escape(mark), proposal.id))
@@ -240,7 +240,7 @@ class Dreams:
         await self._write(work)
 
     async def keep_report(self, report: DreamReport) -> None:
-        """Implement the port."""
+        """Implement `DreamStore.keep_report`."""
 
         def work(query: Query) -> None:
             query.run(_REPORT, (report.dream_id, report.model_dump_json()))

@@ -72,22 +72,22 @@ class SharedMemory:
         return Dreams(self.engine, self._clock)
 
     def write(self, megram: Megram) -> None:
-        """Implement `ports.remember`."""
+        """Implement `Remember.write`."""
         self._writer.submit(Append(megram))
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """Implement `ports.remember`."""
+        """Implement `Remember.record_negative_feedback`."""
         megram_id = self._ids.new()
         self._writer.submit(Oppose(rule_id, content, megram_id, self._clock.now()))
         return megram_id
 
     async def flush(self) -> None:
-        """Implement `ports.remember`. While a store cannot be reached, entries on this machine's disk count as
+        """Implement `Remember.flush`. While a store cannot be reached, entries on this machine's disk count as
         flushed."""
         await asyncio.to_thread(self._writer.flush)
 
     async def close(self) -> None:
-        """Implement `ports.remember`."""
+        """Implement `Remember.close`."""
         if self._closed:
             return
         self._closed = True
@@ -109,11 +109,11 @@ class SharedMemory:
         return found
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
-        """Implement `ports.recall`."""
+        """Implement `Recall.potentials_of`."""
         return tuple(await self._read(lambda query: reading.potentials(query, pairs, self._now_us())))
 
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
-        """Implement `ports.recall`."""
+        """Implement `Recall.calibrate`."""
         macro = macro_pair(kind)
         # The intent's pair comes first, and duplicates are removed.
         asked = tuple(dict.fromkeys((macro, *pairs)))
@@ -128,21 +128,21 @@ class SharedMemory:
         )
 
     async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
-        """Implement `ports.recall`."""
+        """Implement `Recall.alternatives`."""
         macro = macro_pair(kind)
         found = await self._read(lambda query: reading.exploits(query, macro, self._now_us(), PAIRS_OF_INTENT))
         return tuple(sorted(found, key=lambda entry: -entry.decision)[:limit])
 
     async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
-        """Implement `ports.recall`."""
+        """Implement `Recall.requests`."""
         return await self._read(lambda query: reading.requests(query, limit))
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
-        """Implement `ports.recall`."""
+        """Implement `Recall.tool_pairs`."""
         return tuple(await self._read(lambda query: reading.local_pairs(query, "tool:", limit)))
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
-        """Implement `ports.recall`."""
+        """Implement `Recall.taught_by`."""
         return tuple(await self._read(lambda query: reading.taught(query, task_id, TAUGHT)))
 
     def _recalled(self, rules: Sequence[Megram]) -> tuple[SOPRecord, ...]:

@@ -107,7 +107,7 @@ class PostgresEngine:
         self._pool = self._new_pool()
 
     def read(self, work: Callable[[Query], T]) -> T:
-        """Implement Engine. If an idle connection has died, this is detected here, and another one is tried."""
+        """Implement `Engine.read`. If an idle connection has died, this is detected here, and the next is tried."""
         with self._explained("read"):
             for _ in range(self._most):
                 with self._connection() as connection:
@@ -120,7 +120,7 @@ class PostgresEngine:
                 return self._snapshot(connection, work)
 
     def write(self, work: Callable[[Query], T]) -> T:
-        """Implement Engine. Fails with `unanswered` if the result of the commit is unknown."""
+        """Implement `Engine.write`. Fails with `unanswered` if the result of the commit is unknown."""
         with self._explained("write to"), self._connection() as connection:
             for tries in range(MOST_TRIES):
                 try:
@@ -133,7 +133,7 @@ class PostgresEngine:
             raise AssertionError("a transaction ends by returning or raising")
 
     def forget(self, receipts: Sequence[UUID]) -> None:
-        """Implement Engine."""
+        """Implement `Engine.forget`."""
         try:
             with self._pool.connection(timeout=1.0) as connection:
                 connection.execute(_SWEEP, (list(receipts), KEPT_DAYS * 86_400_000_000))
@@ -141,7 +141,7 @@ class PostgresEngine:
             logger.debug("receipts of writes stay in the store for a while: %s", error)
 
     def close(self) -> None:
-        """Implement Engine."""
+        """Implement `Engine.close`."""
         self._away_until = float("inf")
         self._pool.close()
 
@@ -265,15 +265,15 @@ class _PostgresQuery:
         self._connection = connection
 
     def all(self, sql: str, values: Values = ()) -> Sequence[Row]:
-        """Implement Query."""
+        """Implement `Query.all`."""
         return self._connection.execute(for_psycopg(sql), values or None).fetchall()
 
     def run(self, sql: str, values: Values = ()) -> int:
-        """Implement Query."""
+        """Implement `Query.run`."""
         return self._connection.execute(for_psycopg(sql), values or None).rowcount
 
     def each(self, *asked: Asked) -> list[list[Sequence[Row]]]:
-        """Implement Query. All statements are sent before waiting for the first answer."""
+        """Implement `Query.each`. All statements are sent before waiting for the first answer."""
         with self._connection.pipeline():
             sent = [
                 [self._connection.execute(for_psycopg(sql), values or None) for values in given]
@@ -282,26 +282,26 @@ class _PostgresQuery:
             return [[cursor.fetchall() for cursor in cursors] for cursors in sent]
 
     def many(self, sql: str, values: Sequence[Values]) -> None:
-        """Implement Query."""
+        """Implement `Query.many`."""
         with self._connection.cursor() as cursor:
             cursor.executemany(for_psycopg(sql), values)
 
     def holding(self, sql: str, hold: Hold) -> str:
-        """Implement Query."""
+        """Implement `Query.holding`."""
         return sql + _HOLDING[hold]
 
     def alone(self, what: str) -> None:
-        """Implement Query."""
+        """Implement `Query.alone`."""
         self._connection.execute(b"SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"artoo {what}",))
 
     def keep_out(self, tables: str) -> None:
-        """Implement Query."""
+        """Implement `Query.keep_out`."""
         self._connection.execute(b"SET LOCAL statement_timeout = 0")
         self._connection.execute(b"SET LOCAL lock_timeout = 0")
         self._connection.execute(f"LOCK TABLE {tables} IN SHARE ROW EXCLUSIVE MODE".encode())
 
     def first_time(self, receipt: UUID, forget: Sequence[UUID]) -> bool:
-        """Implement Query."""
+        """Implement `Query.first_time`."""
         try:
             new = self._connection.execute(_RECEIPT, (receipt,)).rowcount > 0
         except errors.LockNotAvailable as error:
@@ -312,12 +312,12 @@ class _PostgresQuery:
         return new
 
     def size(self, prefix: str) -> int:
-        """Implement Query."""
+        """Implement `Query.size`."""
         (row,) = self._connection.execute(_SIZE, (SCHEMA, prefix)).fetchall()
         return int(row["bytes"])
 
     def problems(self) -> list[str]:
-        """Implement Query. The server checks its files itself."""
+        """Implement `Query.problems`. The server checks its files itself."""
         return []
 
 

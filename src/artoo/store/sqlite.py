@@ -67,18 +67,18 @@ class SqliteEngine:
             self._idle.append(self._opened())
 
     def read(self, work: Callable[[Query], T]) -> T:
-        """Implement Engine."""
+        """Implement `Engine.read`."""
         return self._in_transaction("BEGIN", "read", work)
 
     def write(self, work: Callable[[Query], T]) -> T:
-        """Implement Engine."""
+        """Implement `Engine.write`."""
         return self._in_transaction("BEGIN IMMEDIATE", "write to", work)
 
     def forget(self, receipts: Sequence[UUID]) -> None:
-        """Implement Engine. A file keeps no receipts."""
+        """Implement `Engine.forget`. A file keeps no receipts."""
 
     def close(self) -> None:
-        """Implement Engine. Closing the last connection merges the write-ahead log into the file."""
+        """Implement `Engine.close`. Closing the last connection merges the write-ahead log into the file."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -206,43 +206,43 @@ class _SqliteQuery:
         self._connection = connection
 
     def all(self, sql: str, values: Values = ()) -> Sequence[Row]:
-        """Implement Query."""
+        """Implement `Query.all`."""
         return self._connection.execute(sql, values).fetchall()
 
     def run(self, sql: str, values: Values = ()) -> int:
-        """Implement Query."""
+        """Implement `Query.run`."""
         return self._connection.execute(sql, values).rowcount
 
     def each(self, *asked: Asked) -> list[list[Sequence[Row]]]:
-        """Implement Query."""
+        """Implement `Query.each`."""
         execute = self._connection.execute
         return [[execute(sql, values).fetchall() for values in given] for sql, given in asked]
 
     def many(self, sql: str, values: Sequence[Values]) -> None:
-        """Implement Query."""
+        """Implement `Query.many`."""
         self._connection.executemany(sql, values)
 
     def holding(self, sql: str, hold: Hold) -> str:
-        """Implement Query. There is only one writer, so no lock is needed."""
+        """Implement `Query.holding`. There is only one writer, so no lock is needed."""
         return sql
 
     def alone(self, what: str) -> None:
-        """Implement Query. There is only one writer, so no lock is needed."""
+        """Implement `Query.alone`. There is only one writer, so no lock is needed."""
 
     def keep_out(self, tables: str) -> None:
-        """Implement Query. There is only one writer, so no lock is needed."""
+        """Implement `Query.keep_out`. There is only one writer, so no lock is needed."""
 
     def first_time(self, receipt: UUID, forget: Sequence[UUID]) -> bool:
-        """Implement Query. The result of a commit to a file is never lost, so no receipt is needed."""
+        """Implement `Query.first_time`. The result of a commit to a file is never lost, so no receipt is needed."""
         return True
 
     def size(self, prefix: str) -> int:
-        """Implement Query. Returns the size of the whole file."""
+        """Implement `Query.size`. Returns the size of the whole file."""
         (size,) = self._connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
         return int(size[0])
 
     def problems(self) -> list[str]:
-        """Implement Query."""
+        """Implement `Query.problems`."""
         found = [str(row[0]) for row in self._connection.execute("PRAGMA quick_check(20)")]
         return [each for each in found if each != "ok"]
 

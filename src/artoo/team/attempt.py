@@ -1,6 +1,6 @@
 """Run one attempt at a board task in a separate workspace, which becomes the submission at the end.
 
-    user's files ◄─ approved ── workspace of the board's task ◄─ handed in (renamed into place) ── attempt, a copy
+    user's files ◄─ approved ── workspace of the board task ◄─ submitted (renamed into place) ── attempt, a copy
 
 So a task that was sent back continues from its last submission, and an interrupted attempt that is repeated leaves
 no traces. If the user changed the same paths meanwhile, the attempt starts from the user's files.
@@ -148,7 +148,7 @@ class LeftToReview:
     board_task: str
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
-        """Implement Settling. No questions are asked here."""
+        """Implement `Settling.settle`. No questions are asked here."""
         changes = await self.workspace.changes()
         if not changes:
             return Settled()
@@ -156,5 +156,5 @@ class LeftToReview:
         return Settled(state="pending", unlisted=len(changes), reason=reason, kept_under=self.board_task)
 
     async def settle_live(self) -> tuple[str, ...]:
-        """Implement Settling. No changes take effect before the review."""
+        """Implement `Settling.settle_live`. No changes take effect before the review."""
         return ()

@@ -49,13 +49,13 @@ class WorkDuty:
     _unjudged: tuple[str, int] | None = None
 
     async def due(self) -> str | None:
-        """Implement Duty."""
+        """Implement `Duty.due`."""
         item = await self.allocation.peek(self.agent)
         return None if item is None else f"{item.kind} {item.id}"
 
     async def do(self) -> Done:
-        """Implement Duty. If the identity is not the accepted one, nothing is claimed. The agent is stopped then,
-        and has no work until the operator accepts the identity."""
+        """Implement `Duty.do`. If the identity is not the accepted one, nothing is claimed. The agent is then
+        stopped, and has no work until the operator accepts the identity."""
         try:
             member = await self.load()
         except IdentityRefused:

@@ -47,17 +47,17 @@ class Letters:
 
     @property
     def seconds(self) -> float:
-        """Implement Post. The maximum covers the recipient and one substitute."""
+        """Implement `Post.seconds`. The maximum covers the recipient and one substitute."""
         return self.wait * (2 if self.standins else 1)
 
     async def send(self, recipient: str, text: str) -> str:
-        """Implement Post."""
+        """Implement `Post.send`."""
         self._check(recipient)
         mail = await self.mailbox.send(self.name, recipient, text, mail_id=self._key(recipient, text))
         return f"sent to {recipient} (letter {mail.id}); an answer comes as a letter"
 
     async def ask(self, recipient: str, text: str) -> str:
-        """Implement Post."""
+        """Implement `Post.ask`."""
         self._check(recipient)
         if recipient == OPERATOR:
             return await self._left_with_the_operator(text)

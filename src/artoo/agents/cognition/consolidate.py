@@ -2,7 +2,7 @@
 purged.
 
     look ─► plan ─► commit ─► file ─► shared memory ─► settle, report
-                      └──────── killed here: done at the next start ┘
+                      └──────── killed here: resumed at next start ─┘
 
 The database is authoritative. After its commit, the file and shared memory are updated, even if the process dies
 repeatedly in between.
@@ -57,13 +57,13 @@ class DreamCycle:
     _next_try: float = 0.0
 
     async def due(self) -> str | None:
-        """Implement Duty. Raises ActivityStoreError."""
+        """Implement `Duty.due`. Raises ActivityStoreError."""
         if self.clock.monotonic() < self._next_try:
             return None
         return self._reason(await self.store.buffer())
 
     async def do(self) -> Done:
-        """Implement Duty."""
+        """Implement `Duty.do`."""
         await self.run()
         return Done(items=1)
 

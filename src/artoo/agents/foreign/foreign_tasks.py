@@ -1,8 +1,8 @@
 """Accept tasks of foreign agents under the operator's policy, and report their status to the sender.
 
-    message ─► accept: known before? within the policy? ─► board task, bound to what the policy said then
-            └► more, to a task that has not ended ───────► its text grows; what was done without it is done again
-    task ─► seen and cancelled by its sender, and by no one else
+    message ─► accept: known before? within the policy? ─► board task, with the policy's limits of that time
+            └► more, for a task that has not ended ──────► its text grows, and earlier work is done again
+    task ─► can be read and cancelled only by its sender
 
 Methods raise ForeignRefused, with a message that the foreign agent may read. After an error nothing has changed.
 """

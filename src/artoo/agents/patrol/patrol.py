@@ -88,8 +88,8 @@ class Patrol:
     _next_look: float = 0.0
 
     async def due(self) -> str | None:
-        """Implement Duty. Checks files and conditions at most every 30 s. Due items that were removed from the
-        routine since are dropped. Raises ActivityStoreError."""
+        """Implement `Duty.due`. Checks files and conditions at most every 30 s. Drops due items that were removed
+        from the routine since. Raises ActivityStoreError."""
         if self._found:
             await self._reread()
             known = self._items | self._scripted
@@ -100,7 +100,7 @@ class Patrol:
         return f"{len(self._found)} due" if self._found else None
 
     async def do(self) -> Done:
-        """Implement Duty. Submits the next due item."""
+        """Implement `Duty.do`. Submits the next due item."""
         found = self._found.popleft()
         now = self.clock.now()
         # The time in the key distinguishes two runs of one item.
