@@ -1,4 +1,4 @@
-"""The agent of a team for whom a task is done: its identity, its limits, and where it works."""
+"""The agent of a team for which a task is done: its identity, its limits, and its workspace."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ T = TypeVar("T", bound=BaseModel)
 
 
 async def _nobody_told(run: str) -> None:
-    """Tell no one which run it is."""
+    """Ignore the id of the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behalf:
-    """An agent's part in a task's making.
+    """The settings that an agent adds to its task.
 
-    `standing`: its segments of every prompt, checked at each. `must_not`: tools that it is not given. `tools`:
-    those that it has besides. `workspace`: where it works (None: in one of the task's own), `settling` what becomes
-    of that at the end (None: as with any task), `kept` whether an interrupted run's work is still in it. `tier`:
-    the models that it may ask (None: every role its own). `began` is told the task's id before anything else
-    happens.
+    `standing`: the agent's segments of every prompt, checked at each. `must_not`: tools that it does not get.
+    `tools`: additional tools. `workspace`: the agent's workspace (None: the task gets its own). `settling` applies
+    or keeps that workspace at the end (None: as for any task). `kept`: whether the work of an interrupted run is
+    still in it. `tier`: the only tier of models that it may ask (None: each role asks its own tier). `began` is
+    called with the task's id before anything else happens.
     """
 
     standing: Standing = field(default_factory=Standing)
@@ -45,18 +45,18 @@ class Behalf:
     began: Callable[[str], Awaitable[None]] = _nobody_told
 
     def hands(self, hands: Hands) -> Hands:
-        """Return the task's hands with the agent's own tools, and without those that it has no right to."""
+        """Return the task's tools with the agent's own tools added and the forbidden ones removed."""
         if isinstance(hands.tools, Registry):
             hands.tools.add(self.tools, self.must_not)
         return hands
 
     def model(self, model: MeteredModel) -> MeteredModel:
-        """Return the models that the agent may ask."""
+        """Return the model that the agent may ask."""
         return model if self.tier is None else OneTier(model, self.tier)
 
 
 class OneTier:
-    """A model of which every role asks the same tier."""
+    """A model that sends the questions of every role to the same tier."""
 
     def __init__(self, model: MeteredModel, tier: Tier) -> None:
         self._model = model

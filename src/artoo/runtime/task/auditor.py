@@ -1,7 +1,7 @@
-"""The Auditor as a part of the runtime: it receives every message, and has no port to publish one.
+"""Run the Auditor inside the process: it receives every message, and has no port to publish any.
 
-Its tap is attached before the first message, and its chain begins with that message before any role receives it, so
-that a process that dies at once has recorded what it began. The rules are loaded in a thread after that, so that a
+Its tap is attached before the first message. That message is written to the audit chain before any role receives
+it, so a process that dies at once has recorded what it began. The rules are loaded in a thread after that, so a
 process without a task does not load them.
 """
 
@@ -33,7 +33,7 @@ _NOTES_KEPT = 10_000
 
 
 class Auditing:
-    """The Auditor of one process, from the first message on. `run` is its life."""
+    """The Auditor of one process, from the first message on. `run` is its main loop."""
 
     def __init__(self, home: Path, spool: SpoolingTap, clock: Clock) -> None:
         self._home = home
@@ -47,8 +47,8 @@ class Auditing:
         self._over = False
 
     def begin(self, envelope: Envelope) -> None:
-        """Put the first message on record, before it is heard by anybody; the others follow behind the stream."""
-        # The writer alone is loaded for it, which takes 7 to 9 ms once a process.
+        """Record the first message before any role receives it. Later messages are recorded asynchronously."""
+        # Only the writer is imported here, which takes 7 to 9 ms once per process.
         from artoo.auditor.layout import audit_directory
         from artoo.auditor.trail import Trail, header_record
 
@@ -60,15 +60,15 @@ class Auditing:
         self._trail = trail
 
     async def run(self) -> None:
-        """Wait for the first message, then audits until the spool is finished and empty."""
-        # An error is logged and tasks go on without their Auditor; its chain says that it did not end.
+        """Wait for the first message, then audit until the spool is finished and empty."""
+        # Errors are logged, and tasks continue without the Auditor. Its chain then shows that it did not end.
         try:
             await self._spool.wait()
             await self._audit()
         except StreamClosed:
             return
         except Exception:
-            # This is the Auditor's boundary: no error of it may reach a task.
+            # No error of the Auditor may reach a task, so every exception is caught here.
             logger.exception("the Auditor has failed; tasks go on unaudited until artoo is started again")
             self._end()
             await self._ignore()
@@ -76,7 +76,7 @@ class Auditing:
             self._end()
 
     def _end(self) -> None:
-        """Let no caller wait from here on."""
+        """Release every caller that waits, now and later."""
         self._over = True
         if self._auditor is not None:
             self._auditor.end()
@@ -96,24 +96,24 @@ class Auditing:
                 self._spool.take(_NOTES_KEPT)
 
     async def report(self) -> AuditReport:
-        """Report what happened since the last report; the next window begins."""
+        """Report the events since the last report, and begin the next window."""
         return await (await self._loaded()).report()
 
     async def flush(self) -> None:
-        """Return when everything that was said before this call is on record; at once when `run` has ended: one
-        that was cancelled before it began to audit leaves nothing to wait for.
+        """Return when every message published before this call is recorded. If `run` has ended, return at once,
+        because a `run` that was cancelled before it began to audit leaves nothing to wait for.
         """
         if self._spool.accepted and not self._over:
             await (await self._loaded()).flush()
 
     async def store(self) -> None:
-        """Store the statistics of everything that was said before this call, for a reader of the files."""
+        """Store the statistics of all messages published before this call, for readers of the files."""
         if self._spool.accepted and not self._over:
             await (await self._loaded()).store()
 
     def note_log(self, task: str, file: str, size: int, digest: str) -> None:
-        """Record that a task log has grown (tasklog.file.Grown). Thread-safe. From any thread."""
-        # A process that was just started may die before the Auditor is loaded, so its log goes on record at once.
+        """Record that a task log has grown (tasklog.file.Grown). Thread-safe."""
+        # The process may die before the Auditor is loaded, so the size of its log is recorded at once.
         with self._noting:
             if self._auditor is not None:
                 self._auditor.note_log(task, file, size, digest)
@@ -124,7 +124,7 @@ class Auditing:
                 self._trail.write([log_record(task, file, (size, digest), now)], now)
 
     def note_witness(self, machine: str, number: int, digest: str) -> None:
-        """Record where another machine's audit stands. Thread-safe."""
+        """Record the current position of another machine's audit chain. Thread-safe."""
         self._note(lambda auditor: auditor.note_witness(machine, number, digest))
 
     @property
@@ -133,11 +133,11 @@ class Auditing:
         return self._trail.chain if self._trail is not None else ""
 
     def note_forgotten(self, tasks: Sequence[str]) -> None:
-        """Record that old task logs were removed, as the configuration says."""
+        """Record that old task logs were deleted according to the configuration."""
         self._note(lambda auditor: auditor.note_forgotten(tasks))
 
     def _note(self, note: Callable[[Auditor], None]) -> None:
-        """Give a note to the Auditor now, or as soon as it is loaded."""
+        """Pass a note to the Auditor now, or as soon as it is loaded."""
         with self._noting:
             if self._auditor is not None:
                 note(self._auditor)
@@ -172,7 +172,7 @@ class Auditing:
 
 @asynccontextmanager
 async def audited(bus: InProcessBus, home: Path, clock: Clock) -> AsyncGenerator[Auditing]:
-    """Audit every message on `bus` while the block runs, into files of the Auditor's own below `home`."""
+    """Audit every message on `bus` while the block runs. The audit files are below `home`."""
     with SpoolingTap(home / "spool", name="audit", without=TRANSIENT) as spool:
         auditing = Auditing(home, spool, clock)
 

@@ -1,8 +1,8 @@
-"""The budget of memory's own model calls for a day, which all processes of one home share.
+"""The daily budget of memory's own model calls, which all processes of one home share.
 
-The Dreamer and the agents' dream cycles ask models while no user waits. They pay like a task, from an account of
-their own, `<home>/upkeep.json`: the day (UTC) and what was used in it. Two processes that ask in the same moment
-may each make one call more than is left.
+The Dreamer and the agents' dream cycles ask models while no user waits. Their cost is counted in a separate
+account, `<home>/upkeep.json`, which holds the day (UTC) and the cost of that day. Two processes that ask at the
+same moment may each make one call more than the budget allows.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def account_file(home: Path) -> Path:
 
 
 def spent_on(home: Path, day: date) -> Cost:
-    """Return the cost of memory's own calls on a day; nothing if the account is of another day, or unreadable.
+    """Return the cost of memory's own calls on a day. It is zero if the account is of another day, or unreadable.
 
     Blocks.
     """
-    # A damaged account costs at most one day's budget more.
+    # A damaged account lets memory spend at most one more daily budget.
     try:
         account = Account.model_validate_json(read_text(account_file(home)) or "null")
     except (OSError, UnicodeDecodeError, ValidationError):
@@ -59,7 +59,7 @@ class UpkeepModel:
     """Implements `ports.model.Model` over the models of the process, one question at a time."""
 
     def __init__(self, model: MeteredModel, home: Path, clock: Clock, budget: Callable[[Cost], Budget]) -> None:
-        """Set up. `budget` makes the budget of one day from the cost so far."""
+        """Set up. `budget` returns the budget of a day from the cost of that day so far."""
         self._model = model
         self._home = home
         self._clock = clock
@@ -67,18 +67,18 @@ class UpkeepModel:
         self._turn = asyncio.Lock()
 
     async def ask(self, question: Question[T]) -> Answer[T]:
-        """Ask on the day's budget. Raises BudgetExhausted if it is spent, or its account cannot be written."""
+        """Ask within the day's budget. Raises BudgetExhausted if it is spent, or its account cannot be written."""
         async with self._account() as model:
             return await model.ask(question)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """Converse on the day's budget. Raises BudgetExhausted as `ask` does."""
+        """Converse within the day's budget. Raises BudgetExhausted as `ask` does."""
         async with self._account() as model:
             return await model.converse(conversation, on_text)
 
     @asynccontextmanager
     async def _account(self) -> AsyncGenerator[BudgetedModel]:
-        """Provide the models on what the day has left, and write the cost at the end."""
+        """Yield the models limited to the rest of the day's budget, and write the cost at the end."""
         async with self._turn:
             day = self._clock.now().date()
             budget = self._budget(await asyncio.to_thread(spent_on, self._home, day))
@@ -89,7 +89,7 @@ class UpkeepModel:
 
 
 def _keep(home: Path, account: Account) -> None:
-    """Write the account. Raises BudgetExhausted if it cannot be written, as nothing else bounds the costs."""
+    """Write the account. Raises BudgetExhausted if it cannot be written, because nothing else bounds the costs."""
     try:
         account_file(home).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(account_file(home), account.model_dump_json().encode())
@@ -105,7 +105,7 @@ def upkeep_model(
 ) -> UpkeepModel:
     """Return the model for memory's own work.
 
-    Raises ConfigurationError when its money is limited and a configured model has no price.
+    Raises ConfigurationError if its money is limited and a configured model has no price.
     """
     limits, prices = config.memory, price_list(config, None if given_model else environ)
     if limits.money is not None:

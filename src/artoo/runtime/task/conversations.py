@@ -1,8 +1,8 @@
-"""Conversations that can be resumed: the exchanges of each, in artoo's home, for its owner only.
+"""Conversations that can be resumed. The exchanges of each are stored in artoo's home, readable only by its owner.
 
-<home>/sessions/NAME.jsonl   one exchange a line; a later line of the same task takes the place of the earlier one
+<home>/sessions/NAME.jsonl   one exchange a line; a later line of the same task replaces the earlier one
 
-Lines are only appended, in one write each, so that several windows can share a conversation without a lock.
+Lines are only appended, each with one write, so that several windows can share a conversation without a lock.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from artoo.runtime.changes.run_changes import LONGEST_SUMMARY
 from artoo.words.result import result_words
 
 TURNS = 5
-"""Earlier exchanges that the perceiver is told (SPEC section 2)."""
+"""Earlier exchanges that the perceiver receives (SPEC section 2)."""
 MOST_EXCHANGES = 200
-"""Exchanges of one session that are kept: the latest."""
+"""Exchanges of one session that are kept; older ones are dropped."""
 LARGEST = 4 << 20
-"""Bytes of a session's file; from twice as many on, older exchanges go."""
+"""Bytes of a session's file after old exchanges are dropped, which happens when it exceeds twice this size."""
 MOST_KEPT = 100
-"""Sessions that are kept: the latest."""
+"""Sessions that are kept; those used longest ago are deleted."""
 _FOLDER, _ENDING = "sessions", ".jsonl"
 _NAME = re.compile(r"[\w][\w.-]{0,63}")
 
 
 class Session:
-    """One conversation. An addition is on disk at once, after the additions of other processes. A line that cannot
-    be read is left out. An exchange that cannot be written stays in this conversation only.
+    """One conversation. A new exchange is written to disk at once, after the exchanges of other processes. Lines
+    that cannot be read are skipped. An exchange that cannot be written is kept in memory only.
     """
 
     def __init__(self, path: Path) -> None:
@@ -53,17 +53,17 @@ class Session:
 
     @property
     def name(self) -> str:
-        """Return the name as `--session` takes it."""
+        """Return the name that `--session` accepts."""
         return self._path.name.removesuffix(_ENDING)
 
     @property
     def project(self) -> str:
-        """Return the project of the last exchange; empty if none was noted."""
+        """Return the project of the last exchange that has one, else an empty string."""
         return next((turn.project for turn in reversed(self._exchanges) if turn.project), "")
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """Return the last exchanges, oldest first, as the perceiver gets them."""
+        """Return the last exchanges, oldest first, for the perceiver."""
         return self.exchanges[-TURNS:]
 
     @property
@@ -72,9 +72,9 @@ class Session:
         return tuple(turn for turn in self._exchanges if turn.summary)
 
     def noting(self, request: str, also: Callable[[Envelope], None] | None = None) -> Callable[[Envelope], None]:
-        """Return a listener for the messages of a task, which passes them on to `also`.
+        """Return a listener for the messages of a task, which also passes them to `also`.
 
-        When the task begins, its place in this conversation is written, so that a resume after a kill finds it.
+        When the task begins, it writes an exchange without an answer, so that a resume after a kill finds it.
         """
 
         def hear(envelope: Envelope) -> None:
@@ -91,18 +91,20 @@ class Session:
         return next((turn for turn in self._exchanges if turn.task_id == task_id), None)
 
     def add_result(self, request: str, result: FinalResult, project: str = "") -> None:
-        """Add an exchange with the result in the words that the user saw."""
+        """Add an exchange with the result in the words shown to the user."""
         self.add(request, result_words(result.language).plain(result, told=False), result.task_id, project)
 
     def add(self, request: str, summary: str, task_id: str, project: str = "") -> None:
-        """Add an exchange, or replace the answer of a task that has one, in the project where the task began."""
+        """Add an exchange, or replace the answer of this task's exchange. If `project` is empty, the project noted
+        at the task's beginning is kept.
+        """
         known = self.holds(task_id)
         where = project or (known.project if known is not None else "")
         said = shortened(summary, LONGEST_SUMMARY)
         self._put(Turn(input=request, summary=said, task_id=task_id, project=where))
 
     def _put(self, turn: Turn) -> None:
-        # In a home that cannot be written, the conversation continues in memory.
+        # If the home directory cannot be written, the conversation continues in memory.
         with suppress(OSError):
             _append(self._path, _lines([turn]))
             self._exchanges = _read(self._path)
@@ -112,11 +114,11 @@ class Session:
         _place(self._exchanges, turn)
 
     def clear(self) -> None:
-        """Delete the conversation, in the file too."""
+        """Delete all exchanges, also in the file."""
         self._drop_from(0)
 
     def forget_last(self) -> None:
-        """Forget the last exchange that has an answer, and requests after it."""
+        """Delete the last exchange that has an answer, and the requests after it."""
         with suppress(OSError):
             self._exchanges = _read(self._path)
         self._drop_from(max((at for at, turn in enumerate(self._exchanges) if turn.summary), default=0))
@@ -130,10 +132,10 @@ class Session:
 def open_session(
     home: Path, *, name: str | None = None, latest: bool = False, project: Path | None = None
 ) -> Session:
-    """Open the session of that name, the one that was used last, or a new one. `project`: the latest of this
-    directory alone (None: where the process is); what was said about another one means something else here.
+    """Open the session with this name, the one that was used last, or a new one. With `latest`, only conversations
+    in `project` count (None: the current directory), because their words mean something else in another directory.
 
-    Raises ConfigurationError for a name that cannot be one, and when there is nothing to continue.
+    Raises ConfigurationError for an invalid name, and if there is no conversation to continue.
     """
     folder = home / _FOLDER
     if name is not None:
@@ -156,13 +158,13 @@ def _latest(folder: Path, project: str) -> Session:
 
 
 def find_session(home: Path, name: str) -> Session | None:
-    """Return the session of that name; None if there is none with an exchange in it."""
+    """Return the session with this name, or None if it has no file."""
     path = home / _FOLDER / f"{name}{_ENDING}"
     return Session(path) if _NAME.fullmatch(name) and path.is_file() else None
 
 
 def tell_resumed(home: Path, result: FinalResult) -> None:
-    """Add the result of a resumed task to the conversation that it belongs to, if there is one. Blocking."""
+    """Add the result of a resumed task to its conversation, if it has one. Blocking."""
     name = result.task_id.encode()
     for path in reversed(_by_age(home / _FOLDER)):
         try:
@@ -178,7 +180,7 @@ def tell_resumed(home: Path, result: FinalResult) -> None:
 
 
 def _place(turns: deque[Turn], turn: Turn) -> None:
-    """Put it in the place of its task's turn, or last."""
+    """Replace the turn of the same task, or append the turn if there is none."""
     for place, known in enumerate(turns):
         if known is turn or (turn.task_id and known.task_id == turn.task_id):
             turns[place] = turn
@@ -189,7 +191,7 @@ def _place(turns: deque[Turn], turn: Turn) -> None:
 def _read(path: Path) -> deque[Turn]:
     """Read the exchanges of a file. Raises OSError."""
     turns: deque[Turn] = deque(maxlen=MOST_EXCHANGES)
-    # Not splitlines: a text may contain line ends of Unicode.
+    # splitlines would also split at the Unicode line ends that a text may contain.
     for line in path.read_bytes().split(b"\n"):
         with suppress(MessageUnreadable, ValidationError):
             if line:
@@ -198,8 +200,8 @@ def _read(path: Path) -> deque[Turn]:
 
 
 def _lines(turns: Iterable[Turn]) -> bytes:
-    """Write the latest exchanges that fit as lines, one for each exchange."""
-    # A directory whose name is no UTF-8 survives the round trip.
+    """Serialise the latest exchanges that fit into LARGEST bytes, one a line."""
+    # The JSON encoding keeps directory names that are not valid UTF-8.
     lines: list[bytes] = []
     left = LARGEST
     for turn in reversed(list(turns)):
@@ -212,7 +214,7 @@ def _lines(turns: Iterable[Turn]) -> bytes:
 
 
 def _append(path: Path, lines: bytes) -> None:
-    """Append in one write, on a line of its own: a disk that was full may have cut the last one. Raises OSError."""
+    """Append the lines in one write, after a line end, because a full disk may have cut off a line. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
@@ -223,13 +225,13 @@ def _append(path: Path, lines: bytes) -> None:
 
 
 def latest_sessions(home: Path, most: int) -> list[Session]:
-    """Return the conversations that were used last, the latest first. Blocking."""
+    """Return the conversations that were used last, most recent first. Blocking."""
     return [Session(path) for path in reversed(_by_age(home / _FOLDER)[-most:])]
 
 
 def _by_age(folder: Path) -> list[Path]:
     """Return the files, oldest first."""
-    # Another process may delete a file meanwhile.
+    # Another process may delete a file during the loop.
     found: list[tuple[int, str, Path]] = []
     for path in folder.glob(f"[!.]*{_ENDING}") if folder.is_dir() else ():
         with suppress(FileNotFoundError):

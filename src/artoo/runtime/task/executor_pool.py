@@ -1,4 +1,4 @@
-"""The pool of effector agents: for every SubTask on the stream, one executor and one validator of its own."""
+"""The pool of effector agents. Every SubTask on the stream gets its own executor and its own validator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POOL_KINDS = frozenset({"SubTask", "SubTaskOutcome", "Halt"})
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The lives of an executor and of its validator, and how to take both off the stream."""
+    """The coroutines of an executor and its validator, and a function that closes their ports."""
 
     executor: Life
     validator: Life
@@ -27,7 +27,7 @@ class Pair:
 
 
 class EffectorPool:
-    """Starts a pair at its SubTask, ends it at its outcome, and cancels all at a Halt. Holds no role."""
+    """Starts a pair at its SubTask, ends it at its outcome, and cancels all pairs at a Halt. It has no role itself."""
 
     def __init__(self, messages: AsyncIterable[Envelope], make_pair: Callable[[SubTask], Pair]) -> None:
         self._messages = messages
@@ -35,7 +35,7 @@ class EffectorPool:
         self._running: dict[str, tuple[Pair, tuple[asyncio.Task[None], ...]]] = {}
 
     async def run(self) -> None:
-        """Work until the messages end, then cancel what still runs."""
+        """Work until the messages end, then cancel the pairs that still run."""
         async with asyncio.TaskGroup() as group:
             async for envelope in self._messages:
                 match envelope.payload:

@@ -1,10 +1,10 @@
-"""Commands that a task left running outside its workspace, because the user agreed.
+"""Commands that a task left running outside its workspace with the user's consent.
 
 ARTOO_HOME/running/<id>/
-  process.json   what was started, for which task, and its process group
-  lock           locked by the command and its children for as long as one of them lives
-  output         what it printed
-  exit           its exit code, when it has ended by itself
+  process.json   the command, its task, and its process group
+  lock           locked by the command and its children for as long as any of them runs
+  output         the output of the command
+  exit           its exit code, if it has ended by itself
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from artoo.tools.resume.in_flight import digest_of_call
 
 _FOLDER = "running"
 _KEEP_EXIT_CODE = '"$@"; echo $? >"$0"'
-"""A script for bash: run the arguments, then write the exit code into the file that its name is."""
+"""A script for bash that runs the arguments, and then writes the exit code into the file named by `$0`."""
 _GRACE_SECONDS = 3.0
 _LOOK_SECONDS = 0.05
 
@@ -57,14 +57,14 @@ class Started(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class LeftProcess:
-    """One such command, in its directory."""
+    """A command that was left running, with its directory."""
 
     place: Path
     started: Started
 
     @property
     def runs(self) -> bool:
-        """Check whether the command or a child of it lives. Blocking."""
+        """Return whether the command or one of its children still runs. Blocking."""
         try:
             with (self.place / "lock").open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -76,12 +76,12 @@ class LeftProcess:
 
     @property
     def output(self) -> Path:
-        """Return the file with what it printed."""
+        """Return the file with the output of the command."""
         return self.place / "output"
 
     @property
     def exit_code(self) -> int | None:
-        """Return its exit code; None while it runs, and if it was stopped. Blocking."""
+        """Return its exit code; None while it runs, or if it was stopped. Blocking."""
         try:
             return int((self.place / "exit").read_text("ascii"))
         except (OSError, ValueError):
@@ -101,7 +101,7 @@ class LeftProcess:
 
 @dataclass(frozen=True, slots=True)
 class LeftRunning:
-    """Starts what a task marked with `keep: true`, after the user was asked once for each."""
+    """Starts the commands that a task marked with `keep: true`, after the user was asked once for each."""
 
     artoo_home: Path
     project: Path
@@ -109,8 +109,8 @@ class LeftRunning:
     async def started(
         self, kept: Sequence[Tracked], settled: Settled, ending: Ending, questions: Questions | None
     ) -> dict[str, str]:
-        """Start the commands that the user agrees to; return `ID: command` by the id that each had in the task."""
-        # Nothing is started on changes that were not applied.
+        """Start the commands that the user agrees to. Return `ID: command` by the id that each had in the task."""
+        # Commands are not started if the changes they may need were not applied.
         if questions is None or settled.state not in ("applied", "none") or ending.directive == "abandon":
             return {}
         begun: dict[str, str] = {}
@@ -163,12 +163,12 @@ def start(artoo_home: Path, argv: Sequence[str], text: str, project: Path, task_
 
 
 def left_processes(artoo_home: Path) -> tuple[LeftProcess, ...]:
-    """Return every command that was left running, ended ones included, oldest first. Blocking."""
+    """Return every command that was left running, including those that have ended, oldest first. Blocking."""
     return tuple(sorted(_found(artoo_home / _FOLDER), key=lambda one: one.started.since))
 
 
 def find_left(artoo_home: Path, process_id: str) -> LeftProcess:
-    """Return the command with this id, or the only one whose id begins so. Raises ConfigurationError. Blocking."""
+    """Return the only command whose id is or begins with `process_id`. Raises ConfigurationError. Blocking."""
     found = [one for one in left_processes(artoo_home) if one.started.id.startswith(process_id)]
     if len(found) == 1 and process_id:
         return found[0]
@@ -185,6 +185,6 @@ def _found(folder: Path) -> Iterator[LeftProcess]:
         try:
             started = Started.model_validate_json((place / "process.json").read_bytes())
         except (OSError, ValidationError):
-            # A crash interrupted the start, or the file is not artoo's.
+            # A crash interrupted the start, or the file is not from artoo.
             continue
         yield LeftProcess(place, started)

@@ -1,7 +1,7 @@
-"""Put every look of a role at something besides the stream onto the stream, with its question and its answer.
+"""Publish every observation that a role makes outside the stream, with its question and its answer.
 
-The wrappers here stand between a role and its sources. An `Eyes` does the looking: the live ones look and publish,
-those of a replay (artoo.runtime.replay) take the answer from the log.
+The wrappers here are between a role and its sources. They observe through an `Eyes` object: the live one reads the
+source and publishes the answer, the one of a replay (artoo.runtime.replay) takes the answer from the log.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ T = TypeVar("T")
 
 
 class Eyes(Protocol):
-    """One role's way to look at something outside the stream."""
+    """The way in which one role reads sources outside the stream."""
 
     async def look(self, source: Source, question: str, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """Return what is there, of type `kind`, after it is on the stream. Raises MemoryStoreError as memory
-        does.
+        """Return the answer, of type `kind`, after it was published on the stream. Raises MemoryStoreError if
+        memory does.
         """
         ...
 
     async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """Return what a look between two turns found (a tuple); only what was found is on the stream."""
+        """Return the findings of a look between two turns (a tuple). They are published only if there are any."""
         ...
 
 
 class LiveEyes:
-    """Looks, and says through the role's port what it saw."""
+    """Reads sources, and publishes each answer through the role's port."""
 
     def __init__(self, port: Port) -> None:
         self._port = port
@@ -62,8 +62,8 @@ class LiveEyes:
 
 
 def plain(seen: object) -> JsonValue:
-    """Return an observation as JSON values: contracts and dataclasses become objects, tuples lists."""
-    if seen is None or isinstance(seen, (str, bool, int, float)):  # mostly
+    """Convert an observation to JSON values. Contracts and dataclasses become objects, tuples become lists."""
+    if seen is None or isinstance(seen, (str, bool, int, float)):  # the most frequent case
         return seen
     if isinstance(seen, BaseModel):
         return cast("JsonValue", seen.model_dump(mode="json"))
@@ -78,7 +78,7 @@ def plain(seen: object) -> JsonValue:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WatchedEvidence:
-    """An EvidenceSource whose every look is on the stream."""
+    """An EvidenceSource whose observations are all published on the stream."""
 
     inner: EvidenceSource
     eyes: Eyes
@@ -99,7 +99,7 @@ class WatchedEvidence:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WatchedSurroundings:
-    """A SurroundingsSource whose every look is on the stream."""
+    """A SurroundingsSource whose observations are all published on the stream."""
 
     inner: SurroundingsSource
     eyes: Eyes
@@ -110,7 +110,7 @@ class WatchedSurroundings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WatchedTurns(WatchedSurroundings):
-    """Surroundings of one subtask; what its executor learns between two turns is on the stream too."""
+    """Surroundings of one subtask. News that its executor gets between two turns are published too."""
 
     inner: TurnSource
 
@@ -123,7 +123,7 @@ class WatchedTurns(WatchedSurroundings):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WatchedRecall:
-    """Memory's read side, with what roles use of it on the stream."""
+    """The reading interface of memory. Every answer that roles get from it is published on the stream."""
 
     inner: Recall
     eyes: Eyes

@@ -1,10 +1,10 @@
-"""The T layer besides the Four Laws: sentences that the operator has accepted, and nothing else (SPEC section 5).
+"""The T layer without the Four Laws: only sentences that the operator has accepted (SPEC section 5).
 
     <home>/thinking/<id>.md         one accepted proposal each, read-only
     <home>/thinking/manifest.json   file name → SHA-256
 
-They are in every prompt, so one that was changed makes a different agent: then nothing runs until the
-operator has put it right, as with the texts that ship with artoo.
+These sentences are in every prompt, so a changed file would make a different agent. If a file was changed, nothing
+runs until the operator has restored it, as with the texts that ship with artoo.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from artoo.disk.whole import write_whole
 
 MANIFEST = "manifest.json"
 MOST_CHARACTERS = 4_000
-"""All accepted texts together: every prompt pays for them."""
+"""The largest sum of characters of all accepted texts, because every prompt contains them."""
 _READ_ONLY = 0o400
 
 
@@ -50,7 +50,7 @@ def accept_text(home: Path, proposal: TLayerProposal) -> Path:
 def accepted_texts(home: Path) -> str:
     """Return all accepted texts, oldest first; empty if there are none.
 
-    Raises ConfigurationError naming each that is missing, changed or not in the manifest.
+    Raises ConfigurationError that names each text that is missing, changed or not in the manifest.
     """
     return "\n".join(_verified(thinking_folder(home)).values())
 

@@ -1,4 +1,4 @@
-"""Find the tasks that stopped before their end and can be resumed, by the ends of their logs."""
+"""Find the tasks that stopped before their end and can be resumed, from the last messages of their logs."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from artoo.workspace.settlement.history import settled_records
 
 
 def stopped_tasks(home: Path, latest: int | None = None) -> Iterator[TaskSummary]:
-    """Yield the stopped tasks among the `latest` (None: all), latest first. Blocking.
+    """Yield the stopped tasks among the `latest` tasks (None: among all), latest first. Blocking.
 
-    Running tasks are left out, and those of agents, which resume their work themselves.
+    Running tasks are left out. So are tasks of agents, which resume their work themselves.
     """
     return (one for one in _stopped(home, latest) if not of_an_agent(one.directory))
 
 
 def only_agents_stopped(home: Path) -> bool:
-    """Check whether nothing stopped but work of agents. Blocking."""
+    """Return whether tasks have stopped, and all of them are tasks of agents. Blocking."""
     found = list(_stopped(home, None))
     return bool(found) and all(of_an_agent(one.directory) for one in found)
 
 
 def left_undone(home: Path, latest: int) -> tuple[TaskSummary, ...]:
-    """Return the stopped tasks whose changes were neither undone nor discarded. Blocking."""
+    """Return the stopped tasks without any later apply, undo or discard on record. Blocking."""
     try:
         said = {one.task_id for one in settled_records(home)}
     except OSError:
@@ -36,7 +36,7 @@ def left_undone(home: Path, latest: int) -> tuple[TaskSummary, ...]:
 
 
 def of_an_agent(log: Path) -> bool:
-    """Check whether a task was done for a standing agent."""
+    """Return whether a task was done for a standing agent."""
     first = next(iter(TaskLogReader(log)), None)
     opened = first.payload if isinstance(first, Envelope) else None
     return isinstance(opened, TaskOpened) and bool(opened.standing)

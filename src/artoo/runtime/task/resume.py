@@ -1,7 +1,7 @@
 """Decide from its log whether a task can go on, and continue it (SPEC section 10).
 
-log ──► resumption_of ──► refused: it is done already, its log has gaps, its project is gone
-                    └───► Resumption: what stands, what was spent, how it was run
+log ──► resumption_of ──► refused, because it has ended, its log has gaps, or its project is gone
+                    └───► Resumption: the recorded stream, the cost so far, the options of the first run
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """A task that can go on. `announcement` is what it says first."""
+    """A task that can be resumed. `announcement` is the first message that it publishes."""
 
     recording: Recording
     announcement: TaskResumed
@@ -68,7 +68,7 @@ class Resumption:
 
     @property
     def calls(self) -> list[ModelCalled]:
-        """Return every model call of the whole log, in order: all of them were paid for."""
+        """Return every model call of the whole log, in order. They all count towards the cost."""
         return [e.payload for e in self.recording.all_messages if isinstance(e.payload, ModelCalled)]
 
     @property
@@ -78,7 +78,7 @@ class Resumption:
         return RunOptions(
             workspace=Path(request.workspace),
             project=Path(request.project),
-            # `all` is typed each time, or comes from the environment
+            # `all` is not taken from the log: the user types it each time, or sets it in the environment.
             apply=None if opened.apply is ApplyMode.ALL else opened.apply,
             allow=opened.allow,
             budgets=Budgets(calls=opened.max_calls, tokens=opened.max_tokens, money=opened.max_money),
@@ -90,10 +90,10 @@ class Resumption:
 async def reopen(
     shop: Workshop, task_id: str | None, behalf: Behalf | None = None, caller: Caller | None = None
 ) -> Begun:
-    """Take up a task that was begun before; None: the latest that can go on. `behalf`: the agent whose task it is,
-    `caller` the program that asks for it.
+    """Resume a task that was begun earlier; if `task_id` is None, the latest that can be resumed. `behalf`: the
+    agent that the task belongs to. `caller`: the program that asks for it.
 
-    Raises ConfigurationError when it cannot go on, TaskRunning when it runs.
+    Raises ConfigurationError if it cannot be resumed, TaskRunning if it runs.
     """
     reader = await asyncio.to_thread(log_to_resume, shop.config.home, task_id)
     found = await asyncio.to_thread(reader.task_id)
@@ -110,7 +110,7 @@ async def reopen(
 async def _taken_up(
     shop: Workshop, resumption: Resumption, lock: TaskLock, behalf: Behalf, caller: Caller | None
 ) -> Begun:
-    """Start the same roles on a context that has the log before them, and the live services after it."""
+    """Start the same roles on a context that first answers from the log, and then from the live services."""
     recording, task_id = resumption.recording, resumption.task_id
     options = replace(resumption.options, caller=caller)
     roots = shop.roots(options)
@@ -170,13 +170,13 @@ async def _taken_up(
 
 
 async def _has_settled(shop: Workshop, task_id: str) -> bool:
-    """Check whether the process died between the apply and the result, so that the workspace is gone."""
-    # The log may not have recorded it, but the undo record has.
+    """Return whether the process died between the apply and the result, so that the workspace is gone."""
+    # The log may not have recorded the apply, but the undo record has.
     return bool(await asyncio.to_thread(outcomes, shop.config.home, task_id, "end"))
 
 
 async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> bool:
-    """Check whether what the task did in its workspace is still there."""
+    """Return whether the changes that the task made in its workspace still exist."""
     if not any(call.changes for call in past.calls):
         return True
     if behalf.workspace is not None:
@@ -185,11 +185,11 @@ async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> boo
 
 
 def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
-    """Return the log of a task (the beginning of its id is enough), or of the latest that can go on.
+    """Return the log of a task (the beginning of its id is enough), or of the latest task that can be resumed.
 
     Raises ConfigurationError. Blocking.
     """
-    # A running task is not searched for, nor an agent's, which resumes it itself.
+    # Running tasks and tasks of agents are left out of the search, because agents resume their tasks themselves.
     if task_id is not None:
         return find_log(home, task_id)
     dismissed = {one.task_id for one in settled_records(home) if one.what == "discarded"}
@@ -203,7 +203,9 @@ def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
 
 
 def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) -> Resumption:
-    """Check a whole log. `agent`: whose task it is. Raises ConfigurationError, which says why it cannot go on."""
+    """Check a whole log. `agent`: the agent that the task belongs to. Raises ConfigurationError with the reason if
+    the task cannot be resumed.
+    """
     messages = [item for item in log if isinstance(item, Envelope)]
     stream = standing(messages)
     _refuse_if_done(stream)
@@ -226,7 +228,7 @@ def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) 
 
 
 async def resumed(following: Coroutine[None, None, T], resumption: Resumption) -> T:
-    """Run it to its end. Raises ConfigurationError when this artoo does not come to where the log was."""
+    """Run the task to its end. Raises ConfigurationError if this version's roles diverge from the log."""
     found: list[Difference] = []
     try:
         return await following
@@ -255,7 +257,10 @@ def _refuse_if_done(stream: Sequence[Envelope]) -> None:
 
 
 def _goes_on(home: Path, task_id: str) -> None:
-    """Forget that changes are pending, because the task goes on in its workspace. Blocking. Raises SandboxError."""
+    """Delete the record of pending changes, because the task continues in its workspace. Blocking.
+
+    Raises SandboxError.
+    """
     Workspaces(home).require_readable(task_id)
     directory = Workspaces(home).find(task_id)
     if directory is not None:
@@ -322,7 +327,7 @@ class _Heard:
                 return
 
     def _follow(self, call: ToolCall, subtask: str) -> None:
-        """Take note of the processes that run after a call."""
+        """Track the processes that still run after a call."""
         if call.tool == "process":
             ended = call.target.rpartition(" ")[2]
             if not call.process and not call.never_ran:
@@ -332,7 +337,7 @@ class _Heard:
 
     def _start(self, started: ToolStarted) -> None:
         """Record a started call."""
-        # A call that was started twice has gone as far as the further of them.
+        # If a call was started twice, the start whose effects reach further is the recorded one.
         known = self.started.get(started.act)
         if known is None or known.effects is not CallEffects.OUTSIDE:
             self.started[started.act] = started

@@ -33,7 +33,7 @@ from artoo.tools.core.processes import Processes
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The files as roles see them: for validators, and for a listing."""
+    """The sources that show the files to roles: evidence for validators, and surroundings for a listing."""
 
     evidence: EvidenceSource
     surroundings: SurroundingsSource
@@ -41,19 +41,19 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class SubTaskSight(Sight):
-    """The same for one subtask, which is also told what happened between its turns."""
+    """The same sources for one subtask. Its surroundings also report events between its turns."""
 
     surroundings: TurnSource
 
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """The tools of a task, and how its roles see their effects.
+    """The tools of a task, and the sources in which its roles see their effects.
 
-    `whole` looks at the task's workspace, `sight` at what one subtask did in it, by its id. `questions` are the
-    gate's, when it asks on the stream. `prepare` runs before the request is read: what it needs to ask about can be
-    asked then. It does not raise. `processes`: the commands that go on; they are told how much time is left.
-    `ended` is told the result. It does not raise.
+    `whole` shows the task's workspace, `sight` the work of one subtask by its id. `questions` are the gate's, if it
+    asks on the stream. `prepare` runs before the request is read, and may ask the user; it does not raise.
+    `processes` are the commands that keep running; they are given the remaining time. `ended` is called with the
+    result; it does not raise.
     """
 
     tools: Tools
@@ -67,16 +67,16 @@ class Hands:
 
 @dataclass(frozen=True, slots=True)
 class TaskMemory:
-    """Both sides of shared memory: R2 gets the reading one only."""
+    """The two interfaces of shared memory. R2 gets only the reading one."""
 
     recall: Recall
     remember: Remember
 
 
 class TaskContext:
-    """Everything that the roles of one task are given, besides what they are. One for each run of a task.
+    """The services that the roles of one task use. A new one is made for each run of a task.
 
-    A replay overrides it with answers from the log (`artoo.runtime.replay.stage`).
+    A replay overrides its methods with answers from the log (`artoo.runtime.replay.stage`).
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class TaskContext:
         ids: Ids,
         memory: TaskMemory | None = None,
     ) -> None:
-        """`hands`: tools, and sources to be looked at through `eyes`. `memory` None: the task learns nothing."""
+        """`hands`: the tools and sources; roles read sources through `eyes`. `memory` None: nothing is learnt."""
         self._task_id = task_id
         self._bus = bus
         self._model = model
@@ -99,23 +99,23 @@ class TaskContext:
         self.memory: TaskMemory | None = memory
 
     def port(self, role: Role, subtask_id: str | None = None) -> Port:
-        """Return a role's place on the stream of this task."""
+        """Return a role's port on the stream of this task."""
         return self._bus.port(role, self._task_id, subtask_id=subtask_id)
 
     def inbox(self, kinds: frozenset[str]) -> AsyncIterable[Envelope]:
-        """Return every message of these kinds, without loss."""
+        """Return an iterable over all messages of these kinds, without loss."""
         return self._bus.inbox(self._task_id, kinds)
 
     def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
-        """Return the task's model as one role asks it, for as long as `time_left` lets it."""
+        """Return the task's model for one role. Calls are cut off when `time_left` has run out."""
         return in_time(self._model, time_left)
 
     def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
-        """Return how the role of `port` looks at sources."""
+        """Return the observer through which the role of `port` reads its sources."""
         return LiveEyes(port)
 
     def ids(self, role: Role) -> Ids:
-        """Return the identifiers that one role gives."""
+        """Return the source of identifiers for one role."""
         return self._ids
 
     def watch(self) -> Stopwatch:
@@ -123,16 +123,16 @@ class TaskContext:
         return Stopwatch(self.clock)
 
     async def prepared(self, user: Port) -> None:
-        """Return when the tools are there that the plan may use; they are on the stream then."""
+        """Return when the tools for the plan are ready and published on the stream."""
         await equip(self.hands, user)
 
     def close(self) -> None:
-        """Take the whole task off the stream. Idempotent."""
+        """Close the task's part of the bus. Idempotent."""
         self._bus.close_task(self._task_id)
 
 
 async def equip(hands: Hands, user: Port) -> None:
-    """Prepare the tools, and publish which there are."""
+    """Prepare the tools, and publish their descriptions."""
     if hands.prepare is not None:
         await hands.prepare()
     user.publish(Observed(source=Source.TOOLS, answer=plain(hands.tools.specs)))
@@ -141,15 +141,15 @@ async def equip(hands: Hands, user: Port) -> None:
 T = TypeVar("T", bound=BaseModel)
 
 TimeLeft = Callable[[], float]
-"""The seconds for which a role may still ask; below zero when the time is over."""
+"""The seconds for which a role may still ask its model; zero or less when the time is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInTime:
-    """Implements Model. A question that would be answered too late ends as one for which no budget is left.
+    """Implements Model. A call that does not end in time raises BudgetExhausted.
 
-    What a person is asked meanwhile stops the task's time, but not that of a question which is out: it may be given
-    up a little early, and then says so.
+    While a user is asked, the task's time stops, but the timeout of a model call in progress does not. So that call
+    may be ended a little early, with the same error.
     """
 
     model: Model
@@ -186,5 +186,5 @@ def _too_late() -> BudgetExhausted:
 
 
 def in_time(model: Model, time_left: TimeLeft | None) -> Model:
-    """Bound `model` in time if there is a bound."""
+    """Return the model bounded by `time_left`, or unchanged if there is no bound."""
     return model if time_left is None else ModelInTime(model, time_left)

@@ -1,4 +1,4 @@
-"""Begin a task: from a request to roles that are ready to run."""
+"""Begin a task: turn a request into roles that are ready to run."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from artoo.tasklog.lock import TaskLock
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A task that is ready to run. `lock` is taken by the time it plays; the code that plays it releases it.
+    """A task that is ready to run. `lock` is taken when `play` runs. The caller of `play` releases it, and closes
+    `workspace`.
 
-    `workspace` is closed by the same. `earlier` is what it said in another process. `ended`
-    is told the result.
+    `earlier`: the messages that another process published for it. `ended` is called with the result.
     """
 
     task: TaskRun
@@ -50,7 +50,7 @@ class Begun:
 
 
 def require_request(given: object) -> None:
-    """Check that a request is a text, and not empty."""
+    """Raise ConfigurationError unless a request is a text that is not empty."""
     if not isinstance(given, str):
         raise ConfigurationError(f"the request must be a text, and is {given!r}")
     if not given.strip():
@@ -58,9 +58,9 @@ def require_request(given: object) -> None:
 
 
 MATERIAL = Path("/tmp/input")
-"""Where data that belongs to a request is, for the task's tools and commands.
+"""The file with the data of a request, for the task's tools and commands.
 
-In a file and not in the request: what it says was not said by the user, so hosts that it names are asked about.
+The data is not part of the request, because the user did not write it. So the user is asked about hosts it names.
 """
 
 
@@ -83,7 +83,7 @@ def _minutes_east(now: datetime) -> int:
 
 
 async def begin(shop: Workshop, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
-    """Return a new task. Raises ConfigurationError for what cannot be run."""
+    """Return a new task. Raises ConfigurationError if it cannot be run."""
     require_request(text)
     task_id = shop.ids.new()
     try:

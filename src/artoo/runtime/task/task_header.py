@@ -59,7 +59,7 @@ def opened_as(
 
 
 def _unasked(opened: TaskOpened) -> frozenset[ChangeClass]:
-    """Return the classes that the message names; earlier versions had the mode only."""
+    """Return the classes that the message names. Messages of earlier versions have only the mode."""
     mode = opened.apply or ApplyMode.NEW
     return mode.unasked if opened.unasked is None else frozenset(opened.unasked)
 
@@ -74,9 +74,9 @@ def named(standing: Standing) -> dict[str, str]:
 
 
 def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
-    """Return the settings that a first message names; `project` is that of the request.
+    """Return the settings that a first message names; `project` is the project of the request.
 
-    Raises ConfigurationError when it names something that this version does not have.
+    Raises ConfigurationError if the message names a setting that this version does not have.
     """
     try:
         return TaskSettings(
@@ -116,7 +116,7 @@ def _allowance(opened: TaskOpened) -> Allowance:
 
 
 def _standing(given: Mapping[str, str]) -> Standing:
-    """Return an agent's segments."""
+    """Return an agent's segments. Raises ValueError for unknown segments."""
     if unknown := sorted(given.keys() - {segment.name for segment in Segment}):
         raise ValueError(f"unknown segments: {', '.join(unknown)}")
     return Standing({Segment[name]: text for name, text in given.items()})
@@ -128,13 +128,13 @@ def _numbers(given: Hyperparameters) -> dict[str, float | int | str]:
 
 
 def _changed(general: Hyperparameters, own: Hyperparameters) -> dict[str, float | int | str]:
-    """Return the numbers that a type of task has of its own."""
+    """Return the numbers of a task type that differ from the general ones."""
     return {name: value for name, value in _numbers(own).items() if value != getattr(general, name)}
 
 
 @cache
 def own_version() -> str:
-    """Return the installed version, which is read from the distribution's files once a process."""
+    """Return the installed version. It is read from the distribution's files once per process."""
     return version("artoo")
 
 

@@ -1,4 +1,4 @@
-"""The task log as a part of the runtime: attached before the first message, drained before the end."""
+"""Run the task log inside the process: it is attached before the first message, and flushed before the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def recorded(
 ) -> AsyncGenerator[TaskLog]:
     """Write every message on `bus` into the task logs below `home` while the block runs, redacted by `redactor`.
 
-    `grown` hears how the files stand after every write.
+    `grown` is called after every write with the new size and digest of the file.
     """
     with SpoolingTap(home / "spool", name="tasklog", without=TRANSIENT) as spool:
         log = TaskLog(home, spool, redactor=redactor, grown=grown)
@@ -45,9 +45,9 @@ async def recorded(
 
 @asynccontextmanager
 async def shared_logs(config: Config) -> AsyncGenerator[Sharing | None]:
-    """Copy every log into the store while the block runs, and at its end the Auditor's last lines.
+    """Copy every log into the store while the block runs, and the Auditor's last lines at its end.
 
-    None where no store is configured. Raises ConfigurationError when its driver is not there.
+    Yields None if no store is configured. Raises ConfigurationError if the store's driver is not installed.
     """
     if config.store is None:
         yield None
@@ -66,7 +66,7 @@ async def shared_logs(config: Config) -> AsyncGenerator[Sharing | None]:
 
 
 def told(auditing: Auditing, sharing: Sharing | None) -> Grown:
-    """Return what the task log calls after each write."""
+    """Return the function that the task log calls after each write."""
     if sharing is None:
         return auditing.note_log
     sharing.witness_through(auditing)

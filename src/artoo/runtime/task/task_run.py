@@ -1,4 +1,4 @@
-"""One task from request to result: all roles on one stage, and nothing else that connects them."""
+"""One task from request to result: all roles share one context and communicate only over the bus."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ from artoo.runtime.task.role_context import Sight, TaskContext
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """The settings of one task. `strict_roles` makes every role call its model; checks still decide.
+    """The settings of one task. `strict_roles` makes every role call its model, although checks still decide.
 
-    `tuned`: R7's numbers for tasks of one type, by the slug of its intent; what other roles read (retries, replans)
-    is the same in all. `persona` is the accepted part of the T layer; `standing` the agent that the task is
-    done for, if it is one's. `brain`, `tool`: what is known of each tier's model. `project` is where the person
-    stands, `apply` what takes effect unasked; `unasked`: the classes of changes that may do so. `allowance`:
-    what the task may use, `approve`: the user approves each plan.
+    `tuned`: R7's numbers for single task types, by the slug of the intent; settings of other roles (retries,
+    replans) do not depend on the type. `persona` is the accepted part of the T layer, `standing` the segments of
+    the agent that the task is done for, if any. `brain`, `tool`: known properties of each tier's model. `project`
+    is the user's directory, `apply` the mode of applying without approval, `unasked` the classes of changes that
+    need none. `allowance`: the task's budgets. `approve`: the user approves each plan.
     """
 
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
@@ -78,27 +78,27 @@ class TaskSettings:
 
     @property
     def replans(self) -> int:
-        """Return the rounds after the first that may be planned: none if no model plans."""
+        """Return the number of plans after the first that may be made; 0 if no model plans."""
         unplanned = self.brain.small and self.heuristics.unplanned
         return 0 if unplanned else self.hyperparameters.max_replans
 
 
 _ROLES = (Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.META_VALIDATOR, Role.SOLVER)
 _KEPT = {Role.AGENT_VALIDATOR: (0.04, 5.0), Role.META_VALIDATOR: (0.02, 2.5)}
-"""Roles that only confirm, each with the share of the task's time, and the most seconds, that are reserved for the
-roles after it."""
+"""Roles that only confirm results. For each: the share of the task's time that is reserved for the roles after it,
+and the most seconds that this may be."""
 
 
 class Leader(Protocol):
-    """A leader that repeats the earlier messages of a task to its roles, and then lets them go on."""
+    """A leader that repeats the earlier messages of a task to its roles, and then lets them run by themselves."""
 
     async def run(self) -> None:
-        """Return when the roles are on their own; raises what makes that impossible."""
+        """Return when the roles continue by themselves. Raises an error if that is impossible."""
         ...
 
 
 class TaskRun:
-    """Assembles the roles of one task and runs them until R7 has spoken."""
+    """Assembles the roles of one task and runs them until R7 has published the result."""
 
     def __init__(
         self,
@@ -110,9 +110,9 @@ class TaskRun:
         trajectory: Trajectory | None = None,
         raise_limits: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Create the task. `spent` returns the cost of its models so far; `answers` answer the gate's questions.
-        `raise_limits` is given the calls and tokens of the plan's effort. `trajectory` replaces R7's control law,
-        for experiments.
+        """Create the task. `spent` returns the cost of its models so far; `answers` answers the gate's questions.
+        `raise_limits` is called with the calls and tokens of the plan's effort. `trajectory` replaces R7's control
+        law in experiments.
         """
         self._trajectory = trajectory
         self.task_id = task_id
@@ -128,10 +128,10 @@ class TaskRun:
         self._solver: Solver | None = None
 
     async def run(self, opened: TaskOpened, request: UserRequest, claim: Callable[[], None]) -> FinalResult:
-        """Publish how it runs and the request, and returns the FinalResult; afterwards nothing runs any more.
+        """Publish the first message and the request, and return the FinalResult. Afterwards no role runs any more.
 
-        `claim` makes the task this process's own, before anything of it is in a log that another one could resume.
-        What the roles raise is raised in an ExceptionGroup.
+        `claim` takes the task's lock before any message reaches a log from which another process could resume it.
+        Errors of the roles are raised in an ExceptionGroup.
         """
         claim()
 
@@ -142,14 +142,14 @@ class TaskRun:
         return await self._play(begin)
 
     async def follow(self, leader: Leader) -> FinalResult:
-        """Run a task that has begun before: `leader` repeats its stream up to now.
+        """Run a task that was begun earlier. `leader` repeats its stream up to now.
 
-        Raises what the leader raises, in an ExceptionGroup.
+        Errors of the leader are raised in an ExceptionGroup.
         """
         return await self._play(leader.run)
 
     async def _play(self, begin: Callable[[], Coroutine[None, None, None]]) -> FinalResult:
-        """Run all roles until R7 has spoken."""
+        """Run all roles until R7 has published the result."""
         # All ports are open before `begin` publishes the first message.
         self._ports = {role: self._stage.port(role) for role in _ROLES}
         async with asyncio.TaskGroup() as group:
@@ -169,11 +169,11 @@ class TaskRun:
         self._user.publish(Interrupt(reason=reason))
 
     def send(self, message: UserMessage) -> None:
-        """Put a user's message, or the wish to interrupt the turn under way, on the stream."""
+        """Publish a message of the user, which may also be a request to interrupt the current turn."""
         self._user.publish(message)
 
     async def _result(self, ask: Callable[[Envelope], None]) -> FinalResult:
-        """Wait for the end of the task; until then give `ask` every question of the gate."""
+        """Wait for the end of the task; until then pass every question of the gate to `ask`."""
         while True:
             envelope = await self._user.receive()
             if isinstance(envelope.payload, FinalResult):
@@ -257,22 +257,22 @@ class TaskRun:
         )
 
     def _time_left(self, share: float, most: float) -> float:
-        """Return the seconds of the task's time without what is reserved of it."""
-        # R7 exists before anything can be judged.
+        """Return the remaining seconds of the task, less the reserved time."""
+        # The solver (R7) is created before any role can be asked to confirm.
         assert self._solver is not None
         return self._solver.time_left() - min(most, share * self._solver.budget_ms / 1_000)
 
     def _offered(self) -> tuple[ToolSpec, ...]:
-        """Return the descriptions of the tools for R2 and R7, and nothing that could run one."""
+        """Return the descriptions of the tools for R2 and R7, which cannot run a tool through them."""
         return self._stage.hands.tools.specs
 
     async def _prepared(self, planner: Planner) -> None:
-        """Let R2 plan once the tools are there that it may use; its inbox holds the TaskSpec until then."""
+        """Start R2 when its tools are prepared; until then its inbox holds the TaskSpec."""
         await self._stage.prepared(self._user)
         await planner.run()
 
     def _cost(self, elapsed_ms: int) -> Cost:
-        """Return the cost, with the calls of subtasks that never came to an outcome."""
+        """Return the cost, including the calls of subtasks that never had an outcome."""
         calls = sum(executor.calls for executor in self._executors)
         return self._spent().model_copy(update={"tool_calls": calls, "elapsed_ms": elapsed_ms})
 

@@ -1,4 +1,4 @@
-"""Put together the tools of a task, for one project and one request."""
+"""Assemble the tools of a task, for one project and one request."""
 
 from __future__ import annotations
 
@@ -48,12 +48,15 @@ if TYPE_CHECKING:
     from artoo.tools.mcp.tool import McpPool
 
 SettleBy = Callable[[Callable[[], tuple[str, ...]]], Settling]
-"""Makes what settles a task's workspace, given what tells what went out."""
+"""Makes the Settling of a task's workspace from a function that returns the data that was sent out."""
 
 
 @dataclass(frozen=True, slots=True)
 class _WithProcesses:
-    """Settles when no process runs any more, and starts outside what is to be kept. Implements Settling."""
+    """Applies the changes once no process runs any more, and restarts outside the workspace those to be kept.
+
+    Implements Settling.
+    """
 
     shared: Shared
     inner: Settling
@@ -86,12 +89,12 @@ def _publish(port: Port, used: NetworkUsed) -> None:
 class Outfit:
     """The parts of one task's tools.
 
-    `environ` holds the keys of search engines; `pool` connects to MCP `servers`. `durable` waits for the task log;
-    `past` is that of a resumed task, whose answers and calls under way are resumed. `settle` makes what settles
-    the workspace at the end. `printing` shows what commands print while they run. `whole_files`: listings show
-    small files whole. `read_kept` bounds the characters of an output that a record keeps. `second_ways`: results
-    may need one, so the state before each subtask is kept. `permitted`: changes that wait for no one.
-    `middleware` is around every call; `hooks` are those of the task.
+    `environ` holds the keys of search engines; `pool` connects to MCP `servers`. `durable` waits until the task log
+    is on disk. `past` is the past of a resumed task; its consents and unfinished calls are restored. `settle` makes
+    the Settling for the end of the task. `printing` shows the output of commands while they run. `whole_files`:
+    listings show small files whole. `read_kept` bounds the characters of an output that a record holds.
+    `second_ways`: results may be checked a second way, so the state before each subtask is kept. `permitted`:
+    policies for changes that need no approval. `middleware` wraps every call; `hooks` are the task's.
     """
 
     workspace: Workspace
@@ -116,7 +119,7 @@ class Outfit:
 
 
 async def _kept_image(workspace: Workspace, kind: str, image: bytes) -> str:
-    """Put an image of an MCP tool into the task's /tmp, and return a line that names it; empty if it cannot be."""
+    """Write an image of an MCP tool into the task's /tmp. Return a line that names the file or the error."""
     name = f"mcp-{hashlib.sha256(image).hexdigest()[:12]}.{kind.rpartition('/')[2].partition('+')[0] or 'bin'}"
     try:
         await workspace.write(Path("/tmp") / name, image)
@@ -126,9 +129,9 @@ async def _kept_image(workspace: Workspace, kind: str, image: bytes) -> str:
 
 
 def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
-    """Return built-in tools over the task's workspace, and the user's own behind the gate.
+    """Return the built-in tools for the task's workspace, and the user's own tools behind the gate.
 
-    `port` is the gate's place on the stream; without one no user can be asked.
+    `port` is the gate's port on the stream; without a port no user can be asked.
     """
     workspace, places = outfit.workspace, Places.of(outfit.workspace.roots, outfit.artoo_home)
     past = outfit.past or Past()
@@ -172,7 +175,7 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
 
 
 def _skills(outfit: Outfit, places: Places, gate: Gate, registry: Registry) -> Callable[[], Awaitable[None]] | None:
-    """Return what is done about skills, None where there are none."""
+    """Return the step that prepares skills; None if there are no skills."""
     workspace = outfit.workspace
     if not any_skills(outfit.artoo_home, workspace.roots.project):
         return None
@@ -184,7 +187,7 @@ def _skills(outfit: Outfit, places: Places, gate: Gate, registry: Registry) -> C
 
 
 def _in_turn(*steps: Callable[[], Awaitable[None]] | None) -> Callable[[], Awaitable[None]] | None:
-    """Return what does one after the other; None when there is nothing to do."""
+    """Return a function that runs the given steps in order; None if there are no steps."""
     given = [step for step in steps if step is not None]
 
     async def prepare() -> None:
@@ -221,7 +224,7 @@ def _registry(outfit: Outfit, shared: Shared) -> Registry:
 
 @dataclass(frozen=True, slots=True)
 class _Sights:
-    """The workspace as code and prompts see it: for the whole task, or for one subtask."""
+    """Makes the views of the workspace for code and prompts: of the whole task, or of one subtask."""
 
     outfit: Outfit
     shared: Shared
@@ -232,7 +235,7 @@ class _Sights:
         return Sight(WorkspaceEvidence(workspace, places, base=lambda: workspace), self._look())
 
     def guides_at(self, places: Iterable[Path]) -> tuple[Guide, ...]:
-        """Return the guides at and above these directories, and note them as texts of other authors."""
+        """Return the guides in and above these directories, and record those of other authors as foreign text."""
         workspace, observe = self.shared.workspace, self.shared.gate.origins.observe_text
         found = guides(workspace.files, workspace.roots, self.shared.places, places)
         for guide in found:
@@ -241,7 +244,7 @@ class _Sights:
         return found
 
     async def listing(self) -> str:
-        """List the files on disk, for a subtask of a task that goes on."""
+        """List the files on disk, for a subtask of a resumed task."""
         return (await self._look().look(self.outfit.request)).listing
 
     def of(self, subtask_id: str) -> SubTaskSight:
