@@ -1,4 +1,4 @@
-"""The pending changes of a conversation on which its next task works."""
+"""Carry over the pending changes of a conversation to its next task."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ logger = logging.getLogger(__name__)
 
 
 def continue_pending(home: Path, history: Sequence[Turn], project: Path, task_id: str) -> str:
-    """Begin a task's workspace with the latest changes that are pending of its conversation. Blocking.
+    """Start a task's workspace from the latest pending changes of its conversation. Blocking.
 
-    Return the id of the task that made them; empty if nothing is pending here, or it cannot be continued.
+    Return the id of the task that made them; empty if nothing is pending, or the changes cannot be carried over.
     """
     workspaces = Workspaces(home)
     for turn in reversed(history):

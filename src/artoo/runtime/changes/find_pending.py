@@ -1,4 +1,4 @@
-"""Find the pending change sets of ended tasks: all of them, or that of one task. `pending` settles them."""
+"""Find the pending change sets of all ended tasks, or of one task. The module `pending_changes` applies them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from artoo.workspace.settlement.pending import DAY, PendingRecord, read_pending
 from artoo.workspace.settlement.service import settled_already
 
 ATTEMPT = " attempt"
-"""The end of the id of the workspace in which an agent works on a task of the board, until it hands in."""
+"""The suffix of the id of the workspace in which an agent works on a board task until it submits the work."""
 
 _OUTDATED = "it was made by another version of artoo, and can only be discarded"
 _NEVER = 253_370_764_800.0
-"""The year 9999: a moment that every surface can show, which infinity is not."""
+"""The year 9999, because every interface can show this date, but not infinity."""
 
 
 def pendings(config: Config) -> tuple[Pending, ...]:
-    """Return everything that is pending, oldest first, with tasks that were cut off and without tasks at work.
+    """Return all pending changes, oldest first. Tasks that were cut off are included, running tasks are not.
 
     Blocking.
     """
@@ -33,16 +33,16 @@ def pendings(config: Config) -> tuple[Pending, ...]:
             with directory.locked():
                 found.append(_pending(directory, config))
         except SandboxError:
-            # It is at work in another process, or damaged: `find_pending` says which.
+            # Another process uses the workspace, or it is damaged. `find_pending` reports which.
             continue
     found += _outdated(config)
     return tuple(sorted(found, key=lambda one: one.since))
 
 
 def find_pending(config: Config, task_id: str) -> Pending:
-    """Return what is pending of the task whose id begins with `task_id`. Blocking.
+    """Return the pending changes of the task whose id begins with `task_id`. Blocking.
 
-    Raises ConfigurationError if there is none or several, SandboxError if it is at work, or was settled just now.
+    Raises ConfigurationError if there are none or several, SandboxError if the task runs or was just settled.
     """
     places: dict[str, WorkspaceDirectory | Pending] = {one.task_id: one for one in _outdated(config)}
     places |= {task_of(directory): directory for directory in _candidates(config)}
@@ -61,13 +61,14 @@ def find_pending(config: Config, task_id: str) -> Pending:
 
 
 def task_of(directory: WorkspaceDirectory) -> str:
-    """Return the id of the task whose work a workspace holds: of an attempt, the board's task."""
+    """Return the id of the task whose work a workspace holds. For an attempt it is the board task's id."""
     return directory.task_id.removesuffix(ATTEMPT)
 
 
 def _candidates(config: Config) -> Iterator[WorkspaceDirectory]:
-    """Return the workspaces that are listed: not those brought from another machine for a review, and of a task of
-    the board its attempt only if nothing was handed in."""
+    """Yield the workspaces to list: none that was brought from another machine for a review, and the attempt of a
+    board task only if nothing was submitted yet.
+    """
     listed = {directory.task_id: directory for directory in Workspaces(config.home).listed()}
     for task_id, directory in listed.items():
         handed_in = task_id.endswith(ATTEMPT) and task_id.removesuffix(ATTEMPT) in listed
@@ -77,7 +78,7 @@ def _candidates(config: Config) -> Iterator[WorkspaceDirectory]:
 
 def _pending(directory: WorkspaceDirectory, config: Config) -> Pending:
     if not directory.exists:
-        # Taking the lock has made the directory again.
+        # Taking the lock has recreated the directory.
         directory.remove()
         raise settled_already(task_of(directory))
     record = read_pending(directory)
@@ -104,7 +105,7 @@ def _pending(directory: WorkspaceDirectory, config: Config) -> Pending:
 def _without_record(
     directory: WorkspaceDirectory, config: Config, warning: PendingRecord | None, board: str
 ) -> Pending:
-    """Describe a task that was cut off, or one for whose record there was no room; its log knows how it ended."""
+    """Describe a task that was cut off, or whose record could not be written. Its log shows how it ended."""
     task_id = task_of(directory)
     since = directory.record().created_at
     told = summary_of(config.home, task_id)
@@ -131,13 +132,13 @@ def _without_record(
 
 def _outdated(config: Config) -> list[Pending]:
     """Describe the workspaces of other versions of artoo."""
-    # They never expire, because this version cannot read them: only the user discards them.
+    # They never expire, because this version cannot read them. Only the user can discard them.
     found: list[Pending] = []
     for one in Workspaces(config.home).outdated():
         try:
             since = one.base.stat().st_mtime
         except OSError:
-            # It was discarded at this moment.
+            # It was discarded since the listing.
             continue
         told = summary_of(config.home, one.task_id)
         request = "" if told is None else told.request

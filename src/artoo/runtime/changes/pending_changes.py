@@ -1,10 +1,11 @@
-"""Change sets that are pending after their tasks have ended: `artoo status|diff|apply|discard` and the library.
+"""Change sets that are still pending after their tasks have ended: `artoo status|diff|apply|discard` and the
+library.
 
-    pendings(config) ─► Pending ─► diff()      what it would change now, with conflicts
-                               ├─► apply()     all of it, or the paths that are named
-                               └─► discard()   none of it, and it is deleted
+    pendings(config) ─► Pending ─► diff()      show the changes against the present files, with conflicts
+                               ├─► apply()     apply all changes, or only the named paths
+                               └─► discard()   delete the changes without applying them
 
-Works in any process and after days. Each call holds the workspace and leaves it whole, whenever it is killed.
+This works in any process, also days later. Each call locks the workspace; if the process is killed, it stays valid.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ from artoo.workspace.settlement.service import Settlement, Subject, opened, sett
 class Pending:
     """One task's pending changes. Times are seconds since the epoch (UTC).
 
-    `reason` says why they are pending. `cut_off`: the task did not end. `on_board`: they are the team's, and its
-    review settles them; if cut off too, they are not handed in. `stands`: the task's state on the board, empty if
-    not asked. `forsaken`: no agent goes on with it or reviews it, so the user may apply or discard it. `outdated`:
-    another version of artoo made it, so it can only be discarded. `workspace` is the id of the workspace that holds
-    it, if not the task's own. `counts`, and the paths in conflict that these do not contain (`conflicts`), are of
-    the moment when it became pending; `diff` says how it is now.
+    `reason`: why they are pending. `cut_off`: the task did not end. `on_board`: they belong to a task of the team,
+    whose review applies or discards them; if `cut_off` too, they were not submitted yet. `stands`: the task's state
+    on the board, empty if not looked up. `forsaken`: no agent continues or reviews the task, so the user may apply
+    or discard its changes. `outdated`: another version of artoo made them, so they can only be discarded.
+    `workspace`: the id of the workspace, if it differs from the task's. `counts` and `conflicts` (paths in
+    conflict, not in `counts`) were taken when the changes became pending; `diff` returns the present state.
     """
 
     task_id: str
@@ -69,19 +70,20 @@ class Pending:
 
     @property
     def resumable(self) -> bool:
-        """Check whether a task was cut off and can go on, so that it is resumed or discarded, not applied."""
-        # A command by itself (`artoo sandbox`) has no log to go on from, so its changes are settled as any others.
+        """Return whether the task was cut off and can be resumed, so its changes may not be applied."""
+        # A single command (`artoo sandbox`) has no log to resume from, so its changes can be applied.
         return self.cut_off and bool(self.request) and not self.on_board
 
     @property
     def only_conflicts(self) -> bool:
-        """Check whether nothing of it can be applied, because the user has changed all of its paths."""
+        """Return whether nothing can be applied, because the user has changed all of the paths too."""
         return self.conflicts > 0 and not self.counts
 
     async def diff(self) -> Review:
-        """Return everything that it would change against the files now, most dangerous first, and the conflicts.
+        """Return all changes against the present files, most dangerous first, and the conflicts.
 
-        Raises SandboxError when another process holds it, or it is settled already.
+        Raises SandboxError if another process holds the workspace, or the changes were applied or discarded
+        already.
         """
         return await asyncio.to_thread(self._diff)
 
@@ -93,29 +95,30 @@ class Pending:
         rest: bool = False,
         by: str = PERSON,
     ) -> Settled:
-        """Apply all of it, or only `paths` (printable; a directory stands for all in it; relative to the project).
+        """Apply all changes, or only `paths` (printable, relative to the project; a directory includes all in it).
 
-        `by` is recorded: who approved it. `digest`: apply only what was shown (`digest()`); another change set is
-        refused. With conflicts nothing is applied unless paths are named or `rest` is set: everything that is in no
-        conflict. The state of the result is `applied`, `partly` (the rest is still pending) or `pending` (nothing
-        was applied; see `reason` and `conflicts`). Raises SandboxError as `diff`, when the system refuses (nothing
-        is applied then), for a path that is not part of it, for no path, and for a task that can be resumed.
+        `by`: who approved, which is recorded. `digest`: the digest that was shown (`digest()`); a different change
+        set is refused. If there are conflicts, nothing is applied unless paths are named or `rest` is set, which
+        applies everything without a conflict. The state of the result is `applied`, `partly` (the rest is still
+        pending) or `pending` (nothing was applied; see `reason` and `conflicts`). Raises SandboxError as `diff`
+        does, if the system refuses (nothing is applied then), for an empty list, a path that is not part of the
+        changes, and a task that can be resumed.
         """
         return await to_its_end(lambda: self._apply(paths, digest, rest, by))
 
     async def discard(self, *, by: str = PERSON) -> Settled:
-        """Delete it: every file stays as it is. Data that was sent does not come back. Raises SandboxError."""
+        """Delete the changes; no file is modified. Sent data cannot be recalled. Raises SandboxError."""
         return await to_its_end(lambda: self._discard(by))
 
     async def named(self, paths: Collection[str]) -> tuple[str, ...]:
-        """Return paths as `diff` names them; relative ones start in the task's project.
+        """Return the paths in the form that `diff` uses. Relative paths start at the task's project.
 
-        Raises SandboxError for an empty path, for the root, and for no path.
+        Raises SandboxError for an empty path, for the root, and for an empty list.
         """
         return await asyncio.to_thread(lambda: named(self._directory(), paths))
 
     async def digest(self) -> str:
-        """Return the digest of the change set as it is now. Raises SandboxError as `diff`."""
+        """Return the digest of the present change set. Raises SandboxError as `diff` does."""
         return await asyncio.to_thread(self._digest)
 
     # --- blocking -----------------------------------------------------------------------------------------------
@@ -142,13 +145,13 @@ class Pending:
         directory = self._directory()
         subject = replace(subject, before_apply=partial(self._before_apply, directory))
         with opened(directory, self._home, subject) as settlement:
-            # Another process settled it while this one waited for the lock.
+            # Another process applied or discarded the changes while this one waited for the lock.
             if settlement is None:
                 raise settled_already(self.task_id)
             yield settlement
 
     def _before_apply(self, directory: WorkspaceDirectory, paths: Sequence[str]) -> None:
-        """Run the user's hooks, and the project's if they are approved. Raises SandboxError when one refuses."""
+        """Run the user's hooks, and the project's if they are approved. Raises SandboxError if one refuses."""
         project = directory.record().roots.project
         if not self._hooks.before_apply and not os.path.lexists(project / ".artoo" / "hooks.yaml"):
             return
@@ -188,7 +191,7 @@ class Pending:
             return settlement.apply(found, paths, by=by)
 
     def _require_settleable(self) -> None:
-        """Raise SandboxError if the task is to be resumed, or the team goes on with it."""
+        """Raise SandboxError if the task can be resumed, or the team continues it."""
         Workspaces(self._home).require_readable(self.task_id)
         if self.cut_off and self.on_board and not self.forsaken:
             raise SandboxError(
@@ -215,7 +218,9 @@ class Pending:
         return Settled(state="discarded", counts=self.counts, went_out=self.went_out)
 
     def _take_attempt(self) -> None:
-        """Make an attempt that no agent goes on with the task's work, because the user takes it."""
+        """Replace the submitted work by the attempt of a task that no agent continues, because the user takes it
+        over.
+        """
         if self.forsaken:
             # Imported here, because other tasks do not need the team.
             from artoo.runtime.changes.submissions import Submissions
@@ -231,7 +236,7 @@ class Pending:
 
 
 def has_ended(told: TaskSummary | None) -> bool:
-    """Check in the task's log whether it came to an end from which it cannot be resumed."""
+    """Return whether the task's log has a result from which it cannot be resumed."""
     return told is not None and told.result is not None and not resumable(told.result)
 
 
@@ -240,7 +245,7 @@ _T = TypeVar("_T")
 
 async def to_its_end(work: Callable[[], _T]) -> _T:
     """Return what `work` returns. If cancelled, wait until the work has ended, then raise CancelledError."""
-    # No task: a loop that ends cancels every task it knows, and no one would wait for what the thread does.
+    # A thread without an asyncio task, because an ending loop cancels its tasks, and then nothing would wait here.
     running = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, work)
     try:
         return await asyncio.shield(running)

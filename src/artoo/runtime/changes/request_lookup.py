@@ -1,4 +1,4 @@
-"""Look up the request of a task whose changes are pending or took effect."""
+"""Look up the request of a task whose changes are pending or were applied."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from artoo.workspace.settlement.history import settled_records
 
 
 def what_was_asked(home: Path, task_id: str) -> str:
-    """Return the request from the task's log, the board, or the history; empty if it is nowhere. Blocking.
+    """Return the request from the task's log, the board, or the history; empty if none has it. Blocking.
 
-    A task of the board has no log under its own id, because each attempt has one. A command by itself has none.
+    A board task has no log under its own id, because each attempt has its own log. A single command has no log.
     """
     return request_of(home, task_id) or asked_on_the_board(home, task_id) or _settled(home, task_id)
 
 
 def asked_on_the_board(home: Path, task_id: str) -> str:
-    """Return the text of a task of the board that was worked on here; empty if it is none. Blocking."""
+    """Return the text of a board task that was worked on here; empty for any other task. Blocking."""
     from artoo.runtime.changes.submissions import Submissions
 
     return Submissions(home).asked(task_id)

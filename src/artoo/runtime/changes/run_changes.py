@@ -18,7 +18,7 @@ from artoo.runtime.app.run_options import listed
 from artoo.runtime.config.model import Config
 
 LONGEST_SUMMARY = 2_000
-"""Characters of a summary that are remembered for the next request."""
+"""Characters of a summary that are kept for the next request."""
 
 if TYPE_CHECKING:
     from artoo.contracts.request import Turn
@@ -29,7 +29,7 @@ class Changes(Settled):
     """The `FinalResult.changes` of a library's run. Pending changes can be reviewed, applied and discarded, now or
     later.
 
-    In another process `Artoo.pending` finds it again.
+    In another process `Artoo.pending` finds them again.
     """
 
     _config: Config | None = PrivateAttr(default=None)
@@ -37,32 +37,32 @@ class Changes(Settled):
 
     @classmethod
     def of(cls, settled: Settled, task_id: str, config: Config) -> Self:
-        """Return the same facts about this task, below this configuration's home."""
+        """Return the same facts for this task, with the configuration that names its home."""
         made = cls.model_construct(**vars(settled))
         made._config, made._task_id = config, task_id
         return made
 
     async def diff(self) -> Review:
-        """Return all changes against the files as they are now, with diffs of small texts, and the conflicts.
+        """Return all changes against the present files, with diffs of small texts, and the conflicts.
 
-        Raises ConfigurationError when nothing of the task waits, SandboxError when another process holds it.
+        Raises ConfigurationError if the task has no pending changes, SandboxError if another process holds them.
         """
         return await (await self._pending()).diff()
 
     async def apply(self, *paths: str | Path, rest: bool = False) -> Settled:
-        """Apply all of it, or only these paths (a directory includes all in it) and what they need.
+        """Apply all changes, or only these paths (a directory includes all in it) and the changes they need.
 
-        A str is a path as `diff` names it, or from the task's project, as a relative Path is too. In conflict with
-        what the person changed meanwhile nothing is applied, unless paths are named, or `rest`: all that is not in
-        conflict. Raises as `diff`, and SandboxError when the system refuses or a path is empty or not part of it;
-        then nothing is applied.
+        A str is a path as `diff` names it, or is relative to the task's project, as a relative Path is too. If the
+        user changed the same paths meanwhile, nothing is applied unless paths are named or `rest` is set, which
+        applies everything without a conflict. Raises as `diff` does, and SandboxError if the system refuses or a
+        path is empty or not part of the changes; then nothing is applied.
         """
         listed("apply", paths, str, Path)
         chosen = [path if isinstance(path, str) else printable_path(os.fsencode(path)) for path in paths]
         return await (await self._pending()).apply(chosen or None, rest=rest)
 
     async def discard(self) -> Settled:
-        """Drop it: every byte stays as it was; what went out does not come back. Raises as `diff`."""
+        """Delete the changes; no file is modified. Sent data cannot be recalled. Raises as `diff` does."""
         return await (await self._pending()).discard()
 
     async def _pending(self) -> Pending:
@@ -85,7 +85,7 @@ class RunResult(FinalResult):
         return cls.model_construct(None, **{**vars(result), "changes": changes})
 
     def turn(self, request: str) -> Turn:
-        """Return this exchange for the `history` of later requests; it can be kept as JSON (`model_dump_json`)."""
+        """Return this exchange for the `history` of later requests. It can be saved as JSON (`model_dump_json`)."""
         from artoo.contracts.request import Turn
         from artoo.words.result import result_words
 

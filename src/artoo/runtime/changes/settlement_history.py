@@ -1,7 +1,7 @@
-"""The history of a task's changes: its result says how it ended, and the history what came after.
+"""The history of a task's changes: how they ended with the task, and the later events.
 
-The log ends with the task. A later apply, discard or undo adds a line to `settled.jsonl`, and changes that are
-still pending have their workspace; both are of this machine.
+The log ends with the task. A later apply, discard or undo adds a line to `settled.jsonl`, and pending changes have
+a workspace. Both exist only on this machine.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from artoo.workspace.settlement.history import SettledRecord, settled_records
 from artoo.workspace.settlement.pending import PendingRecord, read_pending
 
 State = Literal["waits", "waited", "applied", "part applied", "discarded", "expired", "put back"]
-"""Where it stands now. `waited`: it did at the end, and nothing is on record of what came then."""
+"""The present state. `waited`: they were pending at the end of the task, and no later event is on record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """One event in the history of a task's changes. `at`: seconds since the epoch; None: when the task ended.
-    `paths` may be only the first of `count`; `left`: those that could not be restored.
+    """One event in the history of a task's changes. `at`: seconds since the epoch; None: at the task's end.
+    `paths` may hold only the first of `count` paths; `left`: the number of paths that could not be restored.
     """
 
     act: Act
@@ -39,8 +39,8 @@ class Became:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Pending changes: since and until when (None: without an end), their counts, how many paths are in conflict
-    besides, and the reason in the language of the request.
+    """Pending changes: their counts, since when and until when they are pending (None: without an end), how many
+    further paths are in conflict, and the reason in the language of the request.
     """
 
     counts: tuple[ClassCount, ...] = ()
@@ -52,8 +52,8 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Afterwards:
-    """The events, oldest first, and the present state. `waited`: how it ended, where nothing is known of what came
-    then.
+    """The events, oldest first, and the present state. `waited`: the changes that were pending at the end of the
+    task, if nothing later is on record.
     """
 
     became: tuple[Became, ...] = ()
@@ -87,7 +87,7 @@ class SettledBooks:
 
     @classmethod
     def of(cls, home: Path) -> SettledBooks:
-        """Read the history as it is now, without the entries that cannot be read. Blocking."""
+        """Read the present history; entries that cannot be read are skipped. Blocking."""
         acts: dict[str, list[SettledRecord]] = defaultdict(list)
         waiting: dict[str, PendingRecord | None] = {}
         try:
@@ -104,9 +104,9 @@ class SettledBooks:
         return cls(acts, waiting)
 
     def afterwards(self, task_id: str, ended: Settled | None) -> Afterwards:
-        """Return the history of one task. `ended`: what its result says; None: it has not come to its end."""
-        # Work on a task of the board is settled under the board task's id; work that was discarded before, under
-        # its own.
+        """Return the history of one task. `ended`: the changes in its result; None: the task has not ended."""
+        # The work of a board task is recorded under the board task's id, but an earlier discard of a run under the
+        # run's own id.
         settled = ended or Settled()
         own = self.acts.get(task_id, ())
         name = task_id if own else settled.kept_under or task_id
@@ -144,14 +144,14 @@ _ACTS: Mapping[str, Act] = {"discarded": "discarded", "expired": "expired", "und
 
 
 MOST_PATHS = 200
-"""Paths of one turn that are handed on; a prompt lists fewer of them."""
+"""Paths of one turn that are passed on; a prompt lists fewer of them."""
 
 
 def with_what_became(home: Path, history: Sequence[Turn], project: Path) -> tuple[Turn, ...]:
-    """Return the turns, each with the present state of its changes: paths that are pending, and what was
-    applied, discarded or restored, as named in the project. Blocking.
+    """Return the turns, each with the present state of its changes: the paths that are pending, and those that were
+    applied, discarded or restored, relative to the project. Blocking.
     """
-    # The state may change between two requests, so it is looked up each time.
+    # The state may change between two requests, so it is read each time.
     if not any(turn.task_id for turn in history):
         return tuple(history)
     books = SettledBooks.of(home)

@@ -1,4 +1,4 @@
-"""Recover at a start from earlier tasks: roll back interrupted applies, delete old undo data and logs."""
+"""Recover at startup from earlier tasks: roll back interrupted applies, and delete old undo data and logs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from artoo.workspace.settlement.service import recover_settlements
 logger = logging.getLogger(__name__)
 
 _OWNER = re.compile(r"-(\d+)-[^-]+\.jsonl$")
-"""The process in the name of a spool file (bus.spool)."""
+"""The process id in the name of a spool file (bus.spool)."""
 
 
 def keep_of(config: Config) -> Keep:
-    """Return how long and how much is kept for `artoo undo`."""
+    """Return how long, and up to which size, data is kept for `artoo undo`."""
     return Keep(days=config.undo.days, total_bytes=config.undo.megabytes << 20)
 
 
 async def settle_earlier(config: Config) -> None:
-    """Recover and prunes."""
+    """Recover interrupted operations, then delete old undo data and expired changes."""
     # An error is logged, and the next start tries again.
     try:
         _tell(await asyncio.to_thread(recover_earlier, config))
@@ -44,7 +44,7 @@ async def settle_earlier(config: Config) -> None:
 
 
 def recover_earlier(config: Config) -> RecoveryReport:
-    """Roll back applies that a crash interrupted, end undos, and put workspaces in order. Blocking.
+    """Roll back interrupted applies, complete interrupted undos, and repair workspaces. Blocking.
 
     Raises SandboxError.
     """
@@ -56,7 +56,7 @@ def recover_earlier(config: Config) -> RecoveryReport:
 
 
 def _note_undone(home: Path, task_id: str) -> None:
-    """Record an undo that a crash had interrupted, as one that came to its end by itself."""
+    """Record the end of an undo that a crash had interrupted and the recovery has completed."""
     try:
         note_settled(home, SettledRecord(at=time.time(), task_id=task_id, what="undone", by=PERSON))
     except OSError as error:
@@ -64,9 +64,9 @@ def _note_undone(home: Path, task_id: str) -> None:
 
 
 async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str]], None] | None = None) -> None:
-    """Delete old task logs as the configuration says.
+    """Delete old task logs according to the configuration.
 
-    `forgotten_logs` hears which: the Auditor would miss them otherwise.
+    `forgotten_logs` is called with their names, because the Auditor would report them as missing otherwise.
     """
     # An error is logged, and the next start tries again.
     keep = KeepLogs(days=config.log.keep_days, total_bytes=config.log.keep_megabytes << 20)
@@ -83,7 +83,9 @@ async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str
 
 
 def remove_left_spools(home: Path) -> int:
-    """Remove the spool files of processes that were killed, and return how many: no process can read them now."""
+    """Remove the spool files of processes that were killed, because no process reads them any more. Return how
+    many.
+    """
     removed = 0
     for path in (home / "spool").glob("spool-*.jsonl"):
         owner = _OWNER.search(path.name)
@@ -113,16 +115,16 @@ def _tell(report: RecoveryReport) -> None:
 
 
 def keeping_of(config: Config) -> Keeping:
-    """Return how long and how much may be pending."""
+    """Return how long, and up to which size, changes may be pending."""
     return Keeping(days=config.pending.days, total_bytes=config.pending.megabytes << 20)
 
 
 def drop_expired(config: Config, now: float | None = None) -> tuple[PendingRecord, ...]:
-    """Drop what was pending too long and was warned of, with a line in the log; return what expires soon.
+    """Delete changes that have expired after a warning, and log each deletion. Return the changes that expire soon.
 
     Blocking.
     """
-    # Nothing is dropped within three days of the first warning, which `artoo status` and every start show.
+    # Changes are kept for three days after the first warning, which `artoo status` and every start show.
     found = expire(config.home, keeping_of(config), time.time() if now is None else now)
     for gone in found.dropped:
         logger.warning(

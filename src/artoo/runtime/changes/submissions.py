@@ -1,11 +1,11 @@
-"""The papers of submitted work; the workspace holds its files.
+"""The documents of submitted work. The files of the work are in its workspace.
 
-<home>/workspaces/<board task>/              the work: what the submission changes
-<home>/workspaces/<board task> attempt/      what an agent does until it hands in: a copy of that, with its own work
-<home>/submissions/<board task>/asked        the task's text: it is known without the database
+<home>/workspaces/<board task>/              the submitted work
+<home>/workspaces/<board task> attempt/      the work of an agent until it submits it; begins as a copy of the above
+<home>/submissions/<board task>/asked        the task's text, so that it is known without the database
 <home>/submissions/<board task>/<number>/
-    dossier.json     the evidence, and the digest of what it changes
-    approval.json    who approved it: from then on it is finished, after a crash too
+    dossier.json     the evidence, and the digest of the changes
+    approval.json    the approval; once it is written, the apply is completed even after a crash
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _REMEDIES = {
 
 
 class Intent(Contract):
-    """An approval that was given. `digest` binds it to what was seen; `actor` may be the policy."""
+    """An approval that was given. `digest` binds it to the change set that was shown; `actor` may be the policy."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -54,10 +54,7 @@ class Intent(Contract):
 
 @contextmanager
 def writing(place: Path) -> Generator[None]:
-    """Raise an OSError at `place` as one of artoo's own errors, which callers expect.
-
-    Raises SandboxError.
-    """
+    """Convert an OSError at `place` to SandboxError, the error that callers expect."""
     try:
         yield
     except OSError as error:
@@ -68,7 +65,9 @@ def writing(place: Path) -> Generator[None]:
 
 
 def _named(error: OSError) -> str:
-    """Return the path in the error if a user can find it: no descriptor, nothing below an open directory."""
+    """Return the path in the error if a user can find it, that is, no descriptor and no path below an open
+    directory.
+    """
     name: object = error.filename
     path = os.fsdecode(name) if isinstance(name, str | bytes) else ""
     return path if path.startswith("/") and not path.startswith("/proc/self/") else ""
@@ -76,28 +75,28 @@ def _named(error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The papers of one submission, which need not exist. All methods block; writing ones raise SandboxError."""
+    """The documents of one submission, which may not exist. All methods block; writing ones raise SandboxError."""
 
     place: Path
 
     def keep(self, work: SubmittedWork) -> None:
-        """Write the dossier, durable."""
+        """Write the dossier durably."""
         self._write("dossier.json", work)
 
     def work(self) -> SubmittedWork | None:
-        """Return the submitted work; None if nothing can be read."""
+        """Return the submitted work; None if it cannot be read."""
         return self._read("dossier.json", SubmittedWork)
 
     def note(self, intent: Intent) -> None:
-        """Write the approval down, durable."""
+        """Write the approval durably."""
         self._write("approval.json", intent)
 
     def noted(self) -> Intent | None:
-        """Return the approval that was written and is not finished."""
+        """Return the approval whose apply is not completed yet; None if there is none."""
         return self._read("approval.json", Intent)
 
     def forget_approval(self) -> None:
-        """Delete the approval, because it is not to be finished any more."""
+        """Delete the approval, so that a restart does not complete it."""
         with writing(self.place):
             (self.place / "approval.json").unlink(missing_ok=True)
 
@@ -115,7 +114,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Submissions:
-    """The papers of all board tasks of one home (real path), and the workspaces that belong to them."""
+    """The documents of all board tasks of one home (a resolved path), and the workspaces that belong to them."""
 
     home: Path
 
@@ -128,15 +127,15 @@ class Submissions:
         return Submission(self._papers(board_task) / str(number))
 
     def workspace(self, board_task: str) -> WorkspaceDirectory:
-        """Return where the submitted work on a task is, or would be."""
+        """Return the workspace for the submitted work on a task. It need not exist."""
         return Workspaces(self.home).directory(board_task)
 
     def attempt(self, board_task: str) -> WorkspaceDirectory:
-        """Return where an agent works on a task until it hands in."""
+        """Return the workspace of an agent for a task until it submits its work."""
         return Workspaces(self.home).directory(board_task + ATTEMPT)
 
     def adopt_attempt(self, board_task: str) -> None:
-        """Make the attempt the task's submitted work, if there is an attempt. Idempotent, also after a crash.
+        """Replace the task's submitted work by the attempt, if there is an attempt. Idempotent, also after a crash.
 
         Raises SandboxError.
         """
@@ -148,7 +147,7 @@ class Submissions:
             attempt.locked(PATIENCE_SECONDS),
             submitted.locked(PATIENCE_SECONDS),
         ):
-            # Another process has just adopted it.
+            # Another process has adopted it since the first check.
             if not attempt.exists:
                 attempt.remove()
                 return
@@ -159,27 +158,27 @@ class Submissions:
             attempt.base.rename(submitted.base)
 
     def enter(self, board_task: str, text: str) -> None:
-        """Record that a task has a workspace, so that it is found when the task is gone. Raises SandboxError."""
+        """Record that a task has a workspace, so that it is found if the task is deleted. Raises SandboxError."""
         papers = self._papers(board_task)
         with writing(papers):
             papers.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_durably(papers / _ASKED, text.encode("utf-8", "replace"))
 
     def asked(self, board_task: str) -> str:
-        """Return the text of a task that has papers here; empty if there are none. Blocks, and raises nothing."""
+        """Return the text of a task that has documents here, else an empty string. Blocks. Raises nothing."""
         try:
             return (self._papers(board_task) / _ASKED).read_text("utf-8", "replace")
         except OSError:
             return ""
 
     def lock(self, board_task: str) -> Path:
-        """Return the file that is locked while the task's submission is ruled on."""
+        """Return the file that is locked during a decision about the task's submission."""
         return self.folder / f".ruling-{self._papers(board_task).name}"
 
     def discard(self, board_task: str, actor: str) -> None:
-        """Delete all papers of a task and its workspaces. If something was handed in, its deletion is recorded.
+        """Delete all documents of a task and its workspaces. If changes were submitted, their deletion is recorded.
 
-        Raises SandboxError, also while a process works in a workspace.
+        Raises SandboxError, also if a process uses a workspace.
         """
         papers = self._papers(board_task)
         with writing(papers):
@@ -194,18 +193,18 @@ class Submissions:
             remove_tree(papers)
 
     def discarded(self, board_task: str, actor: str, run: str = "") -> SettledRecord:
-        """Return the history line that says so, of a task or of one of its runs. Blocks."""
+        """Return the history record of the deletion, for a task or one of its runs. Blocks."""
         request = self.asked(board_task)
         return SettledRecord(at=time.time(), task_id=run or board_task, what="discarded", by=actor, request=request)
 
     def listed(self) -> tuple[str, ...]:
-        """Return the tasks that have papers here. Raises SandboxError."""
+        """Return the ids of all tasks that have documents here. Raises SandboxError."""
         with writing(self.folder):
             names = sorted(unquote(place.name) for place in self.folder.iterdir()) if self.folder.is_dir() else []
         return tuple(name for name in names if not name.startswith("."))
 
     def _handed_in(self, board_task: str) -> bool:
-        """Check whether a submission of the task has changed files."""
+        """Return whether a submission of the task has changed files."""
         papers = self._papers(board_task)
         numbers = papers.iterdir() if papers.is_dir() else ()
         works = (Submission(place).work() for place in numbers if place.is_dir())

@@ -1,4 +1,4 @@
-"""Undo what a task changed, for a command or for another program. Everything here blocks."""
+"""Undo the changes of a task, for a command or for another program. All functions here block."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ logger = logging.getLogger(__name__)
 
 
 def can_be_undone(config: Config) -> tuple[UndoableTask, ...]:
-    """Return everything that can be undone, after recovery from crashes. Raises SandboxError."""
+    """Return all tasks that can be undone, after recovery from crashes. Raises SandboxError."""
     recover_earlier(config)
     return undoable(config.home, keep_of(config))
 
 
 def undoable_task(known: Sequence[UndoableTask], beginning: str) -> str:
-    """Return the one id that begins so. Raises ConfigurationError if there is none, or several."""
+    """Return the only id that begins with `beginning`. Raises ConfigurationError if there are none or several."""
     ids = [one.task_id for one in known]
     return named(beginning, ids, "nothing can be undone of a task", "artoo undo --list shows what can be")
 
 
 def undone_already(config: Config, known: Sequence[UndoableTask], beginning: str) -> SettledRecord | None:
-    """Return the record of the one task that begins so, if it was undone completely and not applied since."""
-    # An undo that a crash interrupted may have been ended by this very start.
+    """Return the record of the only matching task that was undone completely and not applied again since."""
+    # This start may itself have completed an undo that a crash interrupted.
     if not beginning or any(one.task_id.startswith(beginning) for one in known):
         return None
     try:
@@ -48,7 +48,7 @@ def undone_already(config: Config, known: Sequence[UndoableTask], beginning: str
 
 
 def latest_here(config: Config, known: Sequence[UndoableTask], here: str) -> UndoableTask | None:
-    """Return the task applied last of those that were asked in a directory, or have changed something in it.
+    """Return the task that was applied last among those requested in directory `here`, or that changed files in it.
 
     `here` is an absolute printable path.
     """
@@ -62,7 +62,7 @@ def latest_here(config: Config, known: Sequence[UndoableTask], here: str) -> Und
 
 
 def paths_of(config: Config, task_id: str) -> tuple[str, ...]:
-    """Return what an undo of the task would restore, unless the user has changed it since; printable, in order."""
+    """Return the paths that an undo restores unless the user has changed them since, printable and sorted."""
     kept = (record for record in records_of(config.home / "undo", task_id) if record.done)
     manifests = [record.manifest() for record in kept]
     files = {step.path for manifest in manifests for step in manifest.steps}
@@ -70,9 +70,9 @@ def paths_of(config: Config, task_id: str) -> tuple[str, ...]:
 
 
 def put_back(config: Config, task_id: str, *, by: str) -> UndoReport:
-    """Undo a task that does not run. `by` is recorded: who asked for it.
+    """Undo a task that is not running. `by`: who asked for it, which is recorded.
 
-    Raises TaskRunning, and SandboxError when nothing can be undone or the system refuses.
+    Raises TaskRunning; raises SandboxError if nothing can be undone or the system refuses.
     """
     with not_running(config.home, task_id):
         report = undo(config.home, task_id)
@@ -83,8 +83,8 @@ def put_back(config: Config, task_id: str, *, by: str) -> UndoReport:
 
 
 def _note(config: Config, report: UndoReport, by: str) -> None:
-    """Record it with what was applied and discarded."""
-    # Without room for the line the undo has happened all the same.
+    """Add the undo to the history of applied and discarded changes."""
+    # If the line cannot be written, the undo has still happened, so this is only logged.
     line = SettledRecord(
         at=time.time(),
         task_id=report.task_id,

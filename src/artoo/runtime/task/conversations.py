@@ -214,7 +214,7 @@ def _lines(turns: Iterable[Turn]) -> bytes:
 
 
 def _append(path: Path, lines: bytes) -> None:
-    """Append the lines in one write, after a line end, because a full disk may have cut off a line. Raises OSError."""
+    """Append the lines in one write, after a line end, in case a full disk cut off a line. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:

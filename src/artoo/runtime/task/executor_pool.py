@@ -27,7 +27,7 @@ class Pair:
 
 
 class EffectorPool:
-    """Starts a pair at its SubTask, ends it at its outcome, and cancels all pairs at a Halt. It has no role itself."""
+    """Starts a pair at its SubTask, ends it at its outcome, and cancels all pairs at a Halt. It is not a role."""
 
     def __init__(self, messages: AsyncIterable[Envelope], make_pair: Callable[[SubTask], Pair]) -> None:
         self._messages = messages
