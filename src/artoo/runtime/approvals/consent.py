@@ -1,4 +1,4 @@
-"""The user's side of Law 1: standing permissions answer first, then a person, and where there is none it is no."""
+"""Ask for the user's consent (Law 1). Permission policies answer first, then the user; without a user, it is no."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Answers:
-    """Answers the questions of one task; one person is asked one thing at a time.
+    """Answers the questions of one task. The user is asked one question at a time.
 
-    `mode`: what of the task's change set may take effect without approval. `through`: the program by which the
-    user is asked; an answer that came from another window is not through it. `roots`: project, output folder and
-    home, for `--apply all`.
+    `mode`: which changes of the task may be applied without approval. `through`: the program through which the user
+    is asked; it is left empty if another window answered. `roots`: project, output folder and home, for
+    `--apply all`.
     """
 
     policies: Policies = field(default_factory=Policies)
@@ -49,7 +49,7 @@ class Answers:
 
     async def answer(self, request: ConfirmationRequest) -> ConfirmationAnswer:
         """Return the answer, and who gave it."""
-        # A `confirm` that fails, or is cancelled by others, agrees to nothing.
+        # If `confirm` fails, or is cancelled by other code, the answer is no.
         lines = self._permitting(request)
         if lines:
             permitted = f"{POLICY}{'; '.join(lines)}"
@@ -71,15 +71,15 @@ class Answers:
                 logger.info("nobody has answered %s: the dialogue was cancelled", request.title)
                 return nobody
             except Exception:
-                # The caller's own code failed, so no one has agreed.
+                # The caller's own code failed, so no one has given consent.
                 logger.exception("the confirmation dialogue failed; the answer is no")
                 return nobody
         elsewhere = isinstance(self.confirm, AskedEverywhere) and self.confirm.was_elsewhere
         return answer_of(request, said, PERSON).model_copy(update={"through": "" if elsewhere else self.through})
 
     async def words(self, request: ConfirmationRequest) -> Words | Consent:
-        """Ask the user something that wants words. NO: no one can be asked, or no one answered."""
-        # Words are never permitted beforehand, so policies do not answer here.
+        """Ask the user a question that needs a text as answer. NO: no one can be asked, or no one answered."""
+        # A policy cannot give a text, so policies are not asked here.
         if self.confirm is None:
             return Consent.NO
         async with self._turn:
@@ -88,15 +88,15 @@ class Answers:
             except TimeoutError:
                 return Consent.NO
             except Exception:
-                # The caller's own code failed, so nothing was said.
+                # The caller's own code failed, so there is no answer.
                 logger.exception("the dialogue failed; nothing was answered")
                 return Consent.NO
         return Consent.NO if isinstance(said, Choice) else said
 
     def _permitting(self, request: ConfirmationRequest) -> tuple[str, ...]:
-        """Return the lines that together permit a request."""
-        # Lines permit a whole change set or nothing, and never an unfinished one or one with conflicts, because
-        # only a user chooses a part.
+        """Return the policy lines that together permit a request; empty if they do not permit all of it."""
+        # Policies permit a whole change set or nothing of it, because only a user chooses a part. They never permit
+        # an unfinished change set, or one with conflicts.
         review = request.review
         if review is None:
             return self.policies.covering(request.acts)
@@ -112,13 +112,13 @@ class Answers:
         return (by_mode, *lines) if lines and len(rest) < len(request.acts) else lines
 
     def _is_trusted(self, change: ClassifiedChange) -> bool:
-        """Check whether the mode alone approves a change that is not silent."""
+        """Return whether the mode alone approves a change that is not silent."""
         if self.mode in (ApplyMode.EDITS, ApplyMode.LIVE):
             return change.change_class is ChangeClass.EDIT
         if self.mode is not ApplyMode.ALL or self.roots is None:
             return False
-        # What starts programs in a repository is approved by name only, and so are the start-up files of a home
-        # that is the project.
+        # Two kinds of files need approval by name: those that start programs in a repository, and the start-up
+        # files of a home directory that is inside the project.
         by_name = is_gits(change.path) or self.roots.home.is_relative_to(self.roots.project)
         if change.change_class is ChangeClass.PERSISTENCE and by_name:
             return False
@@ -127,7 +127,7 @@ class Answers:
 
 
 def question_of(asked: QuestionAsked) -> ConfirmationRequest:
-    """Return an executor's question as surfaces show it."""
+    """Return an executor's question in the form that the user interfaces show."""
     return ConfirmationRequest(
         digest=_digest(asked.subtask_id, asked.question),
         title=asked.question,
@@ -137,7 +137,7 @@ def question_of(asked: QuestionAsked) -> ConfirmationRequest:
 
 
 def plan_shown(proposed: PlanProposed) -> ConfirmationRequest:
-    """Return a plan as surfaces show it: the subtasks, then the criteria that the result is held to."""
+    """Return a plan in the form that the user interfaces show: the subtasks, then the criteria for the result."""
     plan = proposed.plan
     steps = (f"{number}. {each.intent}" for number, each in enumerate(plan.subtasks, 1))
     criteria = (f"✓ {each.text}" for each in plan.task_criteria)
@@ -152,7 +152,7 @@ def plan_shown(proposed: PlanProposed) -> ConfirmationRequest:
 
 
 def decision_on(said: Words | Consent) -> PlanAnswered:
-    """Return what an answer to a proposed plan means. Words say what must be different; empty ones approve."""
+    """Return the decision in an answer to a proposed plan. A text asks for changes; an empty text approves."""
     if isinstance(said, Words):
         remarks = said.text.strip()
         return PlanAnswered(decision="change", remarks=remarks) if remarks else PlanAnswered(decision="approve")

@@ -1,4 +1,4 @@
-"""One question in several windows: one window asks, and the prompt queue holds the question for the others.
+"""Ask one question in several windows. One window asks, and the prompt queue offers the question to the others.
 
 The first answer counts.
 """
@@ -16,27 +16,27 @@ from artoo.ports.confirm import Confirm, Said, consent_of
 from artoo.runtime.approvals.prompt_store import Given, TaskDesk
 
 LOOK_SECONDS = 0.2
-"""How often the prompt queue is read while a question waits."""
+"""Seconds between two reads of the prompt queue while a question is pending."""
 STOP_SECONDS = 0.5
-"""How often a running task looks whether it is to stop: one stat, some 3 µs."""
+"""Seconds between two checks of a running task for a stop request. A check is one `stat`, about 3 µs."""
 
 HERE = "terminal"
 
 
 @runtime_checkable
 class Hears(Protocol):
-    """A `confirm` that wants to know that the answer came from another window."""
+    """A `confirm` callback that wants to be notified when the answer came from another window."""
 
     def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
-        """Say so, where it was asked."""
+        """Show, in the window that asked, that the question was answered elsewhere."""
         ...
 
 
 class AskedEverywhere:
-    """Asks here with `confirm`, and puts the question into the prompt queue for other windows. Implements
+    """Asks here with `confirm`, and also puts the question into the prompt queue for other windows. Implements
     ports.confirm.Confirm.
 
-    `here` is how others are told where this is; `was_elsewhere`: the last answer came from another window.
+    `here` is the name of this window that others are shown. `was_elsewhere`: another window gave the last answer.
     """
 
     def __init__(self, confirm: Confirm, desk: TaskDesk, here: str = HERE) -> None:
@@ -47,7 +47,7 @@ class AskedEverywhere:
 
     async def __call__(self, request: ConfirmationRequest) -> Consent | Choice | Words:
         """Return the first answer."""
-        # A task that is asked to stop has agreed to nothing.
+        # A task that was asked to stop gets the answer no.
         self.was_elsewhere = False
         with self._desk.laid(request) as slip:
             here = asyncio.ensure_future(self._confirm(request))
@@ -78,7 +78,7 @@ class AskedEverywhere:
 
 @contextmanager
 def stoppable(desk: TaskDesk, stop: Callable[[], None], send: Callable[[UserMessage], None]) -> Generator[None]:
-    """Pass messages from the prompt queue to `send` while the block runs; call `stop` once if a stop is wanted."""
+    """Pass queued messages to `send` while the block runs. Call `stop` once if a stop is requested."""
     loop = asyncio.get_running_loop()
 
     def look() -> None:

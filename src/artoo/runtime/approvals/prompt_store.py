@@ -1,12 +1,12 @@
-"""The prompt queue of a home: questions of running tasks, answers to them, and stop requests, between processes.
+"""The prompt queue of a home. Processes use it to exchange questions of running tasks, answers and stop requests.
 
-    <home>/desk/<task>.<key>.question   a question; its asker holds a lock on it as long as it waits
-                <task>.<key>.answer     the first answer: made by a hard link, so that of two only one is there
-                <task>.stop             the task is asked to stop
-                <task>.<time>.message   a message to the running task, or the wish to interrupt its turn
+    <home>/desk/<task>.<key>.question   a question; the asking process holds a lock on it while it is pending
+                <task>.<key>.answer     the first answer; it is created by a hard link, so a second one fails
+                <task>.stop             a request to stop the task
+                <task>.<time>.message   a message to the running task, or a request to interrupt its turn
 
-Everything is a small file of its own, complete when it appears, so that a process that dies leaves no partial file.
-A question whose asker died is removed by the next reader.
+Each item is a small file that appears atomically, so a process that dies leaves no partial file. If the asking
+process died, the next reader removes its question.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from artoo.tasklog.lock import is_running
 logger = logging.getLogger(__name__)
 
 ANSWERS_KEPT_SECONDS = 3_600.0
-"""An answer is kept for callers that answer too late: they learn which answer counted."""
+"""An answer is kept this long, so that a caller that answers too late can read which answer was accepted."""
 LONGEST = 64 * 1024 * 1024
-"""Bytes of a question: a review holds the diffs of its small files."""
+"""Bytes of a question. Questions can be long, because a review contains the diffs of small files."""
 MOST_ASKED = 200
 MOST_MESSAGES = 100
 LONGEST_MESSAGE = 256 * 1024
@@ -56,7 +56,7 @@ class _Answer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer that counts, and its source (`terminal`, `page`). `first`: it was brought just now."""
+    """An accepted answer and its source (`terminal`, `page`). `first`: it was given just now, not earlier."""
 
     said: Consent | Choice | Words
     via: str
@@ -64,7 +64,7 @@ class Given:
 
 
 class OpenQuestion(BaseModel):
-    """A question that is pending. `key` names it; `asked_at`: seconds since the epoch (UTC)."""
+    """A pending question. `key` identifies it; `asked_at`: seconds since the epoch (UTC)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     task_id: str
@@ -74,11 +74,11 @@ class OpenQuestion(BaseModel):
 
 
 class NotAsked(ConfigurationError):
-    """The question is not pending any more, or is not the one that was shown."""
+    """The question is no longer pending, or it differs from the one that was shown."""
 
 
 class TaskDesk:
-    """The prompt queue of one task. An error of the disk is logged."""
+    """The prompt queue of one task. Disk errors are logged."""
 
     def __init__(self, home: Path, task_id: str) -> None:
         self._folder = _folder(home)
@@ -89,13 +89,13 @@ class TaskDesk:
         return self._stop.exists()
 
     def begin(self) -> None:
-        """Forget earlier stop requests and messages, which were for an earlier run of the task."""
+        """Delete earlier stop requests and messages, because they were sent to an earlier run of the task."""
         with suppress(OSError):
             self._stop.unlink(missing_ok=True)
         self.take_messages()
 
     def take_messages(self) -> tuple[UserMessage, ...]:
-        """Return the messages to the task, each once. A message that cannot be read is dropped and logged."""
+        """Return and delete the messages to the task. A message that cannot be read is dropped and logged."""
         found: list[UserMessage] = []
         for path in _message_files(self._folder, self._task_id):
             try:
@@ -120,7 +120,7 @@ class TaskDesk:
 
 
 class TaskSlip:
-    """A question in the prompt queue, on the side of the task that asks."""
+    """A question in the prompt queue, from the side of the asking task."""
 
     def __init__(self, folder: Path, task_id: str, request: ConfirmationRequest) -> None:
         self._folder = folder
@@ -131,7 +131,7 @@ class TaskSlip:
         self._descriptor: int | None = None
 
     def open(self) -> None:
-        """Write the question, complete and locked. Raises OSError."""
+        """Write the question atomically and hold its lock. Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _forget_old(self._folder)
         asked = OpenQuestion(task_id=self._task_id, key=self._key, asked_at=time.time(), request=self._request)
@@ -139,7 +139,7 @@ class TaskSlip:
         descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             data = asked.model_dump_json().encode()
-            # A disk that fills up writes a part, and reports the error at the next write.
+            # On a full disk, `write` may write only a part, and raises the error at the next call.
             while data:
                 data = data[os.write(descriptor, data) :]
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -151,7 +151,7 @@ class TaskSlip:
         self._descriptor = descriptor
 
     def close(self) -> None:
-        """Remove the question; the answer stays for callers that come late."""
+        """Remove the question. The answer stays for callers that answer late."""
         if self._descriptor is not None:
             with suppress(OSError):
                 (self._folder / f"{self._stem}.question").unlink(missing_ok=True)
@@ -162,14 +162,14 @@ class TaskSlip:
         return _given(self._folder / f"{self._stem}.answer", self._request.digest)
 
     def answer(self, said: Consent | Choice | Words, via: str) -> Given:
-        # The question was never written, so no one else can have answered.
+        # The question could not be written, so no other process can have answered it.
         if self._descriptor is None:
             return Given(said, via)
         return _bring(self._folder, self._stem, self._request.digest, said, via)
 
 
 def open_questions(home: Path, task_id: str | None = None) -> tuple[OpenQuestion, ...]:
-    """Return the questions that are pending in this home, oldest first, at most `MOST_ASKED`. Blocking."""
+    """Return the pending questions of this home, oldest first, at most `MOST_ASKED`. Blocking."""
     folder = _folder(home)
     paths = sorted(folder.glob("*.question")) if folder.is_dir() else []
     found = [asked for path in paths[:MOST_ASKED] if (asked := _asked(path)) is not None]
@@ -180,9 +180,9 @@ def open_questions(home: Path, task_id: str | None = None) -> tuple[OpenQuestion
 def answer_question(
     home: Path, task_id: str, key: str, digest: str, said: Consent | Choice | Words, via: str
 ) -> Given:
-    """Answer exactly the question that was shown (`digest`). The first answer counts; this returns that one.
+    """Answer exactly the question that was shown (`digest`). Return the accepted answer, which is the first one.
 
-    Raises NotAsked when it is not pending any more and its answer is not known, or when it is another one.
+    Raises NotAsked if the question is no longer pending and its answer is unknown, or if the question has changed.
     """
     if _KEY.fullmatch(key) is None:
         raise NotAsked("no question has such a name")
@@ -204,7 +204,7 @@ def answer_question(
 
 
 def ask_to_stop(home: Path, task_id: str) -> bool:
-    """Ask a running task to end now, wherever it runs; False when it does not run. Raises OSError."""
+    """Ask a running task to end now, in whatever process it runs. False if it is not running. Raises OSError."""
     if not is_running(task_directory(home, task_id)):
         return False
     folder = _folder(home)
@@ -214,9 +214,10 @@ def ask_to_stop(home: Path, task_id: str) -> bool:
 
 
 def send_message(home: Path, task_id: str, message: UserMessage) -> bool:
-    """Send a message to a running task, in whatever process; return False if it does not run.
+    """Send a message to a running task, in whatever process it runs. Return False if it is not running.
 
-    Raises ConfigurationError when too many messages wait, or the text is too long; OSError when it cannot be kept.
+    Raises ConfigurationError if too many messages are pending or the text is too long; OSError if it cannot be
+    written.
     """
     if not is_running(task_directory(home, task_id)):
         return False
@@ -246,7 +247,7 @@ def _stop_name(task_id: str) -> str:
 
 
 def _asked(path: Path) -> OpenQuestion | None:
-    """Read the question in a file; None if no process waits for its answer."""
+    """Read the question in a file. Returns None, and removes the file, if no process waits for its answer."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -278,7 +279,7 @@ def _given(path: Path, digest: str) -> Given | None:
 
 
 def _bring(folder: Path, stem: str, digest: str, said: Consent | Choice | Words, via: str) -> Given:
-    """Make the answer, unless there is one."""
+    """Write the answer atomically. Return the earlier answer instead if there is one."""
     paths = said.paths if isinstance(said, Choice) else ()
     consent = said if isinstance(said, Consent) else None
     words = said.text if isinstance(said, Words) else None

@@ -1,7 +1,7 @@
-"""Projects that this machine has, under names that mean the same on every machine (SPEC section 13).
+"""The projects of this machine, under names that are the same on every machine (SPEC section 13).
 
-A directory with a git remote is named by that, as `host/path` without user, password and `.git`, so that clones
-over HTTPS and SSH are one project; any other directory by its path.
+A directory with a git remote is named by the remote's URL, as `host/path` without user, password and `.git`, so
+that clones over HTTPS and SSH are one project. Any other directory is named by its path.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _SSH = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")
 
 @dataclass(frozen=True, slots=True)
 class Projects:
-    """Declared projects by name. `everywhere`: there is one machine, which has every directory."""
+    """Declared projects by name. `everywhere`: there is only one machine, so every directory is available."""
 
     places: dict[str, Path]
     everywhere: bool = False
 
     @classmethod
     def declared(cls, paths: Sequence[Path]) -> Projects:
-        """Return the configured projects. Blocking. Raises ConfigurationError for one that is no directory."""
+        """Return the configured projects. Blocking. Raises ConfigurationError if one is not a directory."""
         places: dict[str, Path] = {}
         for path in paths:
             place = path.expanduser()
@@ -40,15 +40,15 @@ class Projects:
 
     @property
     def names(self) -> Collection[str] | None:
-        """Return the projects whose tasks are worked on here; None: all."""
+        """Return the names of the projects whose tasks may run here; None: all projects."""
         return None if self.everywhere else tuple(self.places)
 
     def name(self, path: Path) -> str:
-        """Return the name under which a task of this directory is filed. Blocks."""
+        """Return the project name for a task in this directory. Blocks."""
         return str(path.resolve()) if self.everywhere else project_name(path)
 
     def place(self, name: str) -> Path:
-        """Return the place of a project on this machine. Raises ConfigurationError when it is not."""
+        """Return the directory of a declared project. Raises ConfigurationError for other projects."""
         if self.everywhere:
             return Path(name).expanduser()
         if name not in self.places:
@@ -59,7 +59,7 @@ class Projects:
 
 
 def project_name(path: Path) -> str:
-    """Return the name of the project in a directory: its git remote `origin`, else its path. Blocks."""
+    """Return the name of the project in a directory: its git remote `origin`, or else its path. Blocks."""
     git = find_program("git", (str(path),))
     if git is None:
         return str(path.resolve())
@@ -74,18 +74,18 @@ def project_name(path: Path) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return str(path.resolve())
-    # A directory inside a project is not the project.
+    # The remote names only the top directory of a repository, not the directories below it.
     top = (path / ".git").exists()
     return remote_name(found.stdout.strip()) or str(path.resolve()) if top else str(path.resolve())
 
 
 def remote_name(url: str) -> str:
-    """Return `host/path` of a git URL; empty for one that is no other machine's."""
+    """Return `host/path` of a git URL; an empty string if the URL names no other machine."""
     if "://" in url:
         try:
             parts = urlsplit(url)
         except ValueError:
-            # `urlsplit` raises it for a bracket that is not closed.
+            # `urlsplit` raises ValueError for an unclosed bracket.
             return ""
         host, path = (parts.hostname or ""), parts.path
     else:

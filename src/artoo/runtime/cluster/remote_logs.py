@@ -1,4 +1,4 @@
-"""The logs of other machines, taken from the store: a task's log, and the proof that audits are complete."""
+"""Read the logs of other machines from the store: a task's log, and the proof that audits are complete."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from artoo.store.stream import Connection
 
 FOLDER = "elsewhere"
-"""Below the home: copies of other machines' task logs, made when they are asked for. May be removed at any time."""
+"""The folder below the home for copies of other machines' task logs. It may be deleted at any time."""
 SHOWN = 5
 ENDS = 1 << 20
-"""Bytes of each end of a log that are looked at for a list."""
+"""Bytes that are read at each end of a log for a list."""
 RUNNING_SECONDS = 60.0
-"""A task without an end of which nothing was heard for so long is not listed as running."""
+"""Seconds after which a task without a result and without new messages is not listed as running any more."""
 
 
 def find_log_elsewhere(home: Path, address: StoreAddress, task_id: str) -> TaskLogReader:
-    """Return the log of a task of any machine, by its id or the beginning of it, as far as the store has it.
+    """Return the log of a task of any machine, as far as the store has it. A unique beginning of the id is enough.
 
-    Raises ConfigurationError: the store holds none, or several, or cannot be asked.
+    Raises ConfigurationError if the store has none or several such tasks, or cannot be reached.
     """
     with opened(address, "read") as connection:
         found = stream.tasks(connection, task_id, SHOWN + 1)
@@ -54,7 +54,7 @@ def find_log_elsewhere(home: Path, address: StoreAddress, task_id: str) -> TaskL
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A task of another machine, as far as it has reached the store."""
+    """A task of another machine, in the state that has reached the store."""
 
     machine: str
     summary: TaskSummary
@@ -76,7 +76,7 @@ def list_elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewh
 
 
 def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> TaskSummary | None:
-    """Summarise a log from its two ends. One without an end that grew in the last minute is said to run."""
+    """Summarise a log from its two ends. Without a result, a log that grew in the last minute is a running task."""
     parts = [each for each in files if PurePosixPath(each.file).suffix == ".jsonl"]
     if not parts:
         return None
@@ -86,7 +86,7 @@ def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> Ta
     start = max(last.size - ENDS, len(head) if first is last else 0)
     tail = stream.part(connection, last.machine, last.file, start, last.size) if start < last.size else b""
     if first is not last or start > len(head):
-        # Both ends are cut in the middle of a line.
+        # Both ends may begin or end in the middle of a line.
         head, tail = head[: head.rfind(b"\n") + 1], tail.partition(b"\n")[2] if start else tail
     log = part_path(place, 0)
     log.write_bytes(head + tail)
@@ -99,11 +99,11 @@ def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> Ta
 
 
 def verify_shared(home: Path, address: StoreAddress, found: Verification) -> list[str]:
-    """Hold what was found here against the store, and proves the other machines' audits from what they have sent.
+    """Compare this machine's audit with the store, and verify the other machines' audits from the copies they sent.
 
-    Problems are added to `found`; what was looked at is returned in words.
+    Problems are added to `found`. Returns one line of text per verified machine.
     """
-    # A store that cannot be asked is a problem, because nothing was proved of its content.
+    # A store that cannot be reached is a problem, because nothing in it was verified.
     try:
         with opened(address, "read") as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -138,7 +138,7 @@ def _verified(connection: Connection, home: Path, found: Verification) -> list[s
 
 
 def _against_store(kept: Sequence[KeptAnchor], directory: Path, who: str, found: Verification) -> None:
-    """Compare the chains of a machine with the anchors that the store has of them."""
+    """Compare the audit chains of a machine with the anchors that the store has of them."""
     path = directory / ANCHORS
     there: dict[int, str] = {}
     for line, whole in lines_of(path) if path.exists() else ():
@@ -161,7 +161,7 @@ def _against_store(kept: Sequence[KeptAnchor], directory: Path, who: str, found:
 
 
 def _against_witness(connection: Connection, seen: Sequence[Witnessed], who: str, found: Verification) -> None:
-    """Check that the store still has the anchors that another machine saw and recorded."""
+    """Check that the store still has the anchors that another machine has witnessed and recorded."""
     for machine in dict.fromkeys(each.machine for each in seen):
         kept = {each.number: each.hash for each in stream.anchors_of(connection, machine)}
         for each in seen:
@@ -182,8 +182,8 @@ def _all_files(connection: Connection, machine: str) -> list[str]:
 
 
 def _copied(connection: Connection, machine: str, files: Sequence[str], place: Path) -> None:
-    """Write the files of a machine below `place`, whole."""
-    # The store is shared, so a name that leads out of the folder is refused.
+    """Write a machine's files completely below `place`. Raises ConfigurationError for names that lead elsewhere."""
+    # Other machines can write to the store, so its file names are not trusted.
     if machine in ("", ".", "..") or "/" in machine or "\0" in machine:
         raise ConfigurationError(f"The store names a machine {machine!r}: that is no name of one.")
     for file in files:

@@ -1,9 +1,10 @@
-"""Copy this machine's logs into the store that others read, in the background: no task waits for it.
+"""Copy this machine's logs in the background into the store that other machines read. No task waits for it.
 
-The files of this home are what is kept until it is in the store: a store that is away costs nothing but time, and a
-process that dies leaves the rest to the next one. Pieces go in an order in which every state of the store can be
-verified: task logs, then the audit's chains that speak of them, then the anchors that speak of the chains. A task's
-log that this home has forgotten is forgotten there after the chain that says so has come.
+The local files are kept until they are in the store. So if the store cannot be reached, only time is lost, and if
+the process dies, the next process sends the rest. Pieces are sent in an order that keeps every state of the store
+verifiable: first task logs, then the audit chains that refer to them, then the anchors that refer to the chains. A
+task log that was deleted here is deleted in the store only after the audit chain that records the deletion was
+sent.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ EVERY_SECONDS = 2.0
 AWAY_SECONDS = 15.0
 CLOSING_SECONDS = 5.0
 LOOK_SECONDS = 600.0
-"""How often it is looked for what this home has forgotten meanwhile."""
+"""Seconds between two searches for logs that were deleted in this home."""
 
 logger = logging.getLogger(__name__)
 
 
 class Sharing:
-    """One thread with one connection. `note` says that a task's log has grown."""
+    """Sends logs in one thread over one connection. `note` reports that a task's log has grown."""
 
     def __init__(self, home: Path, address: StoreAddress) -> None:
         self._home = home
@@ -57,27 +58,27 @@ class Sharing:
         self._lock = threading.Lock()
         self._sizes: dict[str, int] | None = None
         self._unreadable: set[str] = set()
-        """Files of which that was said."""
+        """Files for which a read error was logged already."""
         self._next_look = 0.0
         self._witnessed: dict[str, int] = {}
         self._away = False
         self._thread = threading.Thread(target=self._run, name="artoo-sharing", daemon=True)
 
     def start(self) -> None:
-        """Start the thread. Data that earlier processes of this home could not send goes first."""
+        """Start the thread. It first sends the data that earlier processes of this home could not send."""
         self._thread.start()
 
     def witness_through(self, auditing: Auditing) -> None:
-        """Let `auditing` record where the other machines' audits are."""
+        """Let `auditing` record the positions of the other machines' audits."""
         self._auditing = auditing
 
     def note(self, task: str) -> None:
-        """Note that a task's log has grown. Thread-safe, and quick."""
+        """Record that a task's log has grown. Thread-safe and fast."""
         with self._lock:
             self._grown.add(task)
 
     def close(self) -> None:
-        """Send what is there, for five seconds at most; the rest is sent by the next start."""
+        """Send the remaining data for at most five seconds; the next start sends the rest."""
         self._ending.set()
         self._thread.join(CLOSING_SECONDS)
 
@@ -86,7 +87,7 @@ class Sharing:
         try:
             last = False
             while not last:
-                # One more pass is made after the end was requested.
+                # The last pass runs after the end was requested.
                 last = self._ending.is_set()
                 try:
                     connection = connection if connection is not None else self._connected()
@@ -128,8 +129,8 @@ class Sharing:
         self._away = error is not None
 
     def _pass(self, connection: Connection) -> None:
-        """Send everything that has grown."""
-        # The sizes of the audit are read first: see the module's order.
+        """Send all data that was added since the last pass."""
+        # The sizes of the audit files are read before the task logs, which keeps the order in the module docstring.
         audit = audit_directory(self._home)
         sizes = {path: path.stat().st_size for path in sorted(audit.glob("*.jsonl"))}
         anchors = sizes.pop(audit / ANCHORS, 0)
@@ -151,7 +152,7 @@ class Sharing:
             raise
 
     def _send(self, connection: Connection, path: Path, most: int | None, task: str | None) -> None:
-        """Send the next pieces of a file: whole lines of one that grows, else (blobs, images) a whole file."""
+        """Send the next pieces of a file: only whole lines of a log, and other files (blobs, images) whole."""
         name = path.relative_to(self._home).as_posix()
         sizes = self._sizes if self._sizes is not None else {}
         at = sizes.get(name, 0)
@@ -167,20 +168,20 @@ class Sharing:
                     sizes[name] = at = stream.put(connection, self._machine, name, at, piece, task)
                     file.seek(at)
         except FileNotFoundError:
-            # The log was deleted meanwhile, because it was old.
+            # The log was old and was deleted meanwhile.
             return
         except OSError as error:
-            # An error of one file does not stop the others.
+            # An error in one file does not stop the others.
             if name not in self._unreadable:
                 logger.warning("%s cannot be sent to the store: %s; see who may read it", path, error.strerror)
                 self._unreadable.add(name)
 
     def _forget(self, connection: Connection, audit: Mapping[Path, int]) -> None:
-        """Delete from the store what artoo has deleted here (`log.keep_days`, `log.keep_megabytes`).
+        """Delete from the store the logs that artoo has deleted here (`log.keep_days`, `log.keep_megabytes`).
 
-        `audit`: the chains as far as they are in the store; they say what that is.
+        `audit`: the audit chains with the sizes already sent; they record the deletions.
         """
-        # The audit does not know a log that a user deleted by hand, so the store keeps it.
+        # A deletion by hand is not in the audit, so the store keeps such a log.
         if self._sizes is None or time.monotonic() < self._next_look:
             return
         sent = {task for name in self._sizes if (task := _task_of(name)) is not None}
@@ -194,7 +195,7 @@ class Sharing:
                 del self._sizes[name]
 
     def _witness(self, connection: Connection) -> None:
-        """Put where the others' audits stand into this machine's own chain."""
+        """Record the latest audit anchors of the other machines in this machine's own audit chain."""
         if self._auditing is None:
             return
         for anchor in stream.latest_of_others(connection, self._machine):
@@ -210,7 +211,7 @@ class Sharing:
 
 
 def _send_anchors(connection: Connection, machine: str, path: Path, most: int) -> None:
-    """Send the anchors in the first `most` bytes: a newer one names a chain's end that has not been sent."""
+    """Send the anchors in the first `most` bytes. Later anchors refer to parts of chains that were not sent yet."""
     if not path.exists():
         return
     known = stream.anchors_kept(connection, machine)
@@ -243,13 +244,13 @@ def _whole_lines(piece: bytes) -> bytes:
 
 
 def _task_of(name: str) -> str | None:
-    """Return the task to whose log a file of the store belongs; None: the audit's."""
+    """Return the task whose log contains a file of the store; None if the file belongs to the audit."""
     folder, _, rest = name.partition("/")
     return rest.partition("/")[0] if folder == TASKS else None
 
 
 def _forgotten_in(audit: Mapping[Path, int]) -> set[str]:
-    """Return the tasks of which these files, as far as they are sent, say that artoo removed their logs."""
+    """Return the tasks whose logs artoo deleted according to these files, read up to the sizes already sent."""
     found: set[str] = set()
     for path, most in audit.items():
         for line, whole in lines_of(path):
@@ -269,6 +270,6 @@ def _names(directory: Path) -> list[str]:
 
 
 def _files_of(directory: Path) -> list[Path]:
-    """Return the files that a log's lines refer to, then the logs."""
+    """Return the files that the lines of a log refer to, followed by the log files."""
     beside = [path for folder in ("blobs", "images") for path in sorted((directory / folder).glob("*"))]
     return [*(path for path in beside if not path.suffix), *sorted(directory.glob("log*.jsonl"))]

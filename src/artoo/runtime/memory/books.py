@@ -1,4 +1,4 @@
-"""Memory's database, opened for one command or one page."""
+"""Open memory's database for one command or one page."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def opened_books(config: Config) -> AsyncGenerator[Books]:
-    """Open the memory database of the store that `config` names, as it is.
+    """Open the memory database of the store that `config` names, without changing it.
 
-    Raises MemoryStoreError when it is unusable, ConfigurationError when the driver of a database is not there.
+    Raises MemoryStoreError if it is unusable, ConfigurationError if the database driver is not installed.
     """
-    # A database engine is loaded only where it is read.
+    # The database engine is imported only where it is used.
     from artoo.memory.opening import open_books
 
     books = await open_books(config.memory_place)
@@ -37,19 +37,19 @@ async def opened_books(config: Config) -> AsyncGenerator[Books]:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The advice of memory about a pair now: its potentials, and its ten newest rules, newest first."""
+    """The present advice of memory about a pair: its potentials, and its ten newest rules, newest first."""
 
     potentials: Potentials
     rules: tuple[SOPRecord, ...]
 
 
 async def advice_about(config: Config, pair: Pair) -> Advice:
-    """Return what the seed's own interface says of a pair.
+    """Return the present advice of memory about a pair, from the seed's own interface.
 
     Raises MemoryStoreError.
     """
-    # A rule that is looked up counts as used: its clock restarts.
-    # A database engine is loaded only where something is recalled.
+    # A rule that is looked up counts as used, so its expiry starts again.
+    # The database engine is imported only where it is used.
     from artoo.memory.opening import open_store
 
     memory = await open_store(config.memory_place, config.memory_spool, SystemClock(), UuidIds())
@@ -60,11 +60,11 @@ async def advice_about(config: Config, pair: Pair) -> Advice:
 
 
 async def settle_proposal(books: Books, home: Path, proposal_id: str, *, accept: bool) -> Path | None:
-    """Record the answer; returns the file of a proposal that is accepted.
+    """Record the user's answer to a proposal. Return the file of an accepted proposal, else None.
 
-    Raises MemoryStoreError when it is unknown or answered already, and what `accept_text` raises.
+    Raises MemoryStoreError if the proposal is unknown or answered already, and the errors of `accept_text`.
     """
-    # The text first: a proposal that is marked as accepted and stands nowhere would be lost.
+    # The text is written first. Otherwise a crash could lose a proposal that is marked as accepted.
     wanted = next((each for each in await books.open_proposals() if each.id == proposal_id), None)
     file = await asyncio.to_thread(accept_text, home, wanted) if accept and wanted is not None else None
     await books.answer_proposal(proposal_id, accept=accept)

@@ -1,4 +1,4 @@
-"""Shared memory as a part of the runtime: opened by the first task that wants it, with the Dreamer in the
+"""Run shared memory inside the process: the first task that needs it opens the store, and the Dreamer runs in the
 background.
 """
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from artoo.memory.service import SharedMemory
 
 NO_TASK = ""
-"""The Dreamer belongs to no task: its messages are on the stream, and in no task's log."""
+"""The task id of the Dreamer's messages. They belong to no task: they are on the stream, but in no task's log."""
 
 _AFTER = 1.0
-"""Seconds before the Dreamer is loaded: the first task has begun by then, and a quick one has ended."""
+"""Seconds until the Dreamer is loaded. By then the first task has begun, and a quick one has ended."""
 
 _log = logging.getLogger(__name__)
 
 
 def words_rules(config: Config, environ: Mapping[str, str]) -> bool:
-    """Check whether the configured brain may be asked while no user waits for it (see `config.Memory`)."""
+    """Return whether the configured brain may be asked while no user waits for it (see `config.Memory`)."""
     wanted = config.memory.wording
     return wanted == "any" or (wanted == "endpoint" and endpoint(config, "brain", environ) is not None)
 
@@ -53,7 +53,7 @@ def words_rules(config: Config, environ: Mapping[str, str]) -> bool:
 async def wording(
     config: Config, environ: Mapping[str, str], clock: Clock, ids: Ids
 ) -> AsyncGenerator[tuple[Callable[[Contract], object], Draft | None]]:
-    """Provide the port and the draft of rules for a single Dreamer pass outside an Artoo."""
+    """Yield the publish function and the rule-drafting function for a single Dreamer pass outside an Artoo."""
     port = InProcessBus(clock, ids).port(Role.DREAMER, NO_TASK)
     if not words_rules(config, environ):
         yield port.publish, None
@@ -71,9 +71,9 @@ async def wording(
 class Memories:
     """One store for all tasks of an Artoo.
 
-    `busy` tells the Dreamer to wait; `model` words its rules (None: no rules are made). `home` has the
-    record of what was discarded (None: it is not read).
-    A store that cannot be opened is tried again by the next task.
+    `busy`: while it returns true, the Dreamer waits. `model` words the Dreamer's rules (None: no rules are made).
+    `home` holds the record of discarded changes (None: the record is not read).
+    If the store cannot be opened, the next task tries again.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Memories:
         self._dreaming: asyncio.Task[None] | None = None
 
     async def open(self) -> TaskMemory:
-        """Open both sides of the store, or a memory that says why there is none. Never raises."""
+        """Return both interfaces of the store, or a NoMemory that gives the reason. Never raises."""
         async with self._opening:
             if self._store is None:
                 opened = await open_memory(self._place, self._spool, self._clock, self._ids)
@@ -119,7 +119,7 @@ class Memories:
             return
         from artoo.runtime.memory.unlearning import unlearn_discarded
 
-        # The next reader of memory gets the error.
+        # The error is ignored here, because the next reader of memory gets it too.
         with suppress(MemoryStoreError):
             await unlearn_discarded(store, self._home, self._clock.now())
 
@@ -131,8 +131,8 @@ class Memories:
             self._nudged = True
 
     async def dream_briefly(self) -> DreamReport | None:
-        """Dream before a one-shot command ends, if a pass is due: the steps without a model, for 200 ms at most."""
-        # A shared store has a machine that serves and dreams.
+        """Run a Dreamer pass before a one-shot command ends, if one is due: without a model, for at most 200 ms."""
+        # For a shared store, a serving machine runs the Dreamer.
         store = self._store
         if store is None or isinstance(self._place, StoreAddress):
             return None
@@ -156,9 +156,9 @@ class Memories:
 
     def _dream_beside(self, store: SharedMemory) -> None:
         port = self._bus.port(Role.DREAMER, NO_TASK)
-        # The Dreamer publishes and receives nothing.
+        # The Dreamer only publishes, so its inbox is closed.
         self._bus.close_task(NO_TASK)
-        # Not a task group: a Dreamer that fails must not cancel the task that opened memory.
+        # A task group is not used, because a failing Dreamer must not cancel the task that opened memory.
         self._dreaming = asyncio.create_task(self._dream(store, port), name="dreamer")
 
     async def _dream(self, store: SharedMemory, port: Port) -> None:
@@ -169,7 +169,7 @@ class Memories:
             if self._nudged:
                 dreamer.nudge()
             await dreamer.run()
-        except Exception as error:  # noqa: BLE001 - the Dreamer's own boundary: it ends in the open, and nothing with it
+        except Exception as error:  # noqa: BLE001 - a failure of the Dreamer must stop nothing else
             _log.exception("the Dreamer ended")
             failed = "".join(traceback.format_exception_only(error)).strip()
             port.publish(DreamReport(dream_id=self._ids.new(), started_at=started, finished=False, error=failed))

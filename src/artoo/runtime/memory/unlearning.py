@@ -1,4 +1,4 @@
-"""Oppose in memory what a task taught as a success if its changes were discarded later."""
+"""Oppose the lessons of a task in memory that were recorded as successes, if its changes were discarded later."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from artoo.ports.remember import Remember
 from artoo.workspace.settlement.history import settled_records
 
 MOST_TASKS = 20
-"""Discarded tasks that are looked at, the newest: each costs one question to memory."""
+"""The most discarded tasks that are checked, newest first, because each costs one query to memory."""
 _GOOD = frozenset({MegramState.ACCEPT, MegramState.SUCCESS})
 
 
 async def unlearn_discarded(store: SharedMemory, home: Path, now: datetime) -> None:
-    """Oppose the lessons of tasks whose changes were discarded since. Raises MemoryStoreError."""
-    # This is idempotent, because the id of an opposing entry follows from the entry that it opposes.
+    """Write entries against the lessons of tasks whose changes were discarded. Raises MemoryStoreError."""
+    # This is idempotent, because the id of an opposing entry is derived from the entry that it opposes.
     try:
         records = await asyncio.to_thread(settled_records, home)
     except OSError:
@@ -41,7 +41,7 @@ async def unlearn_discarded(store: SharedMemory, home: Path, now: datetime) -> N
 
 @dataclass(frozen=True, slots=True)
 class WithoutSecrets:
-    """Implements `ports.remember.Remember`: `store` gets texts and tags as `redacted` leaves them."""
+    """Implements `ports.remember.Remember`: passes texts and tags to `store` after redaction by `redacted`."""
 
     store: Remember
     redacted: Callable[[str], str]
