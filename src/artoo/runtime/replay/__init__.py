@@ -1,5 +1,5 @@
-"""The roles of a task, fed from its log: to check that they decide the same, or to go on where they stopped.
+"""Run the roles of a task again from its log, to check that they decide the same, or to resume an interrupted task.
 
-log ──► Recording ──► Conductor ──► fresh roles ──► what they say is held against the log
-                          └──► the end of the log: compare and stop (replay), or go live (resume)
+log ──► Recording ──► Conductor ──► new roles ──► their messages are compared with the log
+                          └──► at the end of the log: stop (replay), or continue live (resume)
 """

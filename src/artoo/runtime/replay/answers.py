@@ -1,4 +1,4 @@
-"""Models, sources and ids that answer from the log, and beyond it as the real ones do, once there are any."""
+"""Models, sources, tools and ids that answer from the log, and after its end use the real ones if there are any."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class NobodyToAsk:
-    """The model of a replay beyond its log: it is never reached, because nothing goes live."""
+    """The model of a replay after the end of its log. It is never asked, because a replay never goes live."""
 
     async def ask(self, question: Question[M]) -> Answer[M]:
         """Refuse. Raises ModelUnreachable."""
@@ -52,7 +52,7 @@ class NobodyToAsk:
 
 
 class RecordedModel:
-    """One role's model. Implements ports.model.Model."""
+    """The model of one role, with answers from the log. Implements ports.model.Model."""
 
     def __init__(self, conductor: Conductor, speaker: Speaker, beyond: Model) -> None:
         self._conductor = conductor
@@ -60,7 +60,7 @@ class RecordedModel:
         self._beyond = beyond
 
     async def ask(self, question: Question[M]) -> Answer[M]:
-        """Return the answer of the log, or raise its error; after the log, ask the real model."""
+        """Return the logged answer or raise the logged error. After the log, ask the real model."""
         what = f"an answer of a model to {question.contract}"
         called = self._conductor.recording.model(self._speaker, question.contract)
         if called is not None:
@@ -72,7 +72,7 @@ class RecordedModel:
         return await self._beyond.ask(question)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """Return the turn of the log, or raise its error; after the log, ask the real model."""
+        """Return the logged turn or raise the logged error. After the log, ask the real model."""
         called = self._conductor.recording.model(self._speaker, conversation.contract)
         if called is None:
             await self._conductor.until_live(self._speaker, "a turn of a model")
@@ -108,7 +108,7 @@ def _error(called: ModelCalled) -> ModelError | BudgetExhausted:
 
 
 class RecordedEyes:
-    """One role's observations besides the stream. Implements observed_sources.Eyes."""
+    """The observations of one role, answered from the log. Implements observed_sources.Eyes."""
 
     def __init__(self, conductor: Conductor, speaker: Speaker, port: Port) -> None:
         self._conductor = conductor
@@ -128,7 +128,7 @@ class RecordedEyes:
         return read_back(kind, seen.answer)
 
     async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """Return what the log has from before the turn that followed."""
+        """Return what was observed before the next logged turn; empty if there was nothing."""
         speaker, conductor = self._speaker, self._conductor
         if not conductor.live:
             first = conductor.recording.looks_first(speaker, source, CONTRACT)
@@ -141,27 +141,27 @@ class RecordedEyes:
 
 
 def read_back(kind: type[T], answer: object) -> T:
-    """Rebuild a value that `observed_sources.plain` made."""
+    """Rebuild a value that `observed_sources.plain` has converted to JSON values."""
     return TypeAdapter(kind).validate_python(answer)
 
 
 class RecordedIds:
-    """Identifiers in the order in which they were given then. Implements Ids."""
+    """Identifiers in their recorded order, then new ones. Implements Ids."""
 
     def __init__(self, recorded: deque[str], beyond: Ids) -> None:
         self._recorded = recorded
         self._beyond = beyond
 
     def new(self) -> str:
-        """Return the next one."""
+        """Return the next identifier."""
         return self._recorded.popleft() if self._recorded else self._beyond.new()
 
 
 class RecordedRemember:
-    """Memory's writing side. `beyond` None: nothing is remembered, as in a replay.
+    """The writing interface of memory. If `beyond` is None, as in a replay, nothing is stored.
 
-    What was written before is written again under its id when the task goes live: memory ignores what it has, and
-    a crash may have lost it.
+    When the task goes live, everything that it wrote before is written again under the same ids. Memory ignores
+    entries that it has, but a crash may have lost some.
     """
 
     def __init__(self, conductor: Conductor, ids: Ids, beyond: Remember | None) -> None:
@@ -179,14 +179,16 @@ class RecordedRemember:
             self._early.append(megram)
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """Return the id of the log, where the feedback was stored under an id of its own."""
+        """Return the logged id if the feedback is in the log. Otherwise store the feedback and return
+        its new id.
+        """
         recorded = self._conductor.recording.opposing_ids
         if recorded:
             return recorded.popleft()
         return self._ids.new() if self._beyond is None else self._beyond.record_negative_feedback(rule_id, content)
 
     def go_live(self) -> None:
-        """Store what was written meanwhile."""
+        """Store the entries that were written before the task went live."""
         early, self._early = self._early, []
         if self._beyond is not None:
             for megram in early:
@@ -197,11 +199,11 @@ class RecordedRemember:
             await self._beyond.flush()
 
     async def close(self) -> None:
-        """Do nothing, because its owner closes the real one."""
+        """Do nothing, because the owner of the real memory closes it."""
 
 
 class ReplayIds:
-    """Names for messages that are never kept. Implements Ids."""
+    """Identifiers for messages that are never stored. Implements Ids."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -215,7 +217,7 @@ class ReplayIds:
 class RecordedTools:
     """All tools of a task, as its roles saw them. Implements ports.tools.Tools.
 
-    `specs` are those of the log; `beyond` are the real tools (None: there are none, as in a replay).
+    `specs` are taken from the log; `beyond` are the real tools (None in a replay, which has none).
     """
 
     def __init__(self, conductor: Conductor, specs: tuple[ToolSpec, ...] | None, beyond: Tools | None) -> None:
@@ -225,7 +227,7 @@ class RecordedTools:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Return the tools of the log; if it does not say, the real ones."""
+        """Return the logged tool descriptions, or the real ones if the log has none."""
         if self._specs is not None:
             return self._specs
         return self._beyond.specs if self._beyond is not None else ()
@@ -245,7 +247,7 @@ class RecordedTools:
 
 @dataclass(slots=True)
 class RecordedToolbox:
-    """One subtask's tools. Implements ports.tools.Toolbox."""
+    """The tools of one subtask, with results from the log. Implements ports.tools.Toolbox."""
 
     conductor: Conductor
     subtask_id: str
@@ -254,8 +256,8 @@ class RecordedToolbox:
     _real: Toolbox | None = None
 
     async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
-        """Return the record of the log; for a call that the log does not have to its end, make the real one."""
-        # The real toolbox decides about a call that was under way: it is never repeated unseen.
+        """Return the logged result. If the log has no result for the call, make it with the real tools."""
+        # A call that was started but not ended is left to the real toolbox, which does not simply repeat it.
         recorded = self.conductor.recording.calls.get(ticket.act) if ticket is not None else None
         if recorded is not None and ticket is not None:
             for started in recorded.started:

@@ -1,10 +1,10 @@
-"""Feed fresh roles the messages of a log, in its order, and compare what they say with it.
+"""Repeat the messages of a log to new roles, in its order, and compare the messages of the roles with it.
 
-    for each message of the log:  the role that owns it must have said the same ──► it reaches the inboxes
-    what a role says beyond the log is held, and goes out in order when the task goes live
+    for each message of the log:  its role must publish an equal message ──► it is put into the inboxes
+    a role's message that is not in the log is held, and published in order when the task goes live
 
-The roles run as ever: one may be ahead of the log, never behind a message that it has to answer. What a role needs
-from outside the stream and the log does not have makes it wait, for the task to go live or for ever.
+The roles run as usual. A role may be ahead of the log, but never behind a message that it has to answer. If a role
+needs an answer from outside the stream that the log does not have, it waits until the task goes live, or for ever.
 """
 
 from __future__ import annotations
@@ -31,22 +31,24 @@ PLAYED = frozenset(
     {Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR}
     | {Role.SOLVER}
 )
-"""Roles that run again; what others said is taken from the log."""
+"""Roles that run again; messages of other roles are taken from the log."""
 
 PATIENCE = 20.0
-"""Seconds of real time in which nothing at all happens, before a message is taken to be missing."""
+"""Seconds of real time without any progress until a message counts as missing."""
 
 GRACE = 2.0
-"""The same, when its speaker has said something else meanwhile, or waits for what the log does not have."""
+"""The same limit if the speaker has published another message meanwhile, or waits for something not in the log."""
 
 
 class NoAnswer(Exception):
-    """Raised where the log says that a role failed while it waited: it fails there again."""
+    """Raised at a point where, according to the log, a role failed while it waited, so that it fails
+    there again.
+    """
 
 
 @dataclass(slots=True)
 class Held:
-    """Something that a role has said beyond the log. `send` says it for good."""
+    """A message that a role published although the log does not have it. `send` publishes it on the bus."""
 
     speaker: Speaker
     envelope: Envelope
@@ -55,7 +57,7 @@ class Held:
 
 @dataclass(slots=True)
 class Waiter:
-    """A role that waits for what the log does not have; `what` says for what."""
+    """A role that waits for something the log does not have. `what` describes it."""
 
     what: str
     done: asyncio.Future[None]
@@ -66,7 +68,7 @@ class Waiter:
 class Conductor:
     """Leads one task through its log. `repeat` puts a message into inboxes; `open_up` begins the live part.
 
-    `open_up` None: the task stays offline, and `run` returns at the end of the log.
+    If `open_up` is None, the task stays offline, and `run` returns at the end of the log.
     """
 
     recording: Recording
@@ -96,13 +98,13 @@ class Conductor:
                 self._unsaid[_speaker(envelope), envelope.kind].append(envelope)
 
     def is_logged(self, envelope: Envelope) -> bool:
-        """Check whether the message is one of the log."""
+        """Return whether the message is in the log."""
         return envelope.id in self._logged
 
     # --- what roles do ------------------------------------------------------------------------------------------
 
     def say(self, said: Envelope, send: Callable[[], object]) -> Envelope:
-        """Return the logged message that a role says again before the task is live; hold any other message."""
+        """Return the logged message that equals `said`. Without one, hold `said` until the task is live."""
         speaker = _speaker(said)
         candidates = self._unsaid.get((speaker, said.kind), [])
         for index, logged in enumerate(candidates):
@@ -116,7 +118,9 @@ class Conductor:
         return said
 
     async def until_live(self, speaker: Speaker, what: str) -> None:
-        """Wait because the log does not have `what`. Raises NoAnswer where the log says that the role failed."""
+        """Wait, because `what` is not in the log. Raises NoAnswer if, according to the log, the role
+        failed here.
+        """
         if self.live:
             return
         waiter = Waiter(what, asyncio.get_running_loop().create_future(), limits_here())
@@ -128,7 +132,9 @@ class Conductor:
             self.waiting[speaker].remove(waiter)
 
     def elapsed_ms(self) -> float | None:
-        """Return the time of R7's stopwatch at its next decision or sample of the log; None after the last."""
+        """Return the logged time of R7's next decision or sample. After the last one it is None, or infinite if the
+        time is over.
+        """
         looks = [
             each[0]
             for (speaker, kind), each in self._unsaid.items()
@@ -142,7 +148,7 @@ class Conductor:
     # --- the lead -----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Tell the whole log, then goes live. Raises Difference."""
+        """Repeat the whole log, then go live. Raises Difference."""
         for number, envelope in enumerate(self.recording.stream):
             if envelope.sender in PLAYED:
                 await self._expect(number, envelope)
@@ -156,7 +162,7 @@ class Conductor:
             self._go_live()
 
     async def _expect(self, number: int, envelope: Envelope) -> None:
-        """Return when the role has said it. Raises Difference when it does not."""
+        """Return when the role has published the message again. Raises Difference if it does not."""
         while envelope.id not in self._said:
             self._changed.clear()
             self._help(envelope)
@@ -169,12 +175,12 @@ class Conductor:
                 raise difference_at(self.recording.stream, number, self._instead(speaker)) from None
 
     def _instead(self, speaker: Speaker) -> tuple[list[Envelope], list[str]]:
-        """Return what the speaker says that the log does not, and what it waits for."""
+        """Return the messages of the speaker that are not in the log, and descriptions of what it waits for."""
         said = [each.envelope for each in self.held if each.speaker == speaker]
         return said, [waiter.what for waiter in self.waiting.get(speaker, [])]
 
     def _help(self, envelope: Envelope) -> None:
-        """Cause what came from time or from a failure outside the stream, and not from a message."""
+        """Trigger a message that was caused by time or by a failure outside the stream, not by another message."""
         match envelope.payload:
             case ToolCalled(call=call) if call.status is CallStatus.INTERRUPTED:
                 self._expire(_speaker(envelope))
@@ -191,7 +197,7 @@ class Conductor:
                 return
 
     def _is_timers(self, envelope: Envelope) -> bool:
-        """Check whether R7's timer caused the message, because R7 answers the request itself in no other case."""
+        """Return whether R7's timer caused the message. In no other case R7 answers the request directly."""
         return envelope.cause_id == self._request_id
 
     def _expire(self, speaker: Speaker) -> None:
@@ -202,7 +208,7 @@ class Conductor:
                     limit.reschedule(now)
 
     def _go_live(self) -> None:
-        """Send what was held, in order, then let the waiting roles continue."""
+        """Publish the held messages in order, then let the waiting roles continue."""
         self.live = True
         self.clock.go_live()
         held, self.held = self.held, []
@@ -224,7 +230,9 @@ def _fail(waiter: Waiter) -> None:
 
 
 class ReplayClock:
-    """Implements Clock. `real` runs once the task is live; time in which the task was stopped never counted."""
+    """Implements Clock. `real` is used once the task is live. Time during which the task was stopped does not
+    count.
+    """
 
     def __init__(self, real: Clock, start: datetime) -> None:
         self._real = real
@@ -238,11 +246,11 @@ class ReplayClock:
         return self._at if self._offset is None else self._real.now()
 
     def monotonic(self) -> float:
-        """Return the seconds of the task."""
+        """Return the seconds for which the task has run."""
         return self._passed if self._offset is None else self._offset + self._real.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until `wake`; once live, as long as it takes."""
+        """Wait until `wake`; once the task is live, wait for the given seconds."""
         if self._offset is not None:
             await self._real.sleep(seconds)
             return
@@ -254,7 +262,9 @@ class ReplayClock:
             self._sleeping.discard(waking)
 
     def move(self, at: datetime, *, stopped: bool = False) -> None:
-        """Set the time to `at`. `stopped`: nothing ran since it was moved last."""
+        """Set the time to `at`. `stopped`: the task did not run since the last move, so its running time is
+        unchanged.
+        """
         if not stopped:
             self._passed += max(0.0, (at - self._at).total_seconds())
         self._at = at
@@ -266,19 +276,19 @@ class ReplayClock:
                 waking.set_result(None)
 
     def go_live(self) -> None:
-        """Use real time from here on."""
+        """Use the real clock from now on."""
         self._offset = self._passed - self._real.monotonic()
         self.wake()
 
 
 class RecordedWatch(Stopwatch):
-    """R7's stopwatch, which shows what it showed then as long as `recorded` knows that."""
+    """R7's stopwatch, which shows the recorded time as long as `recorded` returns one."""
 
     def __init__(self, clock: Clock, recorded: Callable[[], float | None]) -> None:
         super().__init__(clock)
         self._recorded = recorded
 
     def elapsed_ms(self) -> float:
-        """Return the milliseconds that count: exactly those of the log, then by the clock."""
+        """Return the elapsed milliseconds: those of the log if there are any, else those of the clock."""
         recorded = self._recorded()
         return super().elapsed_ms() if recorded is None else recorded

@@ -1,4 +1,4 @@
-"""Describe where a replay departs from its log."""
+"""Describe the point where a replay differs from its log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN = 200
 
 
 class Difference(ArtooError):
-    """A role did not say again what the log says that it said. `number` counts the messages from 1."""
+    """A role did not publish a message of the log again. `number` counts the messages from 1."""
 
     def __init__(self, message: str, *, number: int, round_: int, role: Role, kind: str) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class Difference(ArtooError):
 
 
 def leaves(group: BaseExceptionGroup[Difference]) -> list[Difference]:
-    """Return the differences in a group of groups."""
+    """Return all differences in a nested exception group."""
     found: list[Difference] = []
     for error in group.exceptions:
         found += leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
@@ -37,7 +37,7 @@ def leaves(group: BaseExceptionGroup[Difference]) -> list[Difference]:
 
 
 def difference_at(stream: Sequence[Envelope], index: int, instead: tuple[list[Envelope], list[str]]) -> Difference:
-    """Describe the missing message at `index`; `instead`: what its speaker said, and what it waits for."""
+    """Describe the missing message at `index`. `instead`: the speaker's other messages, and what it waits for."""
     expected = stream[index]
     round_ = _round_at(stream[: index + 1])
     speaker = ROLE_IDS.get(expected.sender, expected.sender.value)
@@ -52,7 +52,7 @@ def difference_at(stream: Sequence[Envelope], index: int, instead: tuple[list[En
 
 
 def surplus(stream: Sequence[Envelope], said: Envelope) -> Difference:
-    """Describe that a role said something that the log does not have."""
+    """Describe a message of a role that is not in the log."""
     cause = next((index for index, each in enumerate(stream) if each.id == said.cause_id), len(stream) - 1)
     round_ = _round_at(stream[: cause + 1])
     speaker = ROLE_IDS.get(said.sender, said.sender.value)
@@ -85,7 +85,7 @@ def _brief(envelope: Envelope) -> str:
 
 
 def _round_at(stream: Sequence[Envelope]) -> int:
-    """Return the round of the last message: of its plan, or before a plan, of the directive that asks for it."""
+    """Return the round of the last plan or plan directive; 1 if there is neither."""
     rounds = (e.payload.round for e in reversed(stream) if isinstance(e.payload, (Plan, PlanDirective)))
     return next(rounds, 1)
 
@@ -100,13 +100,15 @@ _VOLATILE: Mapping[str, frozenset[str]] = {
 _COMPARED: Mapping[str, frozenset[str]] = {
     "ModelCalled": frozenset({"role", "contract", "tier", "answer", "failure"})
 }
-"""Of a model call, what the role did with it: how it was asked may read differently in another version."""
+"""Fields of a model call that are compared: its outcome. The question may be worded differently in
+another version.
+"""
 
 _SHOWN_VALUE = 160
 
 
 def alike(logged: Contract, said: Contract) -> bool:
-    """Check whether nothing differs that matters."""
+    """Return whether the relevant fields of two messages are equal."""
     return logged == said or next(differences(logged, said), None) is None
 
 
@@ -138,7 +140,7 @@ def _between(logged: object, said: object, place: str) -> Iterator[str]:
 
 
 def _parts(value: object) -> dict[str, object] | None:
-    """Return the parts of an object by name, those of a list by number from 1; None for a value without parts."""
+    """Return the parts of an object by name, or of a list by number from 1; None for a value without parts."""
     if isinstance(value, dict):
         return cast("dict[str, object]", value)
     if isinstance(value, list):
@@ -147,7 +149,7 @@ def _parts(value: object) -> dict[str, object] | None:
 
 
 def _redacted(logged: object, said: object) -> bool:
-    """Check whether the log kept all of a text but its secrets, so that the parts follow each other."""
+    """Return whether the texts differ only in secrets, which are replaced by MARK in the log."""
     if not (isinstance(logged, str) and isinstance(said, str) and MARK in logged):
         return False
     first, *middle, last = logged.split(MARK)

@@ -1,4 +1,4 @@
-"""A task's log, taken apart into what its roles said and what they were told from outside the stream."""
+"""Split a task's log into the messages of its roles and the answers that they got from outside the stream."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from artoo.runtime.replay.standing import standing
 T = TypeVar("T")
 
 Speaker = tuple[Role, str | None]
-"""A role, and the subtask that it belongs to if it belongs to one."""
+"""A role, and the id of its subtask, or None for a role of the whole task."""
 
 Numbered = deque[tuple[int, T]]
-"""Answers, each with its place in the log."""
+"""Answers, each with its index in the stream."""
 
 _OPPOSING = frozenset({MegramState.FEEDBACK, MegramState.DISSONANCE})
 
 
 @dataclass(slots=True)
 class Call:
-    """The log's account of one tool call: how often it went out, and how it ended, if it did."""
+    """The records of one tool call: how often it was started, and its result if it ended."""
 
     started: list[ToolStarted] = field(default_factory=list[ToolStarted])
     ended: ToolCall | None = None
@@ -42,9 +42,9 @@ class Call:
 
 @dataclass(slots=True)
 class Recording:
-    """The standing stream of one task and its answers, each of which is given once.
+    """The messages of one task that still hold, and the recorded answers. Each answer is used once.
 
-    `all_messages` are those of the whole log, the dropped ones too.
+    `all_messages` are the messages of the whole log, including dropped ones.
     """
 
     all_messages: Sequence[Envelope]
@@ -65,20 +65,22 @@ class Recording:
 
     @property
     def result(self) -> FinalResult | None:
-        """Return how it ended; None if it did not."""
+        """Return the task's result; None if it did not end."""
         last = self.stream[-1].payload
         return last if isinstance(last, FinalResult) else None
 
     def model(self, speaker: Speaker, contract: str) -> ModelCalled | None:
-        """Take the answer to this speaker's next question of this contract."""
+        """Remove and return the answer to this speaker's next question of this contract."""
         return _next(self.models.get((speaker, contract)))
 
     def sight(self, speaker: Speaker, source: Source) -> Observed | None:
-        """Take what this speaker observes there next."""
+        """Remove and return this speaker's next observation of this source."""
         return _next(self.sights.get((speaker, source)))
 
     def looks_first(self, speaker: Speaker, source: Source, contract: str) -> bool | None:
-        """Check whether this speaker looks there before its next question of this contract; None: does neither."""
+        """Return whether this speaker observes the source before its next question of this contract. None if the
+        log has neither.
+        """
         sights, models = self.sights.get((speaker, source)), self.models.get((speaker, contract))
         if not sights:
             return False if models else None
@@ -86,9 +88,9 @@ class Recording:
 
 
 def read_recording(log: Iterable[Envelope | Gap], dropped: Sequence[str] = ()) -> Recording:
-    """Take a log apart. `dropped` are messages that do not stand besides those that the log itself names.
+    """Split a log. `dropped`: ids of messages that do not hold, besides those that the log itself names.
 
-    Raises ConfigurationError for a log that has gaps, or that does not hold what its roles saw.
+    Raises ConfigurationError if the log has gaps, or does not contain the observations of its roles.
     """
     messages = _whole(log)
     without = set(dropped)
@@ -132,7 +134,7 @@ def _beginning(stream: Sequence[Envelope]) -> tuple[TaskOpened, UserRequest]:
 
 
 def _is_step(envelope: Envelope) -> bool:
-    """Check whether an executor asked for one step, as it did before it held a conversation."""
+    """Return whether an executor asked for a single step, as in versions whose executor held no conversation."""
     called = envelope.payload
     if not isinstance(called, ModelCalled) or envelope.sender is not Role.EXECUTOR:
         return False
@@ -166,7 +168,7 @@ def _answers(
 
 
 def _identifiers(stream: Sequence[Envelope]) -> tuple[deque[str], deque[str], deque[str]]:
-    """Return the dispatcher's ids, in its order, and the ids of R7's megrams, ordinary and opposing ones."""
+    """Return the subtask ids in the dispatcher's order, and the ids of R7's ordinary and opposing megrams."""
     plans = {e.payload.round: e.payload for e in stream if isinstance(e.payload, Plan)}
     subtasks: deque[str] = deque()
     for envelope in stream:
@@ -179,7 +181,7 @@ def _identifiers(stream: Sequence[Envelope]) -> tuple[deque[str], deque[str], de
 
 
 def _as_planned(plan: Plan, manifest: DispatchManifest) -> list[str]:
-    """Return the ids in the plan's order, in which they were given: a manifest lists its subtasks by sequence."""
+    """Return the ids in the order of the plan, because a manifest lists its subtasks by sequence instead."""
     by_sequence = sorted(range(len(plan.subtasks)), key=lambda index: plan.subtasks[index].sequence)
     ids = dict(zip(by_sequence, (entry.subtask_id for entry in manifest.subtasks), strict=False))
     return [ids[index] for index in sorted(ids)]

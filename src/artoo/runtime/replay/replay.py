@@ -1,4 +1,4 @@
-"""Runs a whole task again from its log: no model, no tools, no memory, no network (SPEC section 10)."""
+"""Run a whole task again from its log without model, tools, memory or network (SPEC section 10)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from artoo.runtime.task.task_run import TaskRun
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The result of a replay. `result` None: the log ends before the task did. `difference` None: there is none."""
+    """The result of a replay. `result` None: the log ends before the task. `difference` None: no difference was
+    found.
+    """
 
     recording: Recording
     result: FinalResult | None
@@ -43,12 +45,12 @@ class Replayed:
 
 
 class _EndOfLog(Exception):
-    """The log ends, and the task had not ended by then."""
+    """The log ended, but the task had not ended by then."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Offline:
-    """Leads to the end of the log and no further."""
+    """A leader that repeats the log up to its end. It never goes live."""
 
     conductor: Conductor
 
@@ -59,9 +61,9 @@ class _Offline:
 
 
 async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, grace: float = GRACE) -> Replayed:
-    """Run the task again. `patience`, `grace`: seconds until a message counts as missing.
+    """Run the task again from its log. `patience`, `grace`: seconds until a message counts as missing.
 
-    Raises ConfigurationError for a log that cannot be replayed, MessageUnreadable for a damaged one.
+    Raises ConfigurationError if the log cannot be replayed, MessageUnreadable if it is damaged.
     """
     recording = read_recording(log)
     settings = settings_of(recording.opened, recording.request.project)
@@ -84,8 +86,8 @@ async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, g
 
 
 def _too_much(conductor: Conductor) -> Difference | None:
-    """Find something that a role says and the log does not have."""
-    # After a Halt roles are interrupted at any point of what they say, so only a decision is too much.
+    """Return a difference if a role published a message that is not in the log, else None."""
+    # A Halt interrupts roles at any point, so after it only an additional decision counts as a difference.
     stream = conductor.recording.stream
     halted = any(isinstance(each.payload, Halt) for each in stream)
     more = [each.envelope for each in conductor.held if not halted or isinstance(each.envelope.payload, Decided)]
@@ -93,13 +95,13 @@ def _too_much(conductor: Conductor) -> Difference | None:
 
 
 def no_hands() -> Hands:
-    """Return the hands of a task that is only looked at."""
+    """Return placeholder tools and sources for a task whose calls are all answered from the log."""
     nothing = SubTaskSight(cast("EvidenceSource", _Nothing()), cast("TurnSource", _Nothing()))
     return Hands(tools=cast("Tools", _Nothing()), whole=nothing, sight=lambda subtask_id: nothing)
 
 
 class _Nothing:
-    """Stands for a source or the tools: a replay waits for what the log does not have, and never asks for it."""
+    """A placeholder for a source or the tools. A replay never calls it, because it waits instead of going live."""
 
     specs: tuple[ToolSpec, ...] = ()
 
@@ -112,8 +114,8 @@ class _Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A replay with the findings of the invariants. `violations`: findings of the invariants; anomalies are no
-    objection to a decision.
+    """A replay with the findings of the invariant checks. `violations` are broken invariants only, because
+    anomalies do not count against a decision.
     """
 
     replayed: Replayed
@@ -121,14 +123,14 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Check whether every decision was reached again and no invariant was broken."""
+        """Return whether every decision was reached again and no invariant was broken."""
         return self.replayed.difference is None and not self.violations
 
 
 async def prove(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, grace: float = GRACE) -> Proof:
-    """Replay the log and hold it against the invariants. `patience`, `grace`: see `replay`.
+    """Replay the log and check its invariants. `patience`, `grace`: see `replay`.
 
-    Raises ConfigurationError for a log that cannot be replayed, MessageUnreadable for a damaged one.
+    Raises ConfigurationError if the log cannot be replayed, MessageUnreadable if it is damaged.
     """
     messages = list(log)
     replayed = await replay(messages, patience=patience, grace=grace)

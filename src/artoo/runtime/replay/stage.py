@@ -1,4 +1,6 @@
-"""The context of a replay and of a resumed task: the log first, then (a resumed task) the real thing."""
+"""The context of a replayed or resumed task. It answers from the log first; a resumed task then uses
+real services.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ _USER = (Role.USER, None)
 
 
 class ReplayContext(TaskContext):
-    """The context of one conductor's task. `model`, `hands`, `memory` are what lies beyond the log."""
+    """The context of one conductor's task. `model`, `hands` and `memory` are the services after the end
+    of the log.
+    """
 
     def __init__(
         self,
@@ -52,7 +56,7 @@ class ReplayContext(TaskContext):
         *,
         remembers: bool = True,
     ) -> None:
-        """`remembers` False: what roles teach goes nowhere (a replay)."""
+        """If `remembers` is false, as in a replay, the lessons of roles are not stored."""
         recording = conductor.recording
         self._conductor = conductor
         self._beyond = hands
@@ -82,13 +86,13 @@ class ReplayContext(TaskContext):
         return RecordedWatch(self._conductor.clock, self._conductor.elapsed_ms)
 
     async def prepared(self, user: Port) -> None:
-        """Wait for the real tools only if the log ends before it says which there are."""
+        """Prepare the real tools now only if the log ends before it names the tools."""
         if self._specs is None:
             await self._conductor.until_live(_USER, "the tools")
             await equip(self._beyond, user)
 
     async def open_up(self) -> None:
-        """Prepare the real tools behind those of the log, before anybody goes on."""
+        """Prepare the real tools and store held lessons before any role continues."""
         if self._specs is not None and self._beyond.prepare is not None:
             await self._beyond.prepare()
         if self.memory is not None:
@@ -96,18 +100,19 @@ class ReplayContext(TaskContext):
 
 
 def offered_tools(recording: Recording) -> tuple[ToolSpec, ...] | None:
-    """Return the tools that the task's roles were offered; None if the log ends before that."""
+    """Return the tools that were offered to the task's roles; None if the log ends before that."""
     seen = recording.sight(_USER, Source.TOOLS)
     return None if seen is None else read_back(tuple[ToolSpec, ...], seen.answer)
 
 
 _SETTLED = (ConfirmationRequest, ConfirmationAnswer, Ending, QuestionAsked, PlanProposed)
-"""Of the log, the user and the gate do not hear these: they were asked and answered then. An Ending that the gate
-had not answered does not stand (see `standing`), so R7 says it again when the task is live."""
+"""Logged messages that the user and the gate do not receive again, because they were answered then. An Ending
+without an answer no longer holds (see `standing`), so R7 publishes it again when the task is live.
+"""
 
 
 class ConductedPort:
-    """Wraps a port of the bus. Implements ports.bus.Port."""
+    """Wraps a port of the bus, so that the conductor checks its messages. Implements ports.bus.Port."""
 
     def __init__(self, inner: Port, subtask_id: str | None, conductor: Conductor) -> None:
         self._inner = inner
@@ -125,7 +130,7 @@ class ConductedPort:
     def publish(
         self, payload: Contract, *, cause: Envelope | None = None, subtask_id: str | None = None
     ) -> Envelope:
-        """Publish, or before the task is live, return the log's message or one that is held."""
+        """Publish a message. Before the task is live, return the equal message of the log, or hold this one."""
         conductor, kind = self._conductor, type(payload).__name__
         passing = conductor.live or (conductor.opening and self.role not in PLAYED)
         if passing or not may_publish(self.role, kind):
@@ -153,7 +158,7 @@ class ConductedPort:
         self._inner.close()
 
     def _was_held(self, envelope: Envelope) -> bool:
-        """Check whether it is a hold of the log, which has no turn to interrupt now."""
+        """Return whether the message is a logged hold, which no longer has a turn to interrupt."""
         payload = envelope.payload
         return isinstance(payload, UserMessage) and payload.hold and self._conductor.is_logged(envelope)
 
@@ -175,8 +180,8 @@ async def taken_up(
 ) -> tuple[ReplayContext, Conductor]:
     """Return the context for the task's roles, and the conductor that leads them through the log.
 
-    `announcement` is published after the log was repeated. `make_hands` is given the gate's port of this task. The
-    other arguments are the services with which the task continues.
+    `announcement` is published after the log was repeated. `make_hands` is called with the gate's port of this
+    task. The other arguments are the services with which the task continues.
     """
     conductor = Conductor(recording, ReplayClock(clock, recording.stream[0].at), bus.repeat)
     gate = ConductedPort(bus.port(Role.GATE, recording.task_id), None, conductor)
@@ -184,7 +189,7 @@ async def taken_up(
     user = bus.port(Role.USER, recording.task_id)
 
     async def open_up() -> None:
-        # The task's own port receives for the user; this one only publishes.
+        # The task's own port receives messages for the user; this port only publishes.
         user.close()
         user.publish(announcement)
         await stage.open_up()
@@ -194,7 +199,9 @@ async def taken_up(
 
 
 def _memory(recording: Recording, memory: TaskMemory | None) -> TaskMemory | None:
-    """Return the memory of a task that had one. If memory was turned off since, it learns nothing more."""
+    """Return the memory of a task that began with memory. If memory was turned off since, nothing more
+    is stored.
+    """
     if not recording.opened.memory:
         return None
     absent = NoMemory("memory has been turned off since the task began")

@@ -1,6 +1,6 @@
-"""Select the messages of a log that still hold when the task goes on (pure).
+"""Select the messages of a log that still hold when the task is resumed (pure).
 
-A role's work that ended after the interruption stands: it does not follow from it.
+Work of a role that ended after the interruption still holds, because it does not follow from the interruption.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from artoo.contracts.solution import FinalResult, RoleFailure, StoppedBy
 from artoo.contracts.steering import PlanAnswered, PlanProposed, QuestionAnswered, QuestionAsked
 
 RESUMABLE = frozenset({StoppedBy.INTERRUPTED, StoppedBy.NO_MODEL, StoppedBy.INTERNAL})
-"""Endings after which a task can go on: nothing about the task itself ended it."""
+"""Reasons for stopping after which a task can be resumed, because they lie outside the task itself."""
 
 
 def standing(envelopes: Iterable[Envelope]) -> list[Envelope]:
-    """Return the messages as if the task had never stopped; each TaskResumed stays at its place."""
+    """Return the messages as if the task had never stopped. Each TaskResumed keeps its position."""
     kept: list[Envelope] = []
     for envelope in envelopes:
         if isinstance(envelope.payload, TaskResumed):
@@ -33,11 +33,12 @@ def standing(envelopes: Iterable[Envelope]) -> list[Envelope]:
 
 
 def to_drop(stream: Sequence[Envelope]) -> tuple[str, ...]:
-    """Return the messages of a standing stream that do not hold when the task goes on now, in order.
+    """Return the ids of the messages that no longer hold if the task is resumed now, in order.
 
-    Interruptions, plans that the user rejected, failures of roles and of models that could not be reached,
-    questions without an answer, an Ending that was not settled, everything that followed from these, and what an
-    executor saw of the files for a question without an answer, because the user may have changed them meanwhile.
+    These are interruptions, plans that the user rejected, failures of roles and of models that could not be
+    reached, questions without an answer, an Ending without a Settled, and everything that followed from these. An
+    executor's last look at the files is also dropped if nothing followed it, because the user may have changed
+    files meanwhile.
     """
     answers = (ConfirmationAnswer, Settled, QuestionAnswered, PlanAnswered)
     answered = {e.cause_id for e in stream if isinstance(e.payload, answers) and not _rejects(e)}

@@ -1,7 +1,8 @@
-"""Compute the decisions of other hyperparameters, by the control law alone, from the gaps in the log (pure).
+"""Compute which decisions other hyperparameters would have made, from the gaps in the log and the control law
+(pure).
 
-Only the decisions are recomputed. From the first one that differs the task would have gone another way, of which
-the log knows nothing.
+Only decisions are recomputed. After the first decision that differs, the task would have taken another course,
+about which the log has no data.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ NAMES = {
     "w₂": "w2",
 }
 _UNUSED = ("max_retries", "exhausted_after")
-"""The fast loop's; and what a log does not say: in which rounds no other approach was left."""
+"""Not recomputable: retries belong to the fast loop, and a log does not record when no other approach was left."""
 
 _KINDS: dict[str, Callable[[str], float | int | str]] = {"float": float, "int": int}
-"""How a value is read, by the type that its field is annotated with; words are taken as they are."""
+"""Converters of a value, by the annotated type of its field. Values of other types stay text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """One round: what was decided, and what would have been. `now` None: it cannot be known."""
+    """One round: the recorded decision (`then`), and the recomputed one (`now`; None if it cannot be known)."""
 
     then: Decided
     now: Decided | None
@@ -53,12 +54,14 @@ class Recomputed:
 
     @property
     def same(self) -> bool:
-        """Check whether the task would have continued in the same way."""
+        """Return whether the task would have continued in the same way."""
         return self.now is not None and self.now.directive is self.then.directive
 
 
 def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
-    """Apply `δ=.2` or `delta=.2,epsilon=.05` to `h`. Raises ConfigurationError naming what is wrong."""
+    """Apply lines such as `δ=.2` or `delta=.2,epsilon=.05` to `h`. Raises ConfigurationError that names the
+    mistake.
+    """
     known = {field.name: _KINDS.get(str(field.type), str) for field in fields(h) if field.name not in _UNUSED}
     values: dict[str, Any] = {}
     for part in (part.strip() for line in lines for part in line.split(",")):
@@ -81,14 +84,14 @@ def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
 
 
 def law_of(recording: Recording) -> Hyperparameters:
-    """Return the numbers that R7 had: those of the task's type, if it has some. Raises ConfigurationError."""
+    """Return R7's hyperparameters of the task, or those of its type if there are any. Raises ConfigurationError."""
     settings = settings_of(recording.opened)
     spec = next((each.payload for each in recording.stream if isinstance(each.payload, TaskSpec)), None)
     return settings.hyperparameters if spec is None else settings.tuned.get(spec.task_id, settings.hyperparameters)
 
 
 def what_if(stream: Sequence[Envelope], h: Hyperparameters) -> list[Recomputed]:
-    """Return every decision of a standing stream together with that of `h`, up to the first that differs."""
+    """Return the recorded decisions with those of `h`, up to and including the first that differs."""
     by_id = {envelope.id: envelope for envelope in stream}
     trajectory, budget = Trajectory(h), min(float(h.time_budget_ms), deadline_ms(stream))
     opened = next((each.payload for each in stream if isinstance(each.payload, TaskOpened)), None)
@@ -152,7 +155,7 @@ def _decision(
 
 
 def deadline_ms(stream: Sequence[Envelope]) -> float:
-    """Return what the request's own deadline leaves, counted from the request; infinite without one."""
+    """Return the milliseconds from the request to the request's own deadline; infinite if it has none."""
     asked = next((each.at for each in stream if isinstance(each.payload, UserRequest)), None)
     plans = (each.payload for each in stream if isinstance(each.payload, Plan))
     deadline = next((plan.deadline for plan in plans if plan.deadline is not None), None)

@@ -1,5 +1,5 @@
-"""Proposals for the control law's numbers, from a person's own task logs (docs/tune.md).
+"""Proposals for the numbers of the control law, computed from the user's own task logs (docs/tune.md).
 
-logs ──► records ──► what each law would have decided ──► what came after it in comparable rounds ──► proposals
-                                                             └──► nothing comparable: the worst is assumed
+logs ──► records ──► the decisions of each law ──► the outcomes of comparable rounds ──► proposals
+                                                     └──► without comparable rounds, the worst is assumed
 """

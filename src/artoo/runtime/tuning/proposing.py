@@ -1,11 +1,12 @@
-"""Propose better numbers for the control law: chosen on one half of the tasks, judged on the other (pure).
+"""Propose better numbers for the control law. One half of the tasks chooses them, the other half judges them
+(pure).
 
-The law is applied again along the record of each task. Where it decides as before, or ends the task earlier, the
-outcome is recorded. Where it continues differently, nothing is known: no record says what would have followed.
+The law is applied again along the record of each task. If it decides as before, or ends the task earlier, the
+outcome is in the record. If it continues differently, the outcome is unknown, because no record contains it.
 
-Of all other values of all numbers one is chosen by the half that is not used to judge, so that the best of many is
-not taken for better than it is. Intervals are percentile bootstraps over tasks, at 95 % for all types of tasks
-together (Bonferroni).
+All other values of all numbers are tried, and only one is chosen. The half that chooses is not used to judge, so
+that the best of many values is not overrated. Intervals are percentile bootstraps over tasks, at 95 % for all task
+types together (Bonferroni).
 """
 
 from __future__ import annotations
@@ -22,16 +23,18 @@ from artoo.loops.medium.trajectory import Trajectory
 from artoo.runtime.tuning.records import ENDS, Record
 
 LEAST_TASKS = 40
-"""The fewest tasks of a type for a proposal about it."""
+"""The fewest tasks of a type for which a proposal is made."""
 LEAST_DIFFERENT = 5
-"""The fewest tasks of a half that would have ended differently with a known outcome."""
+"""The fewest tasks of a half that must have ended differently with a known outcome."""
 LEAST_KNOWN = 0.7
-"""The least share of the tasks that would have continued or ended differently whose outcome is known."""
+"""The smallest share of known outcomes among the tasks that would have continued or ended differently."""
 RESAMPLES = 500
-"""The fewest resamples; more if many types are tested, so that their tails are not empty."""
+"""The fewest resamples. More are made if many types are tested, so that the tails of the bootstrap are
+not empty.
+"""
 LEVEL = 0.95
 ALL = ""
-"""The type that means all tasks together."""
+"""The type that stands for all tasks together."""
 
 VALUES: Mapping[str, tuple[float | int, ...]] = {
     "delta": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
@@ -45,7 +48,7 @@ VALUES: Mapping[str, tuple[float | int, ...]] = {
     "w1": (0.4, 0.6),
     "w2": (0.2, 0.4, 0.6),
 }
-"""The values that are tried, one number at a time."""
+"""The values that are tried. Only one number is changed at a time."""
 
 Decisions = tuple[tuple[Directive, ...], ...]
 """The decisions of one law along each record."""
@@ -60,9 +63,9 @@ class Effect(NamedTuple):
 
 
 class Proposed(Contract):
-    """A number that would be better. `tasks` judged it, of which `different` would have been decided otherwise, and
-    the outcome is known for `known` of these. Effects are a task's, each with its interval (value, least, most):
-    `met` of criteria (a share), `calls`, and `gain` in calls.
+    """A number that would be better. `tasks` were used to judge it; `different` of them would have been decided
+    differently, and for `known` of these the outcome is known. The effects are means per task, each with its
+    interval (value, least, most): `met`, the share of criteria; `calls`; and `gain`, the sum of both in calls.
     """
 
     type: str
@@ -79,9 +82,9 @@ class Proposed(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The result for one type: a proposal, or why there is none.
+    """The result for one type: a proposal, or the reason why there is none.
 
-    `enough`: there are as many tasks as it takes. `silent`: numbers of which the logs say nothing.
+    `enough`: whether there are enough tasks. `silent`: numbers about which the logs contain too little.
     """
 
     type: str
@@ -94,7 +97,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """Another value of one number, and what it decides along the records that choose."""
+    """Another value of one number, and its decisions along the records of the choosing half."""
 
     name: str
     value: float | int
@@ -104,7 +107,7 @@ class _Tried:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """The known effects of another law, and how many tasks it decides otherwise."""
+    """The known effects of another law, and the number of tasks that it decides differently."""
 
     effects: tuple[Effect, ...]
     different: int
@@ -112,7 +115,7 @@ class _Compared:
 
     @property
     def sure(self) -> float:
-        """Return the mean gain less a standard error."""
+        """Return the mean gain minus one standard error."""
         mean = _mean(self.effects).gain
         return mean - sum((each.gain - mean) ** 2 for each in self.effects) ** 0.5 / len(self.effects)
 
@@ -120,9 +123,9 @@ class _Compared:
 def proposals(
     records: Sequence[Record], law_for: Callable[[str], Hyperparameters], worth: float, *, seed: int = 0
 ) -> list[Said]:
-    """Return what the records say, by type, and of all together if there is more than one type.
+    """Return the results by type, and for all tasks together if there is more than one type.
 
-    `law_for` gives a type's present numbers; `worth` is how many model calls all criteria of a task are worth.
+    `law_for` returns the present numbers of a type. `worth`: how many model calls all criteria of a task are worth.
     """
     groups = dict[str, list[Record]]()
     for record in records:
@@ -140,7 +143,7 @@ def proposals(
 
 
 def others(h: Hyperparameters) -> Iterator[tuple[str, float | int, Hyperparameters]]:
-    """Yield the numbers with one of them changed, each change once."""
+    """Yield each variant of the numbers in which exactly one is changed."""
     room = {"w1": MOST_COST - h.w2, "w2": MOST_COST - h.w1}
     for name, values in VALUES.items():
         for value in values:
@@ -149,7 +152,7 @@ def others(h: Hyperparameters) -> Iterator[tuple[str, float | int, Hyperparamete
 
 
 def decisions(record: Record, h: Hyperparameters) -> tuple[Directive, ...]:
-    """Return what the law with these numbers decides at each step of the record."""
+    """Return the decisions of the law with these numbers at each step of the record."""
     trajectory, found = Trajectory(h), list[Directive]()
     for step in record.steps:
         measured = trajectory.measure(step.gap, step.elapsed_ms, step.budget_ms)
@@ -165,7 +168,7 @@ def _said(
     choosing, judging = records[::2], records[1::2]
     present = tuple(decisions(record, h) for record in choosing)
     by_decisions = dict[Decisions, _Tried]()
-    # Of values that decide the same, the one that changes least is tried.
+    # If several values lead to the same decisions, only the smallest change is tried.
     for name, value, law in sorted(others(h), key=lambda each: abs(each[1] - getattr(h, each[0]))):
         decided = tuple(decisions(record, law) for record in choosing)
         if decided != present:
@@ -239,7 +242,9 @@ def _compared(records: Sequence[Record], present: Decisions, other: Decisions, w
 
 
 def _outcome(record: Record, decided: Sequence[Directive]) -> tuple[float, float] | None:
-    """Return the share of criteria met and the calls at the end of a task; None if no record says it."""
+    """Return the share of criteria met and the calls at the end of a task; None if the record does not
+    contain it.
+    """
     for step, now in zip(record.steps, decided, strict=True):
         if now in ENDS:
             return step.met, step.calls

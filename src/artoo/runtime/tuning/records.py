@@ -1,4 +1,4 @@
-"""A task as the control law saw it: its rounds, what each had reached and cost, and what was decided."""
+"""Records of tasks for the control law: the rounds, the result and cost of each, and the decision."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = frozenset(
         *(Decided, ModelCalled, FinalResult, TaskResumed, EffortChosen),
     )
 )
-"""The messages of a log that are read."""
+"""The kinds of messages that are read from a log."""
 
 _OUTSIDE = frozenset(
     {
@@ -37,14 +37,15 @@ _OUTSIDE = frozenset(
         *(StoppedBy.PROMPT_REFUSED, StoppedBy.REFUSED_BY_USER, StoppedBy.MISSING_INPUT, StoppedBy.QUESTION),
     }
 )
-"""Endings that say nothing about the control law. One for want of time or budget is an outcome like any other."""
+"""Reasons for stopping that have nothing to do with the control law. A spent budget of time or calls is an ordinary
+outcome, so it is not listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision. `met`: share of the criteria that are met, weighted as in D. `calls`: model calls up to here.
+    """One decision. `met`: share of the criteria that are met, weighted as in D. `calls`: model calls so far.
 
-    `by_law` False: nothing was open to the law, because all was met, or time or budget were used up.
+    `by_law` False: the law had no choice, because all criteria were met, or time or budget were used up.
     """
 
     gap: Gap
@@ -63,7 +64,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A task that came to its end. `type` is the slug of its intent, under which memory keeps what it taught."""
+    """A task that has ended. `type` is the slug of its intent, under which memory stores its lessons."""
 
     task_id: str
     type: str
@@ -72,7 +73,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """The records that were read, and how many tasks were not used, by reason."""
+    """The records, and how many tasks were not used, by reason."""
 
     records: tuple[Record, ...]
     left_out: tuple[tuple[str, int], ...] = ()
@@ -101,7 +102,7 @@ def _read(directory: Path) -> Record | str:
 
 
 def record_of(stream: Sequence[Envelope]) -> Record | str:
-    """Return a standing stream as a record, or why there is none."""
+    """Return the record of a stream without dropped messages, or the reason why there is none."""
     spec = next((each.payload for each in stream if isinstance(each.payload, TaskSpec)), None)
     result = next((each.payload for each in reversed(stream) if isinstance(each.payload, FinalResult)), None)
     steps = tuple(_steps(stream))
