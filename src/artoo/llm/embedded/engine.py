@@ -24,7 +24,7 @@ SMALLEST_GGUF_BYTES = 24
 READ_AHEAD_BYTES = 4 * 1024 * 1024
 
 _LENGTHS = frozenset({"maxLength", "minLength", "pattern", "format"})
-# How llguidance, which enforces grammars, writes JSON: in one line. Unsupported keywords of a schema are ignored.
+# Options of llguidance, which enforces grammars: JSON is in one line, unsupported keywords of a schema are ignored.
 _IN_ONE_LINE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
 
 # The number of roles that ask a model in one task.

@@ -48,10 +48,10 @@ from artoo.verdicts.quotes import UNSAID
 from artoo.verdicts.shown import DIFFERENCE_SHOWN
 
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
-# Honest reports cannot meet such a criterion. Without this hint an executor tries to fix things that it cannot fix.
+# An honest report of a missing resource meets no criterion, so without this hint an executor would keep trying.
 _NOT_HERE = "If it cannot be done here, end with cannot."
 _DISPUTE = "The planner wrote this check unseen. If the check is wrong, change nothing for it and answer why."
-# Checks that fail on a file which only a failed program left behind.
+# Checks of contents. A file that a failed program left behind does not pass them.
 _OF_CONTENTS = (CommandSucceeds, FileMatches)
 # The criterion that agreement decides if all others are decided already.
 _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)

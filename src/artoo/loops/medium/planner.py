@@ -47,7 +47,7 @@ _PLAN_TOKENS = 4_000
 _SMALL_PLAN_TOKENS = 800
 # Characters of a refused plan that are shown when the model is asked again.
 _DRAFT_SHOWN = 4_000
-# How often a user may ask for changes of a plan. After that the task ends.
+# The number of times that a user may ask for changes of a plan. After that the task ends.
 _MOST_CHANGES = 5
 
 
