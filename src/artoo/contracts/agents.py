@@ -1,4 +1,4 @@
-"""Define the exchange of standing agents: identities, mail, and the board that governs work (SPEC section 11).
+"""Define the messages of standing agents: identities, mail, and the board that governs work (SPEC section 11).
 
 pending ─► in_progress ─► review ─► completed ─► archived
    ▲  │        │  ▲          │                      ▲
@@ -21,25 +21,25 @@ from artoo.contracts.execution import CriterionVerdict, ToolCall
 
 Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
 AgentName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
-"""An agent's name is also its folder's: lower case, no dots, no slashes."""
+"""An agent's name, which is also its folder's name: lower case, no dots, no slashes."""
 
 Actor = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_:-]{0,63}$")]
-"""Who did something: an agent's name, or one of the three below."""
+"""The author of an operation: an agent's name, or OPERATOR, POLICY or RUNTIME."""
 
 OPERATOR = "operator"
 POLICY = "policy"
 RUNTIME = "runtime"
-# Begins the name of a foreign agent, as the operator has entered it: no agent of the team has a colon.
+# Prefix of the name of a foreign agent, as the operator entered it; names of the team's agents have no colon.
 FOREIGN = "a2a:"
 
-# No agent's name, but the word that users write for any agent that may do it.
+# The word that users write for any agent that may do the task; no agent has this name.
 WHOEVER_MAY = "anybody"
 
 RESERVED_NAMES = frozenset({OPERATOR, POLICY, RUNTIME, WHOEVER_MAY})
 
 
 class TrustLevel(StrEnum):
-    """The reach of an agent's own work without a review. Only the operator changes it."""
+    """The level of trust in an agent, which decides about reviews of its work. Only the operator changes it."""
 
     PROBATION = "probation"
     STANDARD = "standard"
@@ -50,7 +50,7 @@ class TrustLevel(StrEnum):
 class Complexity(StrEnum):
     """The possible damage of a task that goes wrong.
 
-    Set by the operator or a rule, never by the agent concerned.
+    The operator or a rule sets it, never the agent concerned.
     """
 
     SIMPLE = "simple"
@@ -81,20 +81,20 @@ class BoardState(StrEnum):
 
 
 class Recorded(Contract):
-    """A stored event. `event` names it: an event that is published again after a crash has the same name, so that a
-    reader of the stream counts it once."""
+    """A stored event. `event` is its unique name, which stays the same if the event is published again after a
+    crash, so that a reader of the stream counts it once."""
 
     event: str = ""
 
 
 class BoardTask(Contract):
-    """A task on the board as it stands. `complexity` None counts as critical.
+    """The present state of a task on the board. `complexity` None counts as critical.
 
-    `creator` handed it in. `assignee` None: any agent that may take it. `notes` are reasons that earlier reviews
-    gave, oldest first: they reach the agent's context. `run` is the id of the dual loop's task that works, or last
-    worked, on it; `summary` its result. `submission` counts how often it was submitted for review. `made_on` is the
-    machine that has the files of the latest submission; empty where there is one machine.
-    """
+    `creator` created the task. If `assignee` is None, any agent that is allowed to may take it. `notes` are the
+    reasons of earlier reviews, oldest first, which are added to the agent's context. `run` is the id of the dual
+    loop's task that works, or last worked, on it; `summary` is its result. `submission` counts the submissions
+    for review. `made_on` is the machine that has the files of the latest submission; empty if there is one
+    machine."""
 
     id: str
     text: str = Field(min_length=1, max_length=20_000)
@@ -115,11 +115,10 @@ class BoardTask(Contract):
 
 
 class TaskMoved(Recorded):
-    """Describe one transition, kept for ever: from which state to which, who did it, why. `before` None: the task
-    is new.
+    """A permanent record of one transition: the states before and after, the actor and the reason. `before` is
+    None for a new task.
 
-    `by_policy`: the approval is the trust policy's, because it demands no review here.
-    """
+    `by_policy`: the trust policy approved the task, because it demands no review here."""
 
     board_task: str
     before: BoardState | None
@@ -131,11 +130,10 @@ class TaskMoved(Recorded):
 
 
 class TaskChanged(Recorded):
-    """Describe a change of a task that is no transition, and who made it. `detail` says from what to what.
+    """A change of a task that is no transition, and its author. `detail` holds the old and the new value.
 
-    `released`: what blocked it is gone, so it may be taken again. `asked`: a foreign agent asked for more.
-    `question`: its agent asked the operator something.
-    """
+    `released`: the task is no longer blocked, so it may be taken again. `asked`: a foreign agent asked for more.
+    `question`: the task's agent asked the operator something."""
 
     board_task: str
     change: Literal["priority", "complexity", "assignee", "reviewer", "released", "asked", "question"]
@@ -145,10 +143,9 @@ class TaskChanged(Recorded):
 
 
 class Mail(Contract):
-    """Describe one letter. `requires_reply`: the sender waits for the answer, in the application, with a timeout.
+    """One letter. `requires_reply`: the sender waits for the answer, with a timeout.
 
-    `sender` is an agent or the operator; so is `recipient`.
-    """
+    `sender` and `recipient` are agents or the operator."""
 
     id: str
     sender: Actor
@@ -164,7 +161,7 @@ Partition = Literal["outbox", "inbox", "archive"]
 
 
 class MailMoved(Recorded):
-    """Report that a letter reached a partition: outbox (accepted), inbox (delivered), archive (dealt with)."""
+    """A record that a letter moved to a partition: outbox (accepted), inbox (delivered), archive (handled)."""
 
     mail_id: str
     sender: Actor
@@ -176,11 +173,9 @@ class MailMoved(Recorded):
 
 
 class ReplyMissed(Recorded):
-    """Report that a reply that was waited for did not come: it took too long, or waiting for it would never have
-    ended.
+    """A record that an expected reply did not come, because of a timeout or a deadlock.
 
-    `cycle` names the agents that waited for one another, if that was why.
-    """
+    `cycle` names the agents that waited for one another, in a deadlock."""
 
     mail_id: str
     waiting: Actor
@@ -191,12 +186,11 @@ class ReplyMissed(Recorded):
 
 
 class PulseRecorded(Recorded):
-    """Describe one beat of an agent's heart, accounted for. `due_at` is when it should have been.
+    """A record of one heartbeat of an agent. `due_at` is its scheduled time.
 
-    `run`: there was work; `idle`: looked, nothing to do, no LLM call; `skipped`: not looked, and why (still busy,
-    backing off, paused); `missed`: the machine slept or artoo was not running. `count` beats of one kind in a row
-    may share a record when they were missed.
-    """
+    `run`: the agent found work. `idle`: it found no work and made no LLM call. `skipped`: it did not look for
+    work; `why` gives the reason (still busy, backing off, paused). `missed`: the machine slept or artoo was not
+    running. Several consecutive missed heartbeats may share one record, which has their `count`."""
 
     agent: AgentName
     due_at: Utc
@@ -208,7 +202,7 @@ class PulseRecorded(Recorded):
 
 
 class AgentChanged(Recorded):
-    """Describe a change of an agent, and who made it. `detail` says from what to what."""
+    """A change of an agent, and its author. `detail` holds the old and the new value."""
 
     agent: AgentName
     change: Literal["created", "trust", "paused", "resumed", "stopped", "accepted", "retired"]
@@ -218,7 +212,7 @@ class AgentChanged(Recorded):
 
 
 class DreamCycleReport(Recorded):
-    """Describe one dream cycle of one agent: the new curated knowledge, the retained buffer, the purged entries."""
+    """The report of one agent's dream cycle: its new curated knowledge, its retained buffer, its purged entries."""
 
     agent: AgentName
     at: Utc
@@ -232,11 +226,10 @@ class DreamCycleReport(Recorded):
 
 
 class AgentWoken(Recorded):
-    """Report that an agent looked for work between two beats: mail came, or a critical task, or artoo has started.
+    """A record that an agent looked for work between two heartbeats, because of mail, a critical task or a start.
 
-    `run`: there was work, at `llm_calls`; `deferred`: left for a later beat, and why (too many wakes, backing off,
-    paused). A wake that finds nothing to do leaves no record.
-    """
+    `run`: there was work, which cost `llm_calls`. `deferred`: the work waits for a later heartbeat; `why` gives
+    the reason (too many wakes, backing off, paused). A wake that finds no work leaves no record."""
 
     agent: AgentName
     at: Utc
@@ -247,9 +240,7 @@ class AgentWoken(Recorded):
 
 
 class ClockJumped(Recorded):
-    """Report that the wall clock moved by `seconds` (negative: back) without that much time passing, and what was
-    decided.
-    """
+    """A record that the wall clock jumped by `seconds` (negative: back), and the decision that followed."""
 
     agent: AgentName
     seconds: float
@@ -258,9 +249,8 @@ class ClockJumped(Recorded):
 
 
 class PatrolRefused(Recorded):
-    """Report that an item of a patrol routine cannot be used: file, line, and what to do about it. The others go
-    on.
-    """
+    """A record that an item of a patrol routine is invalid: its file, its line, and how to fix it. The other
+    items stay active."""
 
     agent: AgentName
     path: str
@@ -272,10 +262,10 @@ class PatrolRefused(Recorded):
 class SubmittedWork(Contract):
     """A submission with its evidence, for a reviewer.
 
-    `run` is the dual loop's task, `ending` its directive, `unmet` the criteria that it does not satisfy, `calls`
-    one line a tool call, `records` the calls themselves. `digest`: of the files' difference as it was handed in;
-    empty when there are none. `guide`: the standing instructions of where the work was done, `seen` what the worker
-    was shown of files there before its first call.
+    `run` is the dual loop's task, `ending` its directive, `unmet` its unmet criteria, `calls` one line for each
+    tool call, `records` the calls themselves. `digest` identifies the submitted file changes; it is empty if
+    there are none. `guide` has the standing instructions of the project, `seen` the file contents that the worker
+    was shown before its first call.
     """
 
     board_task: str
@@ -297,7 +287,7 @@ class SubmittedWork(Contract):
 
 
 class ReviewReport(Contract):
-    """A verdict about a submission. `reasons`: why it is rejected, one each; the next attempt gets them."""
+    """A verdict on a submission. `reasons` are the reasons of a rejection, which the next attempt receives."""
 
     verdict: Literal["approve", "reject"]
     reasons: tuple[str, ...] = Field(default=(), max_length=5)

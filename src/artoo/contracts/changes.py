@@ -1,8 +1,9 @@
 """Describe the changes of a command, one record for each path, and their outcome (SPEC section 8).
 
-These travel in messages (the question to the person, the evidence of the validator), so they are plain data.
-Paths are bytes to the system; here they are *printable paths*: text that shows every byte, undone by
-`path_bytes`. A newline, an escape sequence or a right-to-left mark in a name cannot forge a line of a prompt.
+The records are part of messages (the question to the user, the evidence of the validator), so they are plain
+data. The operating system's paths are bytes; here they are *printable paths*: text that shows every byte and that
+`path_bytes` converts back. Therefore a newline, an escape sequence or a right-to-left mark in a name cannot forge
+a line of a prompt.
 """
 
 from __future__ import annotations
@@ -23,31 +24,32 @@ _ESCAPE = re.compile(rb"\\(\\|n|t|x[0-9a-f]{2})")
 _PLAIN_ASCII = re.compile(rb"[ -\[\]-~]*")
 
 
-# Unicode's property Default_Ignorable_Code_Point, by ranges: what a font shows as nothing.
+# Ranges of Unicode's property Default_Ignorable_Code_Point: characters that fonts do not draw.
 _DEFAULT_IGNORABLE = (
     (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
     (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
 )  # fmt: skip
 
-# Symbols whose picture is empty, which no property says.
+# Symbols with an empty glyph that no Unicode property marks.
 _BLANK = frozenset("\u2800\U0001d159")
 
 
 def is_visible(character: str) -> bool:
-    """Check whether a character is visible: no control, no blank but the space, nothing ignorable."""
+    """Check whether a character is visible: no control character, no blank except the space, nothing ignorable."""
     if character.isascii():
         return character.isprintable()
     return character.isprintable() and character not in _BLANK and not is_ignorable(character)
 
 
 def is_ignorable(character: str) -> bool:
-    """Check whether a font shows nothing for the character."""
+    """Check whether fonts draw nothing for the character."""
     return any(first <= ord(character) <= last for first, last in _DEFAULT_IGNORABLE)
 
 
 def printable_path(raw: bytes) -> str:
-    """Return `raw` as printable text: unchanged if ordinary, else `\\\\`, `\\n`, `\\t` and `\\xNN` per byte."""
+    """Return `raw` as printable text, with `\\\\`, `\\n`, `\\t` or `\\xNN` for bytes that are not plainly
+    visible."""
     if _PLAIN_ASCII.fullmatch(raw):
         return raw.decode("ascii")
     return "".join(_printable_character(character) for character in raw.decode("utf-8", "surrogateescape"))
@@ -112,10 +114,9 @@ _SENSITIVE = frozenset({PathClass.ARTOO, PathClass.SECRET, PathClass.PERSISTENCE
 
 
 class Trait(StrEnum):
-    """A fact about the content of a change that a decision may rest on. Read from both versions, never guessed.
+    """A fact about the content of a change that may decide about it. It is read from both versions, never guessed.
 
-    `changed_meanwhile`: the user changed the file too since the task first did.
-    """
+    `changed_meanwhile`: the user also changed the file after the task first changed it."""
 
     TIMES_ONLY = "times_only"
     PRIVILEGED = "privileged"
@@ -127,11 +128,10 @@ class Trait(StrEnum):
 
 
 class Change(BaseModel):
-    """Describe one path that a command would change.
+    """One path that a command would change.
 
-    Sizes are bytes (None where there is no file). `detail` says in words what no other field can: the link's
-    target, the old and the new mode, an owner, extended attributes.
-    """
+    Sizes are in bytes (None if there is no file). `detail` is text about facts without a field of their own: a
+    link's target, the old and the new mode, an owner, extended attributes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -155,12 +155,12 @@ class Change(BaseModel):
         return trait in self.traits
 
 
-# New files in one new directory, beyond which they were not written one by one.
+# With more new files than this, a new directory was filled by a program and is shown as a whole.
 CROWD = 50
 
 
 def outermost(path: str, directories: Collection[str]) -> str:
-    """Return the first of these directories on a path from the root on, itself included; empty: none of them."""
+    """Return the topmost of these directories that is the path or above it; empty if there is none."""
     above = accumulate(path.split("/"), lambda above, name: f"{above}/{name}")
     return next((one for one in above if one in directories), "")
 
@@ -168,7 +168,8 @@ def outermost(path: str, directories: Collection[str]) -> str:
 def digest_of(changes: Iterable[Change]) -> str:
     """Return the sha256 (hex) of an exact operation: all fields of all changes, with content hashes, in path order.
 
-    Two acts have one digest only if they would leave the same bytes, modes and names; an approval is bound to it.
+    Two operations have the same digest only if they would leave the same bytes, modes and names. An approval is
+    bound to the digest.
     """
     # Sorted, because two scans may list the same changes in different orders.
     listed = sorted(changes, key=attrgetter("path"))
@@ -177,7 +178,7 @@ def digest_of(changes: Iterable[Change]) -> str:
 
 @cache
 def _listing() -> TypeAdapter[list[Change]]:
-    """List all at once, because a call for each takes twice as long."""
+    """Return the serializer of a whole list, because serializing each change alone takes twice as long."""
     return TypeAdapter(list[Change])
 
 
@@ -186,11 +187,10 @@ def _no(answer: bool) -> bool:
 
 
 class Conflict(Contract):
-    """Describe a path that is no longer as the task found it: nothing of the task is applied over it.
+    """A path that changed since the task found it, so the task's change is not applied.
 
-    `diff`: from what the person has now to what the task made, of small texts; `deleted`: the task made nothing of
-    it. Both are filled in reviews only.
-    """
+    `diff` is the difference from the user's present version to the task's version, for small texts. `deleted`:
+    the task deleted the path. Both are set in reviews only."""
 
     path: str
     reason: str
@@ -199,17 +199,16 @@ class Conflict(Contract):
 
 
 class Clash(Conflict):
-    """Describe a path that two subtasks left differently, in logs of earlier versions.
+    """A path that two subtasks changed differently, in logs of earlier versions.
 
-    The change of `stands` was kept, that of `lost` was not. Both are empty in logs of version 0.1.
-    """
+    The change of subtask `stands` was kept and that of `lost` was not. Both are empty in logs of version 0.1."""
 
     stands: str = ""
     lost: str = ""
 
 
 class ApplyReport(Contract):
-    """The outcome of an apply: applied whole, or (with conflicts) not at all."""
+    """The outcome of applying changes: all are applied, or (with conflicts) none."""
 
     applied: bool
     paths: tuple[str, ...] = ()
@@ -218,10 +217,9 @@ class ApplyReport(Contract):
 
 
 class UndoReport(Contract):
-    """The files that `undo` restored, and those it left because they were changed since.
+    """The files that `undo` restored, and the files that it refused because they were changed since.
 
-    `separate`: restored as files of their own, while other names that they had lead to another file.
-    """
+    `separate`: restored as independent files, because the hard links that they had now lead to another file."""
 
     task_id: str
     restored: tuple[str, ...] = ()
@@ -241,7 +239,7 @@ class UndoableTask(Contract):
 
 
 class RecoveryReport(Contract):
-    """The operations that a start found interrupted by a crash: each was finished or undone."""
+    """The operations that a crash interrupted and that the next start finished or undid."""
 
     finished: tuple[str, ...] = ()
     undone: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Define what a result must satisfy, and the closed set of checks that code can decide (SPEC section 2)."""
+"""Define the criteria of a result, and the closed set of checks that code can decide (SPEC section 2)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from artoo.contracts.base import Contract
 
 
 class Assurance(StrEnum):
-    """The reliability of a result, strongest first: by a check or a fact, by two ways that agree, by a
-    judge's reading, by nothing (SPEC section 3). Compared by `strength`, for the words sort otherwise.
-    """
+    """The reliability of a result, strongest first: confirmed by a check or a fact, by two ways that agree, by a
+    judge's reading, or by nothing (SPEC section 3). Compare by `strength`, because the words sort differently."""
 
     CHECKED = "checked"
     AGREED = "agreed"
@@ -38,7 +37,7 @@ def weakest(assurances: Iterable[Assurance]) -> Assurance:
 
 
 class Mode(StrEnum):
-    """The weight of a failed criterion in D: fully, or by how consistently it failed (k of N attempts)."""
+    """The weight of a failed criterion in D: full, or in proportion to its failed attempts (k of N)."""
 
     VERIFIABLE = "verifiable"
     PLAUSIBLE = "plausible"
@@ -52,30 +51,29 @@ class ToolSucceeded(Contract):
 
 
 class OutputMatches(Contract):
-    """Check that the output contains a match of `regex`: searched, case-sensitive; `^` and `$` are those of a line,
-    `\\A` and `\\Z` those of the whole, and `.` does not cross lines.
-    """
+    """A check that the output contains a case-sensitive match of `regex`. `^` and `$` match at the ends of a
+    line, `\\A` and `\\Z` at the ends of the output, and `.` does not match a line end."""
 
     check: Literal["output_matches"] = "output_matches"
     regex: str
 
 
 class OutputIsJson(Contract):
-    """Check that the output is one JSON value, and fits `schema` (JSON Schema) when that is given."""
+    """A check that the output is one JSON value, and fits `schema` (JSON Schema) if that is given."""
 
     check: Literal["output_is_json"] = "output_is_json"
     json_schema: dict[str, object] | None = Field(default=None, alias="schema")
 
 
 class FileExists(Contract):
-    """Check that a file or directory is there. Relative paths start at the task's project root."""
+    """A check that a file or directory exists. Relative paths start at the task's project root."""
 
     check: Literal["file_exists"] = "file_exists"
     path: str
 
 
 class FileMatches(Contract):
-    """Check that a text file is there and contains a match of `regex`, searched as in `OutputMatches`."""
+    """A check that a text file exists and contains a match of `regex`, as in `OutputMatches`."""
 
     check: Literal["file_matches"] = "file_matches"
     path: str
@@ -83,18 +81,18 @@ class FileMatches(Contract):
 
 
 class CommandSucceeds(Contract):
-    """Check that a shell command ends with exit code 0 in the read-only sandbox."""
+    """A check that a shell command ends with exit code 0 in the read-only sandbox."""
 
     check: Literal["command_succeeds"] = "command_succeeds"
     command: str
 
 
-# Names of fields that models write as well, and the only ones that they can mean; no prompt shows them.
+# Other names that models write for these fields. Each has only one possible meaning; no prompt shows them.
 _ALIASES: Mapping[str, str] = {"type": "check", "pattern": "regex", "criterion": "text"}
 
 
 def own_names(value: object) -> object:
-    """Return a model's object by the names of the fields; what would be given twice stays as it came."""
+    """Return a model's object with aliases replaced by field names, unless the field is also given itself."""
     if not isinstance(value, dict):
         return value
     given = cast("dict[str, object]", value)
@@ -110,12 +108,12 @@ Check = Annotated[
     BeforeValidator(own_names),
 ]
 
-# Checks of what is there; the others are of an answer, and of how it came about.
+# Checks of files and commands. The other checks concern the answer and its tool calls.
 OF_THE_WORLD = (FileExists, FileMatches, CommandSucceeds)
 
 
 def in_a_line(check: Check) -> str:
-    """Return a check as it was written: its kind, and its arguments."""
+    """Return a check as one line: its kind and its arguments."""
     given = check.model_dump(mode="json", by_alias=True, exclude={"check"}, exclude_none=True).values()
     return " ".join((check.check, *(each if isinstance(each, str) else json.dumps(each) for each in given)))
 
@@ -125,11 +123,10 @@ def _nothing(found: object) -> bool:
 
 
 class CheckAmended(Contract):
-    """Report that a check that R2 wrote proved impossible and was replaced, once, with the reason. R2 → R4b, R7.
+    """A record that R2 replaced one of its own checks, once, because it proved impossible. R2 → R4b, R7.
 
-    The criterion's text stays as it was frozen. `failed`: what the old check found. It is one of the facts that a
-    person is told as well (`contracts.findings`).
-    """
+    The criterion's text stays unchanged. `failed` is the finding of the old check. This record is also one of the
+    facts that are shown to the user (`contracts.findings`)."""
 
     fact: Literal["check_amended"] = "check_amended"
     criterion: str
@@ -140,11 +137,10 @@ class CheckAmended(Contract):
 
 
 class Criterion(Contract):
-    """One assertion about a result. With a `check` it is decided by that alone, without a model.
+    """One assertion about a result. If it has a `check`, only the check decides, without a model.
 
-    `by` is its author: a person's is never dropped and its check never amended. `amended`: the check is
-    in place of one that failed, so it can refute and not confirm: who replaced it wants the criterion met.
-    """
+    `by` is its author: a user's criterion is never dropped and its check never replaced. `amended`: the check
+    replaced a failed one, so it can refute but not confirm, because its author wants the criterion to be met."""
 
     text: str
     mode: Mode = Mode.PLAUSIBLE
@@ -154,13 +150,13 @@ class Criterion(Contract):
 
     @property
     def check_decides(self) -> bool:
-        """Check whether its check alone can let it pass."""
+        """Check whether the check alone can pass the criterion."""
         return self.check is not None and self.amended is None
 
 
-# Law 0 as a criterion: listed when facts stand against a result all of whose criteria have checks.
+# Law 0 as a criterion, which is added if facts refute a result although all its criteria are decided.
 AGREES_WITH_EVIDENCE = "The result agrees with what the tools did"
-# Listed when a second way was due, and every criterion is decided without it.
+# Added if a second way was required although every criterion is decided without it.
 TWO_WAYS_AGREE = "Two independent ways agree"
 
 

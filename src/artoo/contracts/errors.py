@@ -1,34 +1,28 @@
 """Define every error that artoo raises on purpose, drawn as a tree.
 
-    ArtooError
-    ├── ConfigurationError      the operator set something wrong; nothing was started         exit 2
-    │   └── TaskRunning         the task runs already, here or in another process             exit 2
-    ├── ModelError              a language model could not be used
-    │   ├── ModelUnreachable    no server, no network, no model file                          exit 3
-    │   ├── ModelRefused        the server answered, and the answer is no (4xx)               exit 3
-    │   │   └── ContextOverflow the prompt is longer than the model's window; compact and ask again
-    │   └── ModelAnswerInvalid  the answer does not fit its contract, even after a repair     role failure
-    ├── BudgetExhausted         calls, tokens, money or time are spent; the task delivers what it has
-    ├── ProtocolError           a role broke the rules of the stream
-    │   ├── RouteRefused        a role tried to publish a kind that it may not publish
-    │   ├── InboxOverflow       a role could not keep up; its task fails rather than lose a message
-    │   ├── StreamClosed        a closed port or subscription was read; nothing more will come
-    │   └── MessageUnreadable   a line of a log is not a message that this version can read
-    ├── ToolError               a tool could not do what it was asked; becomes a ToolCall record
-    ├── SandboxError            the command could not be contained; it was not run, or not applied
-    ├── MemoryStoreError        shared memory is unusable; the task goes on without it
-    ├── ActivityStoreError      the standing agents' database is unusable; nothing of the change was made
-    │   ├── StoreAway           the shared store cannot be reached now; trying again may help
-    │   └── StoreRefused        this machine's role may not do that in the shared store
-    ├── GovernanceRefused       the rules of the board forbid a move; the task stays as it was
-    │   ├── MoveRefused         no such transition, or no such task
-    │   ├── ActorRefused        this actor may not make this move
-    │   └── ClaimLost           the claim on the task or letter has expired or moved
-    ├── ForeignRefused          a foreign agent's wish is outside the operator's policy; it is told why
-    ├── MailRefused             a letter was not accepted; its sender is told why
-    └── IdentityRefused         an agent's identity is not the accepted one; the agent stops
+    ArtooError ├── ConfigurationError      the operator set something wrong; nothing was started         exit 2 │
+    └── TaskRunning         the task runs already, here or in another process             exit 2 ├── ModelError
+    a language model could not be used │   ├── ModelUnreachable    no server, no network, no model file
+    exit 3 │   ├── ModelRefused the server refused the request (4xx) exit 3 │   │   └── ContextOverflow the prompt
+    is longer than the model's window; compact and ask again │   └── ModelAnswerInvalid  the answer does not fit
+    its contract, even after a repair     role failure ├── BudgetExhausted         calls, tokens, money or time
+    are spent; the task delivers what it has ├── ProtocolError a role broke the rules of the stream │ ├──
+    RouteRefused a role tried to publish a kind that it may not publish │   ├── InboxOverflow       a role could
+    not keep up; its task fails rather than lose a message │   ├── StreamClosed        a closed port or
+    subscription was read; nothing more will come │   └── MessageUnreadable   a line of a log is not a message
+    that this version can read ├── ToolError               a tool could not do what it was asked; becomes a
+    ToolCall record ├── SandboxError            the command could not be contained; it was not run, or not applied
+    ├── MemoryStoreError        shared memory is unusable; the task goes on without it ├── ActivityStoreError
+    the standing agents' database is unusable; nothing of the change was made │   ├── StoreAway           the
+    shared store cannot be reached now; trying again may help │   └── StoreRefused        this machine's role may
+    not do that in the shared store ├── GovernanceRefused       the rules of the board forbid a move; the task
+    stays as it was │   ├── MoveRefused         no such transition, or no such task │   ├── ActorRefused
+    this actor may not make this move │   └── ClaimLost           the claim on the task or letter has expired or
+    moved ├── ForeignRefused          a foreign agent's wish is outside the operator's policy; it is told why ├──
+    MailRefused             a letter was not accepted; its sender is told why └── IdentityRefused         an
+    agent's identity is not the accepted one; the agent stops
 
-Each says what is wrong, where, and what to do about it.
+Each message says what is wrong, where, and what to do about it.
 """
 
 from __future__ import annotations
@@ -40,39 +34,36 @@ if TYPE_CHECKING:
 
 
 class ArtooError(Exception):
-    """The base of all errors that artoo raises on purpose."""
+    """The base class of all errors that artoo raises on purpose."""
 
 
 class ConfigurationError(ArtooError):
-    """Report that a setting, an argument or a file of the operator's is wrong.
+    """Raised if a setting, an argument or a file of the operator is wrong.
 
-    Costs nothing: nothing was started.
-    """
+    Nothing was started, so it costs nothing."""
 
 
 class TaskRunning(ConfigurationError):
-    """Report that a task is to be resumed or undone while it still runs, in this process or another.
+    """Raised if a task is to be resumed or undone while it still runs, in this process or another.
 
     Nothing was started.
     """
 
 
 class ModelError(ArtooError):
-    """Report that a language model could not be used for a call.
+    """Raised if a call of a language model failed.
 
-    `spent` says what the attempt cost all the same.
-    """
+    `spent` is the cost of the failed attempt."""
 
     spent: Spent | None = None
 
 
 class ModelUnreachable(ModelError):
-    """Report that the model gave no answer: no server, network or model on disk, or only stalls and 5xx until the
-    last retry.
+    """Raised if the model gave no answer: there is no server, network or model on disk, or each retry ended in a
+    stall or an error 5xx.
 
-    `transient`: trying again may help (a lost connection, a stall). `sent` False: the request surely never
-    reached a server, so it cost nothing.
-    """
+    `transient`: another try may help (after a lost connection or a stall). `sent` is False if the request
+    certainly never reached a server, so that it cost nothing."""
 
     def __init__(self, message: str, *, transient: bool = False, sent: bool = True) -> None:
         super().__init__(message)
@@ -81,7 +72,7 @@ class ModelUnreachable(ModelError):
 
 
 class ModelRefused(ModelError):
-    """Report that the server answered with a refusal (authentication, unknown model, bad request)."""
+    """Raised if the server answered with a refusal (authentication, unknown model, bad request)."""
 
     def __init__(self, message: str, *, status: int) -> None:
         super().__init__(message)
@@ -89,16 +80,17 @@ class ModelRefused(ModelError):
 
     @property
     def of_this_prompt(self) -> bool:
-        """Check whether this prompt alone is refused (too long, filtered, declined), and others may be answered."""
+        """Check whether the server refused only this prompt (too long, filtered, declined) and may answer
+        others."""
         return self.status in (200, 400, 413, 422)
 
 
 class ContextOverflow(ModelRefused):
-    """Report that the prompt does not fit the model's context window."""
+    """Raised if the prompt does not fit the model's context window."""
 
 
 class ModelAnswerInvalid(ModelError):
-    """Report that the answer does not fit the contract, even after one repair. `answer` holds its text."""
+    """Raised if the answer does not fit the contract, even after one repair. `answer` is its text."""
 
     def __init__(self, message: str, *, answer: str) -> None:
         super().__init__(message)
@@ -106,10 +98,10 @@ class ModelAnswerInvalid(ModelError):
 
 
 class BudgetExhausted(ArtooError):
-    """Report that a budget of the task (calls, tokens, time, money) is spent; nothing more may be asked of a model.
+    """Raised if a budget of the task (calls, tokens, time, money) is spent, so that no model may be called any
+    more.
 
-    `spent`: what the question had used before, when it took more than one request.
-    """
+    `spent` is the cost of the earlier requests, if the question took more than one request."""
 
     spent: Spent | None = None
 
@@ -119,109 +111,101 @@ class BudgetExhausted(ArtooError):
 
 
 class ProtocolError(ArtooError):
-    """Report that a role broke the rules of the stream."""
+    """Raised if a role broke the rules of the stream."""
 
 
 class RouteRefused(ProtocolError):
-    """Report that a role tried to publish a kind that the table of routes does not allow it."""
+    """Raised if a role tried to publish a kind that the table of routes does not allow it to publish."""
 
 
 class InboxOverflow(ProtocolError):
-    """Report that a role did not keep up with its inbox. Its task fails rather than lose a control message."""
+    """Raised if a role did not keep up with its inbox. The task then fails, so that no control message is lost."""
 
 
 class StreamClosed(ProtocolError):
-    """Report that a port or subscription is closed and empty: nothing more will come. Ends its reader, costs
-    nothing else.
-    """
+    """Raised to a reader whose port or subscription is closed and empty, so that no message will follow. It has
+    no other effect."""
 
 
 class MessageUnreadable(ProtocolError):
-    """Report that a line of a log, spool or network is not a message of this version.
+    """Raised if a line of a log, a spool or the network is not a message of this version.
 
-    Costs that line, and is reported.
-    """
+    Readers skip such a line and report it."""
 
 
 class ToolError(ArtooError):
-    """Report that a tool could not do what it was asked.
+    """Raised if a tool could not do its task.
 
-    Shown to the executor, recorded as a ToolCall with an error status.
-    """
+    It is shown to the executor and recorded as a ToolCall with an error status."""
 
 
 class SandboxError(ArtooError):
-    """Report that a command could not be contained or its effects not read; nothing of it took effect."""
+    """Raised if a command could not be contained or its effects could not be read; none of them took effect."""
 
 
 class NotLogged(ArtooError):
-    """Report that the log of a task cannot be written (disk full, limit reached): what was to take effect now does
-    not.
-    """
+    """Raised if the log of a task cannot be written (disk full, limit reached). The operation that was to be
+    logged does not take effect."""
 
 
 class MemoryStoreError(ArtooError):
-    """Report that the shared memory cannot be opened, read or written. The task continues without memory."""
+    """Raised if the shared memory cannot be opened, read or written. The task continues without memory."""
 
 
 class ActivityStoreError(ArtooError):
-    """Report that the standing agents' database cannot be opened, read or written.
+    """Raised if the standing agents' database cannot be opened, read or written.
 
-    What was being written is not there.
-    """
+    An interrupted write has no effect."""
 
 
 class StoreAway(ActivityStoreError):
-    """Report that the store that several machines share cannot be reached now.
+    """Raised if the store that several machines share cannot be reached now.
 
-    What runs goes on; nothing new is begun.
-    """
+    Running work continues, but no new work starts."""
 
 
 class StoreRefused(ActivityStoreError):
-    """Report that the role with which this machine uses the shared store lacks the right to do that.
+    """Raised if this machine's role in the shared store lacks the permission for an operation.
 
     Nothing was changed.
     """
 
 
 class GovernanceRefused(ArtooError):
-    """Report that the rules of the board forbid what was asked. Costs nothing: the task stays as it was."""
+    """Raised if the rules of the board forbid the requested operation. The task stays unchanged."""
 
 
 class MoveRefused(GovernanceRefused):
-    """Report that the state machine knows no such transition, or the board no such task."""
+    """Raised if the state machine has no such transition, or the board has no such task."""
 
 
 class ActorRefused(GovernanceRefused):
-    """Report that the actor may not make this move: no trust for it, not theirs, or their own submission."""
+    """Raised if the actor may not make this move: too little trust, another's task, or the actor's own
+    submission."""
 
 
 class ClaimLost(GovernanceRefused):
-    """Report that a claim on a task or letter is over: it expired, was released, or went to another agent."""
+    """Raised if a claim on a task or letter has ended: it expired, was released, or went to another agent."""
 
 
 class ForeignRefused(ArtooError):
-    """Report that the request of a foreign agent is outside the operator's policy, or no longer possible. Nothing
+    """Raised if the request of a foreign agent is outside the operator's policy, or no longer possible. Nothing
     was started.
 
-    It reads the text, so that nothing of this machine may stand there.
-    """
+    The foreign agent reads the message, so the message must not contain information about this machine."""
 
 
 class QuotaSpent(ForeignRefused):
-    """Report that a foreign agent has as much at work, or has asked as often, as the operator allows.
+    """Raised if a foreign agent has reached the operator's limit of running tasks or of requests.
 
-    It may ask later.
-    """
+    The agent may ask again later."""
 
 
 class MailRefused(ArtooError):
-    """Report that a letter was not accepted: too long, no recipient of that name, or no room."""
+    """Raised if a letter is not accepted: it is too long, its recipient does not exist, or there is no room."""
 
 
 class IdentityRefused(ArtooError):
-    """Report that an agent's identity file is not the one that the operator accepted.
+    """Raised if an agent's identity file is not the one that the operator accepted.
 
-    The agent stops until they do.
-    """
+    The agent stops until the operator accepts the file."""

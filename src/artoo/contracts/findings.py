@@ -1,8 +1,7 @@
-"""Define what code finds, typed: why a criterion failed, and what a user should know with an answer.
+"""Define the typed findings of code: why a criterion failed, and what a user should know about an answer.
 
-A finding holds exact things only: paths, commands, numbers, a program's own words. Models and logs read it in
-English (`Reason.text`); who shows it to a person has the sentences of their language (`artoo.words.result`).
-"""
+A finding holds only exact values: paths, commands, numbers, a program's own words. Models and logs read it in
+English (`Reason.text`); `artoo.words.result` has its sentences in the user's language."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from artoo.contracts.criteria import CheckAmended
 
 
 class Found(StrEnum):
-    """The kinds of finding against a criterion, each with its English sentence about `subject` and `said`."""
+    """The kinds of findings against a criterion, each with an English sentence about `subject` and `said`."""
 
     sentence: str
 
@@ -71,7 +70,8 @@ BLAMES_NOBODY = frozenset(
 
 
 class Reason(Contract):
-    """Give the reason why a criterion failed: about what (`subject`), and in whose own words (`said`)."""
+    """The reason why a criterion failed. `subject` is the thing concerned, `said` the details or a program's
+    words."""
 
     found: Found
     subject: str = ""
@@ -89,16 +89,15 @@ class Reason(Contract):
 
     @property
     def bare(self) -> str:
-        """Return the exact values in it alone, in no language but their own."""
+        """Return only the exact values of the reason, which need no translation."""
         return ": ".join(filter(None, (self.subject, self.said)))
 
 
 class Unconfirmed(Contract):
-    """Report that nothing has confirmed the answer. `looked`: whether any call showed or changed anything; else a
-    model knows it, or not, or has seen it in an image of the request (`images`) or in files that it was shown whole
-    and that the request or the answer names (`files`). `confirmed`: criteria that hold all the same: only the rest
-    of it is open then.
-    """
+    """The fact that nothing confirmed the answer. `looked`: true if any call showed or changed anything;
+    otherwise the answer comes from the model's own knowledge, from an image of the request (`images`), or from
+    files that the model was shown whole and that the request or the answer names (`files`). `confirmed`: criteria
+    that are met nevertheless, so that only the rest is open."""
 
     fact: Literal["unconfirmed"] = "unconfirmed"
     looked: bool
@@ -108,7 +107,7 @@ class Unconfirmed(Contract):
 
 
 class LeftOpen(Contract):
-    """Name a criterion that nothing decided. `found`: what code found about it."""
+    """A criterion that nothing decided. `found` is the finding of code about it, if any."""
 
     fact: Literal["left_open"] = "left_open"
     criterion: str
@@ -116,9 +115,8 @@ class LeftOpen(Contract):
 
 
 class Unjudged(Contract):
-    """Report that no call was left to judge an answer that was there. `said`: the words of the budget that was
-    spent; `budget`: which one it was, empty where that is not known.
-    """
+    """The fact that the budget left no model call to judge an existing answer. `said` is the message of the spent
+    budget; `budget` is its name, or empty if unknown."""
 
     fact: Literal["unjudged"] = "unjudged"
     said: str
@@ -126,9 +124,8 @@ class Unjudged(Contract):
 
 
 class Unread(Contract):
-    """Report that checks decided every criterion, and no model has read the answer itself. `checks`: what they
-    decided; `put_out`: the answer is a call's output word for word, which may be wrong all the same.
-    """
+    """The fact that checks decided every criterion and no model read the answer itself. `checks` are the decided
+    criteria. `put_out`: the answer is a call's output word for word, which may still be wrong."""
 
     fact: Literal["unread"] = "unread"
     checks: tuple[str, ...]
@@ -136,32 +133,30 @@ class Unread(Contract):
 
 
 class PartChecked(Contract):
-    """Report that a judge decided the rest: what checks decided, or that two ways agree, is surer than the whole.
-    `criteria`: these, in order.
-    """
+    """The fact that only a part is decided by checks or by two ways that agree, and a judge decided the rest.
+    `criteria` are the criteria of that surer part, in order."""
 
     fact: Literal["part_checked"] = "part_checked"
     criteria: tuple[str, ...]
 
 
 class ByJudge(Contract):
-    """Report that a model read the record and judged a part of the result.
+    """The fact that a model read the record and judged a part of the result.
 
-    `same`: it is the model that did the work.
-    """
+    `same`: the judge is the model that did the work."""
 
     fact: Literal["by_judge"] = "by_judge"
     same: bool = False
 
 
 class Unchanged(Contract):
-    """Report that calls were made, and no file was changed."""
+    """The fact that calls were made but no file was changed."""
 
     fact: Literal["unchanged"] = "unchanged"
 
 
 class NotThere(Contract):
-    """Name files that the task and the answer name and that are not there, or (`empty`) hold nothing."""
+    """The files that the task and the answer name and that are missing, or (`empty`) have no content."""
 
     fact: Literal["not_there"] = "not_there"
     paths: tuple[str, ...]
@@ -169,10 +164,9 @@ class NotThere(Contract):
 
 
 class FailedLast(Contract):
-    """Report that the last call of a part that stands ended badly. `command`: what it was given; `said`: how it
-    failed, in the tool's own words; `said_no`: it may be a search, a test or a comparison that says no (exit code
-    1).
-    """
+    """The fact that the last call of a matched subtask failed. `command` is its input; `said` is the error in the
+    tool's own words. `said_no`: the call may be a search, a test or a comparison with a negative result (exit
+    code 1)."""
 
     fact: Literal["failed_last"] = "failed_last"
     command: str
@@ -182,28 +176,28 @@ class FailedLast(Contract):
 
 
 class StoppedAtEnd(Contract):
-    """Name the commands that still ran when the task ended, and that artoo stopped."""
+    """The commands that still ran when the task ended and that artoo stopped."""
 
     fact: Literal["stopped_at_end"] = "stopped_at_end"
     commands: tuple[str, ...]
 
 
 class LeftRunning(Contract):
-    """Name the commands that artoo started outside the workspace after the user agreed, each as `ID: command`."""
+    """The commands that artoo started outside the workspace after the user agreed, each as `ID: command`."""
 
     fact: Literal["left_running"] = "left_running"
     commands: tuple[str, ...]
 
 
 class NotSeen(Contract):
-    """Name the user's files that the task's commands could not see, in the workspace's own words."""
+    """The user's files that the task's commands could not see, as reported by the workspace."""
 
     fact: Literal["not_seen"] = "not_seen"
     notes: tuple[str, ...]
 
 
 class ChangedByTwo(Contract):
-    """Name the paths that several parts of the task changed at the same time. `parts`: what these were to do."""
+    """The paths that several subtasks changed at the same time. `parts` are the intents of these subtasks."""
 
     fact: Literal["changed_by_two"] = "changed_by_two"
     paths: tuple[str, ...]
@@ -211,38 +205,38 @@ class ChangedByTwo(Contract):
 
 
 class Unformed(Contract):
-    """Report that the answer could not be put into the form that was asked for.
+    """The fact that the answer could not be converted to the requested form.
 
-    `problem` is that of the form's library.
-    """
+    `problem` is the error of the library that validates the form."""
 
     fact: Literal["unformed"] = "unformed"
     problem: str
 
 
 class OwnValues(Contract):
-    """Name places of the form (`$.age`) whose values the model put in; the answer does not hold them."""
+    """The places of the form (`$.age`) whose values the model supplied although the answer does not contain
+    them."""
 
     fact: Literal["own_values"] = "own_values"
     places: tuple[str, ...]
 
 
 class NotAgreed(Contract):
-    """Name the parts of a task that no user agreed to (`skill PATH`, `start COMMAND`)."""
+    """The parts of a task that no user agreed to (`skill PATH`, `start COMMAND`)."""
 
     fact: Literal["not_agreed"] = "not_agreed"
     what: tuple[str, ...]
 
 
 class Unheard(Contract):
-    """Name the messages that the user wrote to the running task and that no model had read when it ended."""
+    """The user's messages to the running task that no model had read when the task ended."""
 
     fact: Literal["unheard"] = "unheard"
     texts: tuple[str, ...]
 
 
 class Remark(Contract):
-    """A line as it was written: what logs of earlier versions hold."""
+    """A plain line of text, found only in logs of earlier versions."""
 
     fact: Literal["remark"] = "remark"
     text: str
@@ -277,4 +271,4 @@ ResultFact = Annotated[
     ],
     BeforeValidator(_from_line),
 ]
-"""One thing that code knows of a result, whatever its words say."""
+"""A fact that code knows about a result, independent of the text of the result."""

@@ -1,8 +1,7 @@
-"""Define shared memory's exchange: what is remembered, what is recalled, and what the stream hears of it.
+"""Define the messages of shared memory: stored entries, recalled advice, and records on the stream.
 
-Levels (paper, section 6.1): M megram, K knowledge, C common sense, T thinking. T is never stored here: it is
-files that only the operator changes.
-"""
+Levels (paper, section 6.1): M megram, K knowledge, C common sense, T thinking. T is never stored here, because it
+consists of files that only the operator changes."""
 
 from __future__ import annotations
 
@@ -61,8 +60,8 @@ class MegramState(StrEnum):
 
 
 class Origin(Contract):
-    """The origin of a megram. `intent` is the label of the task's kind; `sources` are the ids that it was distilled
-    from. `hypothesis`: a guess, not an experience."""
+    """The origin of a megram. `intent` is the label of the task's kind; `sources` are the ids of the megrams from
+    which it was distilled. `hypothesis`: the megram is a guess instead of an experience."""
 
     task_id: str | None = Field(default=None, max_length=64)
     intent: str | None = Field(default=None, max_length=128)
@@ -101,7 +100,8 @@ class Megram(Contract):
 
 
 class Potentials(Contract):
-    """The two channels of a pair now, and what they advise. Attention ≥ 0, |decision| ≤ attention."""
+    """The present values of a pair's two channels, and the advice that follows. Attention ≥ 0, |decision| ≤
+    attention."""
 
     space: str
     entity: str
@@ -116,7 +116,7 @@ class Potentials(Contract):
 
 
 class SOPRecord(Contract):
-    """A C-level rule as the planner gets it: σ > 0 a best practice, else a constraint."""
+    """A C-level rule as the planner receives it: a best practice if σ > 0, otherwise a constraint."""
 
     id: str
     space: str
@@ -142,10 +142,10 @@ class SOPDraft(Contract):
 
 
 class CalibrationEntry(Contract):
-    """Give one piece of advice for a plan. `rule_id` is set when a C rule gives it, else live evidence does.
+    """One piece of advice for a plan. `rule_id` is set if it comes from a C rule, and None if from live evidence.
 
-    `enforced`: the plan validator may refuse by it (it names a tool); otherwise it is advice in the prompt.
-    """
+    `enforced`: the advice names a tool, and the plan validator may refuse a plan because of it; otherwise it is
+    only advice in the prompt."""
 
     space: str
     entity: str
@@ -162,11 +162,10 @@ class CalibrationEntry(Contract):
 
 
 class RuleContradicted(Contract):
-    """Report that a C rule that fresh evidence overrules for this task (soft overwrite). R2 → R7, which writes the
+    """A C rule that fresh evidence overrules for this task (soft overwrite). R2 → R7, which records the
     dissonance.
 
-    `noted`: an earlier task wrote down this very contradiction; saying it again would make one experience two.
-    """
+    `noted`: an earlier task recorded this contradiction, so it is not recorded again as a second experience."""
 
     rule_id: str
     space: str
@@ -178,12 +177,11 @@ class RuleContradicted(Contract):
 
 
 class Calibration(Contract):
-    """Give the advice of memory for one plan: at most ten entries in the three lists together, strongest first in
-    each.
+    """The advice of memory for one plan: at most ten entries in the first three lists together, strongest first
+    in each list.
 
-    `known`: where named things were found, to be verified. `hypotheses`: untested guesses of the Dreamer's, each
-    with its tool; none of a tool that failed for this kind of request.
-    """
+    `known` are places where named things were found, to be verified. `hypotheses` are untested guesses of the
+    Dreamer, each about a tool; tools that failed for this kind of request are left out."""
 
     should_prefer: tuple[CalibrationEntry, ...] = ()
     must_not: tuple[CalibrationEntry, ...] = ()
@@ -201,10 +199,9 @@ class KnownRequest(Contract):
 
 
 class MemoryRead(Contract):
-    """Report a look-up of R2 or R7: the pairs asked for, rules returned, and the potentials that were not Ignore.
+    """A record of a look-up by R2 or R7: the requested pairs, the returned rules, and the potentials except Ignore.
 
-    `error`: memory could not be used; the task goes on without it.
-    """
+    `error` says why memory could not be used; the task then continues without memory."""
 
     space: str
     entity: str
@@ -215,7 +212,7 @@ class MemoryRead(Contract):
 
 
 class MemoryWritten(Contract):
-    """Report that a megram was handed to memory's queue (not yet on disk). R7's or the Dreamer's record."""
+    """A record by R7 or the Dreamer that a megram was put into memory's queue (not yet on disk)."""
 
     megram_id: str
     level: Level
@@ -228,7 +225,7 @@ class MemoryWritten(Contract):
 
     @classmethod
     def of(cls, megram: Megram) -> MemoryWritten:
-        """Return what the stream hears of a megram."""
+        """Return the record of a megram for the stream."""
         return cls(
             megram_id=megram.id,
             level=megram.level,
@@ -242,7 +239,7 @@ class MemoryWritten(Contract):
 
 
 class MemoryChange(Contract):
-    """Report one thing that a Dreamer pass did to a memory, and why."""
+    """One change of a memory entry by a Dreamer pass, and its reason."""
 
     megram_id: str
     space: str
@@ -251,11 +248,12 @@ class MemoryChange(Contract):
 
 
 class DreamReport(Contract):
-    """Report one pass of the Dreamer. Counts are complete; the lists hold the first few of each kind.
+    """The report of one pass of the Dreamer. Counts are complete; the lists hold the first few entries of each
+    kind.
 
-    `finished` is False when the pass stopped at its bound and goes on next time. `biases` are intents whose loss
-    falls again and again although the approach is wrong; `scale`: times the paper's evidence that a rule needs.
-    """
+    `finished` is False if the pass stopped at its limit; the next pass continues. `biases` are intents whose loss
+    falls repeatedly although the approach is wrong. `scale` multiplies the evidence that a rule needs in the
+    paper."""
 
     dream_id: str
     started_at: Utc
@@ -275,7 +273,7 @@ class DreamReport(Contract):
 
 
 class TLayerProposal(Contract):
-    """A sentence that the Dreamer would add to the T layer. Nothing happens unless the operator accepts it."""
+    """A sentence that the Dreamer proposes for the T layer. It has no effect unless the operator accepts it."""
 
     id: str
     proposed_at: Utc

@@ -1,4 +1,4 @@
-"""Define the medium loop's exchange: R4b → R7 → R2, and the end of every task."""
+"""Define the messages of the medium loop (R4b → R7 → R2), and the result of every task."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ class StoppedBy(StrEnum):
     COST = "cost"  # Ω ≥ θ
     DIVERGENCE = "divergence"  # the Law 2 kill switch
     REPLANS = "replans"
-    MISSING_INPUT = "missing_input"  # an executor says that it cannot be done, and that stands
-    QUESTION = "question"  # only the person can tell what is meant: the planner asks back
+    MISSING_INPUT = "missing_input"  # an executor's claim that the work cannot be done was not refuted
+    QUESTION = "question"  # the planner asks the user, because the request is ambiguous
     TIME = "time"
     CALLS = "calls"  # in logs of version 0.1 also tokens
     TOKENS = "tokens"
     MONEY = "money"
     NO_MODEL = "no_model"
-    PROMPT_REFUSED = "prompt_refused"  # the model's server refuses what this task sends it, and answers others
+    PROMPT_REFUSED = "prompt_refused"  # the model's server refuses this task's prompts but answers others
     INTERRUPTED = "interrupted"
     REFUSED_BY_USER = "refused_by_user"
     INTERNAL = "internal"
 
     @property
     def is_infrastructure(self) -> bool:
-        """Check whether the ending says nothing of the task: it can go on later."""
+        """Check whether the task ended for reasons outside the task, so that it can be resumed later."""
         return self in (StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL)
 
     @property
     def teaches(self) -> bool:
-        """Return False when nothing can be learnt from the ending (SPEC section 5). That is also an unclear
-        request, or a missing file or program, which the user corrects."""
+        """Return False if nothing can be learnt from the ending (SPEC section 5): an infrastructure failure, an
+        unclear or refused request, or a missing input that the user has to supply."""
         own = (StoppedBy.QUESTION, StoppedBy.PROMPT_REFUSED, StoppedBy.MISSING_INPUT)
         return not self.is_infrastructure and self not in own
 
 
 class OutcomeSummary(Contract):
-    """Report a round in which everything matched; some criteria may be open. R4b → R7. `shared` as in Joined."""
+    """A round in which all subtasks matched; some criteria may be open. R4b → R7. `shared` is as in Joined."""
 
     task_id: str
     merged_output: str
@@ -69,10 +69,10 @@ class OutcomeSummary(Contract):
 
 
 class ReplanRequest(Contract):
-    """Report a round in which something is unmet, with all outcomes and a merge of what matched. R4b → R7. `shared`
-    as in Joined. `not_run` counts the criteria of subtasks that never started: failed in D, absent from P.
-    `unjudged`: the merge holds an answer that no validator had judged when the task was stopped.
-    """
+    """The summary of a round with unmet criteria: all outcomes and a merge of the matched ones. R4b → R7.
+    `shared` is as in Joined. `not_run` counts the criteria of subtasks that never started; they are failed in D
+    and absent from P. `unjudged`: the merge contains an answer that no validator had judged when the task was
+    stopped."""
 
     task_id: str
     outcomes: tuple[SubTaskOutcome, ...] = ()
@@ -89,7 +89,7 @@ class ReplanRequest(Contract):
 
 
 class Directive(StrEnum):
-    """R7's macro-states. `init` only ever appears as the previous directive of the first round."""
+    """R7's macro-states. `init` occurs only as the previous directive of the first round."""
 
     INIT = "init"
     ACCEPT = "accept"
@@ -102,12 +102,11 @@ class Directive(StrEnum):
 
 
 class Decided(Contract):
-    """Report one decision of the control law, with everything that it was computed from. R7's record.
+    """A record by R7 of one decision of the control law, with all values from which it was computed.
 
-    `grad_l` is the gradient that decided; the other of the two definitions is next to it. `elapsed_ms` is the
-    time that counted when it was measured, unrounded: Ω follows from it. `exhausted`: it ended because another
-    approach was demanded and none was left.
-    """
+    `grad_l` is the gradient that decided; it equals `grad_equal_cost` or `grad_paper`. `elapsed_ms` is the
+    measured time, unrounded, from which Ω follows. `exhausted`: the task ended because another approach was
+    demanded and none was left."""
 
     round: int
     directive: Directive
@@ -126,11 +125,10 @@ class Decided(Contract):
 
 
 class PlanDirective(Contract):
-    """Give the way in which the next round must differ. R7 → R2.
+    """The instruction how the next round must differ. R7 → R2.
 
-    Blocks are those of all rounds so far; `suggested_alternatives` names none of them.
-    `unmet` are the task's criteria that failed. `urgency` is the sign of ∇L, steady below ε.
-    """
+    The blocks are those of all rounds so far; `suggested_alternatives` contains no blocked tool. `unmet` are the
+    task's criteria that failed. `urgency` is the sign of ∇L, or `steady` if |∇L| is below ε."""
 
     task_id: str
     round: int = Field(ge=2)
@@ -153,11 +151,10 @@ class PlanDirective(Contract):
 
 
 class UnmetCriterion(Contract):
-    """Name a criterion that the delivered result does not satisfy, and who answers for it.
+    """A criterion that the delivered result does not satisfy, and the role that answers for it.
 
-    `reason` is as it was said: a model's words, or code's in English. `found` is what code found, typed.
-    `impossible`: no work on it has failed; it was said that it cannot be done, and that stands.
-    """
+    `reason` is the text of a model, or English text of code. `found` is the typed finding of code. `impossible`:
+    no work on the criterion failed, but an unrefuted claim says that it cannot be met."""
 
     criterion: str
     reason: str = ""
@@ -168,26 +165,25 @@ class UnmetCriterion(Contract):
 
 
 class Money(Contract):
-    """Count the cost of priced calls. `unpriced_calls` of a model without a price are not in `amount`.
+    """The cost of model calls. `amount` does not include the `unpriced_calls` of models without a price.
 
-    `currency` is the operator's label.
-    """
+    `currency` is the operator's label."""
 
     amount: float = Field(default=0.0, ge=0)
     currency: str = ""
     unpriced_calls: int = Field(default=0, ge=0)
 
     def plus(self, cost: float | None) -> Money:
-        """Add one call; None: its cost is unknown."""
+        """Return the sum with the cost of one more call; None if that cost is unknown."""
         if cost is None:
             return self.model_copy(update={"unpriced_calls": self.unpriced_calls + 1})
         return self.model_copy(update={"amount": self.amount + cost})
 
 
 class Cost(Contract):
-    """Count the use of a task so far. `money` None: no prices are configured. `llm_calls` are requests that a
-    server may have charged for: retries of a lost answer and repairs count, refusals do not.
-    """
+    """The resources that a task has used so far. `money` is None if no prices are configured. `llm_calls` counts
+    the requests that a server may have charged for, including retries of a lost answer and repairs but not
+    refusals."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0
@@ -199,17 +195,16 @@ class Cost(Contract):
 
 
 class FinalResult(Contract):
-    """Report the end of a task, on every path, from R7 alone.
+    """The result of a task, which R7 alone publishes and which ends every task.
 
-    `output` is built from tool output; `summary` is the same with signs for what is missing. artoo's own sentences
-    are the surfaces': they make them of these fields, in the person's `language` (a BCP 47 primary tag).
-    `withheld` lists acts that Law 1 kept back; then the summary begins with [LAW1]. `changes` says what became of
-    the task's difference; one that is pending is no failure of the task. `stopped_by` and `detail` say why a task
-    was abandoned; `next_moves` are a model's suggestions. `assurance` is that of the weakest criterion, `open` are
-    the criteria that nothing decided, `amended` the checks that were replaced. `facts` is what code knows,
-    whatever the words say. `value` is the output in the form that was asked for (UserRequest.returns); None where
-    the caller did not ask, or where none could be made, which `facts` says then.
-    """
+    `output` is built from tool output; `summary` is the same text with marks for missing parts. User interfaces
+    build artoo's own sentences from these fields, in the user's `language` (a BCP 47 primary tag). `withheld`
+    lists operations that Law 1 prevented; the summary then begins with [LAW1]. `changes` is the outcome of the
+    task's file changes; pending changes are no failure of the task. `stopped_by` and `detail` say why a task was
+    abandoned; `next_moves` are a model's suggestions. `assurance` is the assurance of the weakest criterion,
+    `open` are the criteria that nothing decided, `amended` are the checks that were replaced. `facts` are the
+    findings of code, independent of the text. `value` is the output in the requested form (UserRequest.returns);
+    it is None if the caller requested no form, or if none could be made, which `facts` then reports."""
 
     task_id: str
     summary: str
@@ -237,14 +232,14 @@ class FinalResult(Contract):
 
 
 class Halt(Contract):
-    """Stop running work now; R4b answers at once with a merge of what matched. R7 → everyone."""
+    """The order to stop running work now. R4b answers at once with a merge of the matched outcomes. R7 → R4b."""
 
     stopped_by: StoppedBy
     reason: str
 
 
 class RoleFailure(Contract):
-    """Report that a role could not do its part. Any role → R7, which ends the task honestly."""
+    """The failure of a role to do its part. Any role → R7, which ends the task and reports the failure."""
 
     role: Role
     stopped_by: StoppedBy
