@@ -1,4 +1,4 @@
-"""Define the Auditor's reports to the operator (SPEC section 7). Nothing here ever reaches an agent."""
+"""Define the Auditor's reports to the operator (SPEC section 7). No agent ever receives them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ Nature = Literal["violation", "anomaly", "drift", "loss"]
 
 
 class Finding(Contract):
-    """One thing that is not as it should be. `rule` is the name of the rule that found it (snake case).
+    """One problem. `rule` is the name of the rule that found it (snake case).
 
-    `violation`: something that must never happen did; `anomaly`: something unusual; `drift`: a role's figures left
-    their own long-run band; `loss`: messages that a receiver missed.
-    """
+    `violation`: something happened that must never happen; `anomaly`: something unusual; `drift`: a role's
+    figures left their long-term range; `loss`: messages that a receiver missed."""
 
     rule: str
     nature: Nature
@@ -39,7 +38,8 @@ class GapTrend(Contract):
 
 
 class ToolHealth(Contract):
-    """The health of a tool. `execution_failures`: results that say `failed`. Retries by their failure class."""
+    """The health of the tools. `execution_failures` counts results with status `failed`; retries are counted by
+    class."""
 
     execution_failures: int = Field(default=0, ge=0)
     environmental_retries: int = Field(default=0, ge=0)
@@ -49,13 +49,14 @@ class ToolHealth(Contract):
 
 
 class AuditReport(Contract):
-    """The events of one window; the next one begins with nothing. Lists hold the first hundred of each kind.
+    """The events of one window of time; the next window starts from zero. Lists hold the first hundred of each
+    kind.
 
-    `findings` counts all of each nature. `messages_dropped` are those that slow subscribers missed, `messages_lost`
-    those that the Auditor itself missed, `forgotten` messages, tasks and findings that were more than it keeps.
-    `correction_trends` counts corrected subtasks by how the share of their unmet criteria moved from the first to
-    the last attempt; `accountable` counts failures by the role that answers for them (paper, Appendix C).
-    """
+    `findings` counts all findings of each nature. `messages_dropped` counts messages that slow subscribers
+    missed, `messages_lost` messages that the Auditor itself missed, `forgotten` the messages, tasks and findings
+    beyond its limits. `correction_trends` counts corrected subtasks by the change of their share of unmet
+    criteria from the first to the last attempt; `accountable` counts failures by the role that answers for them
+    (paper, Appendix C)."""
 
     trigger: Literal["periodic", "on-demand"]
     window_start: datetime

@@ -8,12 +8,13 @@ from pydantic import BaseModel, ConfigDict
 class Contract(BaseModel):
     """A frozen message part that refuses unknown fields.
 
-    Building a validator costs about a millisecond a class; `defer_build` moves that from import to first use.
+    `defer_build` builds the validator at first use instead of at import, because it takes about a millisecond a
+    class.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, populate_by_name=True)
 
     @classmethod
     def kind(cls) -> str:
-        """Return the name under which this payload travels: the class's own name."""
+        """Return the name of this payload in messages, which is the class's name."""
         return cls.__name__

@@ -1,8 +1,7 @@
 """Write an envelope as one line of JSON, and read it (task log, audit log, spool files, event output, network).
 
-The payload is written by Pydantic's own serializer, once; the rest is spliced around those bytes. The schema
-version is in every line, so that a line is readable without the file that it came from.
-"""
+Pydantic serializes the payload once; the other fields are spliced around those bytes. Every line has the schema
+version, so that a line can be read without its file."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from artoo.contracts.errors import MessageUnreadable
 from artoo.contracts.roles import Role
 from artoo.contracts.routes import ROUTES
 
-# Raised by one when a line of an older version can no longer be read as it stands.
+# Increased by one whenever lines of the previous version can no longer be read.
 SCHEMA_VERSION = 1
 
 _SHOWN = 80
@@ -34,7 +33,8 @@ _SHOWN = 80
 
 @cache
 def payload_classes() -> Mapping[str, type[Contract]]:
-    """Return every payload class by kind: those classes of artoo.contracts that the table of routes names."""
+    """Return every payload class by kind. Payload classes are the classes of artoo.contracts in the table of
+    routes."""
     modules = pkgutil.iter_modules(contracts.__path__, f"{contracts.__name__}.")
     return MappingProxyType(
         {
@@ -51,8 +51,8 @@ def encode(envelope: Envelope) -> bytes:
     try:
         return _spliced(envelope, pydantic_core.to_json(envelope.payload))
     except (pydantic_core.PydanticSerializationError, orjson.JSONEncodeError):
-        # Names of files need not be UTF-8; Python carries such bytes as lone surrogates, which only the
-        # standard library's encoder can write (and its decoder read back).
+        # File names need not be UTF-8. Python represents such bytes as lone surrogates, which only the standard #
+        # library's encoder can write (and its decoder can read).
         return json.dumps(_plain(envelope), separators=(",", ":")).encode("ascii")
 
 
@@ -62,18 +62,18 @@ def encode_line(envelope: Envelope) -> bytes:
 
 
 def decode(line: bytes | str) -> Envelope:
-    """Return the envelope of one line. Raises MessageUnreadable, which says what is wrong with it."""
+    """Return the envelope of one line. Raises MessageUnreadable with the reason."""
     return from_fields(fields_of(line))
 
 
 def fields_of(line: bytes | str) -> dict[str, object]:
-    """Parse a line as JSON, for code that looks at a message without building it. Raises MessageUnreadable."""
+    """Parse a line as JSON, for code that reads a message without building it. Raises MessageUnreadable."""
     try:
         parsed: object = pydantic_core.from_json(line)  # orjson rounds a whole number beyond 64 bits
     except (ValueError, TypeError):
         try:
             parsed = json.loads(line)
-        except (ValueError, RecursionError) as error:  # also thousands of digits, or of brackets
+        except (ValueError, RecursionError) as error:  # also for thousands of digits or brackets
             raise MessageUnreadable(f"not a line of JSON ({error}): {line[:_SHOWN]!r}") from error
     if not isinstance(parsed, dict):
         raise MessageUnreadable(f"not a JSON object: {line[:_SHOWN]!r}")
@@ -89,7 +89,7 @@ def line_of(fields: Mapping[str, object]) -> bytes:
 
 
 def from_fields(fields: Mapping[str, object]) -> Envelope:
-    """Return the envelope of a line that is parsed already. Raises MessageUnreadable."""
+    """Return the envelope of an already parsed line. Raises MessageUnreadable."""
     version = fields.get("v")
     if version != SCHEMA_VERSION:
         raise MessageUnreadable(
@@ -127,7 +127,7 @@ def _spliced(envelope: Envelope, payload: bytes) -> bytes:
             "v": SCHEMA_VERSION,
             "id": envelope.id,
             "kind": envelope.kind,
-            "sender": str(envelope.sender),  # orjson asks an enum for its value in Python: a third of encoding
+            "sender": str(envelope.sender),  # orjson reads an enum's value in Python, a third of the time
             "task_id": envelope.task_id,
             "subtask_id": envelope.subtask_id,
             "cause_id": envelope.cause_id,

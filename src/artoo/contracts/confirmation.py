@@ -1,4 +1,4 @@
-"""Define Law 1's question and its answer (SPEC section 8): gate ⇄ user."""
+"""Define the question that Law 1 requires, and its answer (SPEC section 8), between gate and user."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from artoo.contracts.base import Contract
 from artoo.contracts.settling import Review
 
 PERSON = "person"
-# `by` of an answer that a person gave, and of a refusal because no user could be asked.
+# Values of `by`: PERSON for a user's answer (above), NOBODY for a refusal because no user could be asked.
 NOBODY = "nobody"
 
-# How `by` begins where standing permissions answered; their lines follow.
+# Prefix of `by` if standing permissions answered; their lines follow.
 POLICY = "policy: "
 
 
 class AskedAct(Contract):
-    """Describe one operation that needs approval, as policies name it.
+    """One operation that needs approval, in the terms of policies.
 
-    `verb` is a word of the policy language (create, edits, delete, mode, link, history, network, tool) or another,
-    which no policy covers. `sensitive`: only a policy without wildcards covers it.
-    """
+    `verb` is a word of the policy language (create, edits, delete, mode, link, history, network, tool), or
+    another word, which no policy covers. `sensitive`: only a policy without wildcards covers the operation."""
 
     verb: str
     target: str
@@ -31,18 +30,18 @@ class AskedAct(Contract):
 
 
 class ConfirmationRequest(Contract):
-    """Ask about one exact act. `digest` binds the answer to it; `details` is the complete list, never cut.
+    """A question about one exact operation. `digest` binds the answer to it; `details` is the complete list,
+    never cut.
 
-    `acts` are the parts that need approval, for policies. `source` says what of the operation came from data, each
-    with the file, page or message that said it first; it is shown, and decides nothing. `language` is that of title
-    and details. `act` names the call that waits for the answer (ToolStarted); empty when no call does. `review`:
-    the operation is to apply a task's difference, which is shown here; then a part may be chosen, and keeping and
-    discarding are answers too.
+    `acts` are the parts that need approval, for policies. `source` lists the parts of the operation that came
+    from data, each with the file, page or message in which it first occurred; it is only shown. `language` is the
+    language of title and details. `act` names the call that waits for the answer (ToolStarted); it is empty if no
+    call waits. `review`: the operation applies a task's changes, which are listed there; the user may then choose
+    a part of them, keep them pending or discard them.
 
-    `wants`: `consent` is Law 1's question. `words` asks for a text that only the user can give, `plan` for approval
-    of a plan, where words say what must be different; both are answered with `Words` (the runtime's own questions,
-    which are never on the stream as a ConfirmationRequest).
-    """
+    `wants`: `consent` is the question that Law 1 requires. `words` asks for a text that only the user can give.
+    `plan` asks for approval of a plan, or for text about the necessary changes. `Words` answers the last two,
+    which are the runtime's own questions and never on the stream as a ConfirmationRequest."""
 
     digest: str
     title: str
@@ -56,8 +55,8 @@ class ConfirmationRequest(Contract):
 
 
 class Consent(StrEnum):
-    """Once, for the rest of this task (the same act only), or no. To a review also: keep it for later (what a no
-    means there, too), or discard it."""
+    """The possible answers: allow once, allow for the rest of this task (the same operation only), or refuse. A
+    review may also be kept pending (as with a refusal) or discarded."""
 
     ONCE = "once"
     TASK = "task"
@@ -67,28 +66,27 @@ class Consent(StrEnum):
 
     @property
     def is_yes(self) -> bool:
-        """Check whether the operation may happen."""
+        """Check whether the answer allows the operation."""
         return self in (Consent.ONCE, Consent.TASK)
 
 
 class Choice(Contract):
-    """An approval of a part of a review: these paths (printable, as the review names them), and what they need."""
+    """An approval of a part of a review: these printable paths of the review, and the changes that they need."""
 
     paths: tuple[str, ...] = Field(min_length=1)
 
 
 class Words(Contract):
-    """Carry a text as the answer to a question that wants words. Empty: the user has nothing to say."""
+    """A text that answers a question for words. It is empty if the user has no comment."""
 
     text: str = ""
 
 
 class ConfirmationAnswer(Contract):
-    """Carry the answer to the request with this digest; `by` says who or what answered (a person, a policy line).
+    """The answer to the request with this digest; `by` says who or what answered (a user, a policy line).
 
-    `paths`: of a review only these are to be applied; empty: all. `through`: the program by which a person was
-    asked (AskedBy.label); empty: artoo's own.
-    """
+    `paths` are the only paths of a review that are to be applied; empty means all. `through` is the program
+    through which the user was asked (AskedBy.label); empty means artoo's own interface."""
 
     digest: str
     consent: Consent

@@ -1,7 +1,7 @@
 """Define a conversation with a model: its messages, and the turn that the model takes (SPEC section 3.1).
 
-A conversation only grows. Nothing that was sent is rendered again, so that a server's prompt cache covers
-everything but the newest messages. All wires and the text dialect produce the same `ModelTurn`.
+A conversation only grows. Sent messages are never rendered again, so that a server's prompt cache covers
+everything except the newest messages. All wires and the text dialect produce the same `ModelTurn`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pydantic import Field, JsonValue
 from artoo.contracts.base import Contract
 from artoo.contracts.images import AttachedImage
 
-# Tools of the executor itself. They touch nothing on the machine, and their calls have no record.
+# Tools of the executor itself. They change nothing on the machine, and their calls are not recorded.
 OWN_TOOLS = frozenset({"deliver", "cannot", "recall", "update_plan", "ask_person"})
 
 
 class ToolRequest(Contract):
     """A tool call that a model asks for.
 
-    `id` ties the result to the request; it is unique within a conversation. `problem` says why the arguments could
-    not be read (then `arguments` is empty and the call is answered with the problem, never made).
+    `id` links the result to the request; it is unique within a conversation. `problem` says why the arguments
+    could not be read; then `arguments` is empty, the call is not made, and its result is the problem.
     """
 
     id: str
@@ -31,11 +31,10 @@ class ToolRequest(Contract):
 
 
 class ModelTurn(Contract):
-    """Carry the output of a model in one call: text, and any number of tool calls in the order given.
+    """The output of a model in one call: text, and any number of tool calls in the order given.
 
-    Without tool calls the text is the answer. `reasoning` holds the wire's own reasoning items, which are sent back
-    as they came and never shown. `cut`: the answer reached its token limit.
-    """
+    Without tool calls the text is the answer. `reasoning` holds the wire's own reasoning items, which are sent
+    back unchanged and never shown. `cut`: the answer reached its token limit."""
 
     text: str = ""
     calls: tuple[ToolRequest, ...] = ()
@@ -46,7 +45,7 @@ class ModelTurn(Contract):
 class Said(Contract):
     """A message of the user's side: the assignment, a correction, a steering message, a notice.
 
-    `source` says who wrote it; models see the text alone. `images` are shown after the text.
+    `source` says who wrote it; models see only the text. `images` are shown after the text.
     """
 
     message: Literal["said"] = "said"
@@ -56,17 +55,17 @@ class Said(Contract):
 
 
 class Took(Contract):
-    """Carry a turn that the model took."""
+    """A turn that the model took."""
 
     message: Literal["took"] = "took"
     turn: ModelTurn
 
 
 class Returned(Contract):
-    """Carry the result of one tool call, as the model reads it. `call_id` is the ToolRequest's, `name` the tool's.
+    """The result of one tool call, as the model reads it. `call_id` is the ToolRequest's id, `name` the tool's
+    name.
 
-    The text begins with the call's number (`[7]`) where the call was recorded. `images` are shown after the text.
-    """
+    If the call was recorded, the text begins with its number (`[7]`). `images` are shown after the text."""
 
     message: Literal["returned"] = "returned"
     call_id: str
@@ -80,11 +79,10 @@ Message = Annotated[Said | Took | Returned, Field(discriminator="message")]
 
 
 class Compacted(Contract):
-    """Report that a conversation was shortened because it filled its share of the window. R3's record.
+    """A record by R3 that a conversation was shortened, because it filled its share of the window.
 
-    `messages` is the whole conversation as it goes on from here; `tokens_before` and `tokens_after` are estimates.
-    `summarised`: a model summarised older turns; else only outputs of older calls were replaced.
-    """
+    `messages` is the whole shortened conversation; `tokens_before` and `tokens_after` are estimates.
+    `summarised`: a model summarised older turns; otherwise only outputs of older calls were replaced."""
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -95,10 +93,9 @@ class Compacted(Contract):
 
 
 class TextDelta(Contract):
-    """Carry the words of a model as they come. For displays only: no log keeps them, and losing some never matters.
+    """A piece of a model's text while it is streamed. It is only displayed: it is not logged and may be lost.
 
-    `contract` names what the model was asked for; the whole text is in the ModelCalled that follows.
-    """
+    `contract` names the contract that the model was asked for; the following ModelCalled has the whole text."""
 
     contract: str
     text: str
@@ -113,7 +110,7 @@ class ChecklistItem(Contract):
 
 
 class ChecklistUpdated(Contract):
-    """Report that the executor changed its checklist (`update_plan`). R3's record."""
+    """A record by R3 that the executor changed its checklist (`update_plan`)."""
 
     subtask_id: str
     items: tuple[ChecklistItem, ...]

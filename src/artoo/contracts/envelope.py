@@ -12,10 +12,10 @@ from artoo.contracts.roles import Role
 class Envelope(NamedTuple):
     """One message of the stream.
 
-    `id` is a UUIDv7, so ids sort by time. `cause_id` names the message that this one answers; only what a
-    person or a clock starts has none. `at` is UTC. A named tuple and not a Pydantic model: it is built by the
-    bus from parts that are valid already, a hundred thousand times in a busy second, and of all immutable
-    things a tuple is the cheapest to build (a third of a frozen dataclass).
+    `id` is a UUIDv7, so ids sort by time. `cause_id` names the message that this one answers; it is None only for
+    messages that a user or a clock starts. `at` is UTC. The envelope is a named tuple instead of a Pydantic
+    model, because the bus builds it from valid parts up to a hundred thousand times a second, and a tuple takes a
+    third of the time of a frozen dataclass.
     """
 
     id: str

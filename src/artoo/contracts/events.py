@@ -1,4 +1,4 @@
-"""Define records without a recipient, which make the stream complete for the log, the Auditor and the display."""
+"""Define records without a recipient, which complete the stream for the log, the Auditor and user interfaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from artoo.contracts.roles import Role
 
 
 class Usage(Contract):
-    """The tokens of one call, as the server counted them (estimated when it did not: `estimated`)."""
+    """The tokens of one call, as counted by the server, or estimated by artoo if `estimated`."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -22,10 +22,9 @@ class Usage(Contract):
 
 
 class ModelFailure(Contract):
-    """The kind of error that a model call ended with, so that a replay can raise the same.
+    """The kind of error with which a model call ended, so that a replay can raise the same error.
 
-    `status` is HTTP's, of a refusal; `budget` names the budget that was spent.
-    """
+    `status` is the HTTP status of a refusal; `budget` names the spent budget."""
 
     nature: Literal["unreachable", "refused", "overflow", "invalid", "budget", "other"]
     status: int = 0
@@ -34,7 +33,8 @@ class ModelFailure(Contract):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """The cost of asking a model, whether it answered or failed. The fields are those of ModelCalled."""
+    """The cost of a model call, whether it succeeded or failed. The fields have the same meaning as in
+    ModelCalled."""
 
     model: str = ""
     usage: Usage = field(default_factory=Usage)
@@ -48,15 +48,14 @@ class Spent:
 
 
 class ModelCalled(Contract):
-    """One language model call, whole: it can be replayed from this. `error` is set when it failed.
+    """The complete record of one language model call, from which it can be replayed. `error` is set if it failed.
 
-    `wire` says how structure was asked for (json_schema, forced_tool, json_object, prompted);
-    `requests` counts HTTP requests including retries and the repair; `billed` those that may have cost something,
-    and `money` is what they cost (None: no price is known). `small` and `variant` as in ports.model; `failure` is
-    the kind of `error`; `images` are the SHA-256 of those that the model was shown.
-    Of a conversation, `added` are the messages since its last call (all of them at its first), `turn` is what the
-    model said; `user` is empty then, and `system` is empty but at the first call.
-    """
+    `wire` is the method by which structure was requested (json_schema, forced_tool, json_object, prompted).
+    `requests` counts HTTP requests including retries and the repair; `billed` counts those that may have cost
+    something, and `money` is their cost (None: no price is known). `small` and `variant` are as in ports.model;
+    `failure` is the kind of `error`; `images` are the SHA-256 hashes of the images in the prompt. In a
+    conversation, `added` are the messages since its last call (all messages at its first), and `turn` is the
+    model's output; `user` is then empty, and `system` is empty except at the first call."""
 
     role: Role
     contract: str
@@ -82,17 +81,17 @@ class ModelCalled(Contract):
 
     @property
     def asked(self) -> str:
-        """Return what the model was asked, as far as it is new: the prompt, or the messages that were added."""
+        """Return the new part of the model's input: the prompt, or the messages that were added."""
         return self.user or "\n\n".join(each.text for each in self.added if not isinstance(each, Took))
 
 
 def spent_by(asked: Spent | ModelCalled) -> dict[str, Any]:
-    """Return what asking a model took, by the fields that an answer, an error and the log have in common."""
+    """Return the cost of a model call as the fields that an answer, an error and the log have in common."""
     return {one.name: getattr(asked, one.name) for one in fields(Spent)}
 
 
 class RouteViolation(Contract):
-    """Report that a port refused a message. Published by the bus, for the Auditor."""
+    """A record that a port refused a message. The bus publishes it for the Auditor."""
 
     offender: Role
     refused_kind: str
@@ -100,7 +99,7 @@ class RouteViolation(Contract):
 
 
 class MessagesDropped(Contract):
-    """Report that a slow subscriber missed `count` messages in one burst. Published by the bus."""
+    """A record that a slow subscriber missed `count` messages in one burst. The bus publishes it."""
 
     subscriber: str
     count: int

@@ -1,8 +1,7 @@
-"""Classify why something failed: a wrong approach, or something in the world was lacking (SPEC section 4, P).
+"""Classify failures: the approach was wrong, or the environment lacked something (SPEC section 4, P).
 
-Error texts of the system are a closed set (`strerror`), printed by every program that fails on a file, a permission
-or a connection; commands run in the plain locale, so they are in English.
-"""
+The error texts of the operating system are a closed set (`strerror`), which every program prints that fails on a
+file, a permission or a connection. They are in English, because commands run in the C locale."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ import os
 from enum import StrEnum
 from functools import cache
 
-# Errors that say that a call was made wrongly; all others say something of the world.
+# Error codes of calls that were made wrongly; all other codes report a problem of the environment.
 _USAGE = frozenset(
     (
         *(errno.EINVAL, errno.ENOTTY, errno.EDOM, errno.ERANGE, errno.EBADF, errno.EFAULT),
@@ -21,7 +20,7 @@ _USAGE = frozenset(
 
 
 class FailureClass(StrEnum):
-    """Wrong approach, or right approach and a world that did not cooperate."""
+    """The class of a failure: a wrong approach, or an environment that did not allow a right one."""
 
     LOGICAL = "logical"
     ENVIRONMENTAL = "environmental"
@@ -37,9 +36,9 @@ def _other_texts() -> tuple[str, ...]:
 
 
 def failure_class(text: str, *, absence: FailureClass = FailureClass.ENVIRONMENTAL) -> FailureClass:
-    """Return environmental when the system says in its own words what was lacking; logical otherwise. `absence`:
-    what it is when that is a file alone, because a check of finished work may look for files that were never
-    made."""
+    """Return environmental if the text has an error message of the system about a lacking resource, otherwise
+    logical. `absence` is returned if only a file is missing, because a check of finished work may look for files
+    that were never made."""
     said = text.casefold()
     if any(each in said for each in _other_texts()):
         return FailureClass.ENVIRONMENTAL
@@ -47,6 +46,6 @@ def failure_class(text: str, *, absence: FailureClass = FailureClass.ENVIRONMENT
 
 
 def says_absent(text: str) -> bool:
-    """Check whether the system says that a file is not there."""
+    """Check whether the text has an error message of the system about a missing file."""
     said = text.casefold()
     return any(each in said for each in _ABSENT)

@@ -1,4 +1,4 @@
-"""Describe images that a user attaches to a request, as messages speak of them: their facts, never their bytes."""
+"""Describe images that a user attaches to a request; messages contain their metadata but never their bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 
 
 class AttachedImage(Contract):
-    """One image. `name` is the user's for it, `size` in bytes; `sha256` finds the bytes next to the log."""
+    """One image. `name` is the user's name for it, `size` is in bytes; `sha256` names the stored bytes near the
+    log."""
 
     name: str
     media_type: MediaType

@@ -1,4 +1,4 @@
-"""Record what commands sent over the network, or were kept from sending (SPEC section 8)."""
+"""Record the network connections of commands, allowed and refused (SPEC section 8)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from artoo.contracts.base import Contract
 
 
 class NetworkUsed(Contract):
-    """Report that one connection of a command ended, or was refused at the egress proxy.
+    """A record that one connection of a command ended, or that the egress proxy refused it.
 
-    `host` is in its plain form (small letters, no last dot, addresses as their systems write them), and what the
-    command asked for when that is no host. `bytes_out` and `bytes_in` count what passed between the proxy and the
-    host, so 0 bytes out means that nothing left. `refused` says why it did not come about or was cut. `act` names
-    the call (ToolStarted); empty when no call had one.
-    """
+    `host` is normalised (lower case, no trailing dot, addresses in standard form); if the command requested
+    something that is no host, it is that text. `bytes_out` and `bytes_in` count the bytes between the proxy and
+    the host, so 0 bytes out means that no data left the machine. `refused` says why the connection was refused or
+    interrupted. `act` names the call (ToolStarted); it is empty if the connection belongs to no call."""
 
     act: str = ""
     host: str

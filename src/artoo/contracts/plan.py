@@ -1,4 +1,4 @@
-"""Define how a TaskSpec becomes work: R2 → dispatcher → R3, R4a, R4b."""
+"""Define the messages that turn a TaskSpec into work: R2 → dispatcher → R3, R4a, R4b."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from artoo.contracts.images import AttachedImage
 
 
 class MustNot(Contract):
-    """Name the tools (identities: `glob`, `shell:find`) and targets (blocked inputs) that a subtask may not use. A
-    target is blocked for the identity that failed on it: each is a pair (identity, target)."""
+    """The tools (identities: `glob`, `shell:find`) and targets (blocked inputs) that a subtask may not use. A
+    target is blocked only for the identity that failed on it, so each entry is a pair (identity, target)."""
 
     tools: tuple[str, ...] = ()
     targets: tuple[tuple[str, str], ...] = ()
 
 
 class Caution(Contract):
-    """A pair with which memory has mixed experience: a person is asked before `identity` is used on `target`."""
+    """A pair with mixed experience in memory, so the user is asked before `identity` is used on `target`."""
 
     identity: str
     target: str
@@ -30,22 +30,21 @@ class Caution(Contract):
 
 
 Effort = Literal["quick", "normal", "long"]
-"""How large a task is; each has its own budgets (SPEC section 3.5)."""
+"""The size of a task; each size has its own budgets (SPEC section 3.5)."""
 
 
 class FirstCall(Contract):
-    """Describe a read-only call that an executor's tools make before its first turn."""
+    """A read-only call that is made before an executor's first turn."""
 
     tool: str
     arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
 
 
 class PlannedSubTask(Contract):
-    """Describe one subtask as the planner writes it; the dispatcher gives it its id.
+    """One subtask as the planner writes it; the dispatcher assigns its id.
 
-    Equal `sequence` numbers run in parallel; a higher one starts when all lower ones are done. `request` is the
-    user's, whole. `part`: the subtask is not all of it.
-    """
+    Subtasks with equal `sequence` numbers run in parallel; those with a higher number start when all with lower
+    numbers are done. `request` is the user's whole request. `part`: the subtask is only a part of it."""
 
     sequence: int = Field(default=1, ge=1, le=99)
     intent: str
@@ -58,16 +57,15 @@ class PlannedSubTask(Contract):
 
 
 class Plan(Contract):
-    """A validated plan for one round: subtasks, or a `reply`, which is the answer, or a `question` to the person,
-    which ends the task. R2 → dispatcher, R7.
+    """A validated plan for one round: subtasks, or a `reply` that is the answer, or a `question` to the user that
+    ends the task. R2 → dispatcher, R7.
 
-    `task_criteria` speak about the combined result of all subtasks. `label` is the kind of request, under which
-    memory keeps what the task teaches. `deadline` and `scope` are limits that the request itself states,
-    `effort` is how large the task is (None: a log of version 0.1). `surroundings` is what is on disk as R2 saw
-    it, `heads` what that shows of files, `whole` the files shown whole, `named_files` the part about the files
-    that the request names, if it says enough by itself, `guide` the standing instructions there; `images` those
-    of the request. `heard` are the ids of the user's messages that R2 has read.
-    """
+    `task_criteria` concern the combined result of all subtasks. `label` is the kind of request, under which
+    memory stores the experience of the task. `deadline` and `scope` are limits that the request itself states;
+    `effort` is the size of the task (None in logs of version 0.1). `surroundings` is the directory listing that
+    R2 saw, `heads` the file contents in it, `whole` the files shown whole, `named_files` the part about the files
+    that the request names, if it is sufficient alone, `guide` the standing instructions of the project; `images`
+    are those of the request. `heard` are the ids of the user's messages that R2 has read."""
 
     task_criteria: tuple[CriterionLike, ...] = ()
     subtasks: tuple[PlannedSubTask, ...] = ()
@@ -91,10 +89,9 @@ class Plan(Contract):
 
 
 class PlanRefused(Contract):
-    """Report that the planner's draft was refused twice.
+    """The fact that the planner's draft was refused twice. R2 → R7.
 
-    Counts as D = 1, P = 1 for the round. `label` as in Plan. R2 → R7.
-    """
+    It counts as D = 1, P = 1 for the round. `label` is as in Plan."""
 
     reasons: tuple[str, ...]
     label: str = ""
@@ -102,20 +99,19 @@ class PlanRefused(Contract):
 
 
 class Glance(Contract):
-    """The files on disk where a subtask begins (`surroundings`), and what that shows of them (`heads`)."""
+    """The directory listing when a subtask begins (`surroundings`), and the file contents in it (`heads`)."""
 
     surroundings: str = ""
     heads: str = ""
 
 
 class SubTask(Contract):
-    """Work for one ephemeral executor. dispatcher → R3, R4a.
+    """The work of one ephemeral executor. dispatcher → R3, R4a.
 
-    `surroundings` is what was on disk when it was planned; `heads`, `named_files` and `guide` as in the plan,
-    `images` those of the request. `deadline` is that of the plan. `begun`: other parts of the
-    task, in this round or before, may have changed files. `request`, `part`, `first_calls` as in PlannedSubTask.
-    `said` are messages that the user wrote to the running task before this subtask began, `said_ids` their ids.
-    """
+    `surroundings` is the directory listing at the time of planning; `heads`, `named_files`, `guide` and
+    `deadline` are those of the plan, `images` those of the request. `begun`: other subtasks, in this round or
+    before, may have changed files. `request`, `part`, `first_calls` are as in PlannedSubTask. `said` are messages
+    that the user wrote to the running task before this subtask began, `said_ids` their ids."""
 
     subtask_id: str
     parent_task_id: str
@@ -141,14 +137,14 @@ class SubTask(Contract):
 
     @property
     def given(self) -> str:
-        """Return the request where the intent says something else, then the context."""
+        """Return the request, if it differs from the intent, followed by the context."""
         whole = "The whole request, of which your subtask is a part" if self.part else "The request"
         request = "" if self.request in ("", self.intent) else f"{whole}: {self.request}"
         return "\n".join(filter(None, (request, self.context)))
 
 
 class ManifestEntry(Contract):
-    """Describe one subtask of this round as the fan-in gate needs to know it."""
+    """One subtask of this round, with the fields that the fan-in gate needs."""
 
     subtask_id: str
     sequence: int
@@ -157,11 +153,10 @@ class ManifestEntry(Contract):
 
 
 class DispatchManifest(Contract):
-    """Name the subtasks that R4b waits for in this round, and the earlier matched ones that still stand
+    """The subtasks for which R4b waits in this round, and the earlier matched subtasks that remain valid
     (`carried`).
 
-    With a `reply` or a `question` there is nothing to wait for. `heads`: what a reply may say of files.
-    """
+    With a `reply` or a `question` there are no subtasks. `heads` are file contents that a reply may cite."""
 
     task_id: str
     round: int = Field(ge=1)
@@ -174,23 +169,22 @@ class DispatchManifest(Contract):
 
     @property
     def intents(self) -> dict[str, str]:
-        """Return what each subtask is to do, by its id."""
+        """Return the intent of each subtask, by its id."""
         return {entry.subtask_id: entry.intent for entry in self.subtasks}
 
 
 class SharedPath(Contract):
-    """Name a path that several subtasks changed which ran at the same time. `subtasks` are their ids."""
+    """A path that several concurrent subtasks changed. `subtasks` are their ids."""
 
     path: str
     subtasks: tuple[str, ...]
 
 
 class Joined(Contract):
-    """Report the end of all subtasks of one group, matched ones first in this order. dispatcher → R4b.
+    """The end of all subtasks of one group, with the ids of matched subtasks first. dispatcher → R4b.
 
-    `shared`: paths that two of them certainly changed (contracts.shared_paths): a fact, no failure.
-    `conflicts` is in logs of earlier versions, whose subtasks worked apart, and means nothing now.
-    """
+    `shared` are paths that at least two of them certainly changed (contracts.shared_paths); this is no failure.
+    `conflicts` occurs only in logs of earlier versions, whose subtasks had separate workspaces."""
 
     round: int = Field(ge=1)
     subtask_ids: tuple[str, ...]

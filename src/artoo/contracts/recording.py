@@ -1,4 +1,4 @@
-"""Make a task's log whole: everything that its roles learnt from outside the stream, and where it was resumed.
+"""Define records that complete a task's log: all input of its roles from outside the stream, and resumptions.
 
 With these records a log can be replayed without a model, a tool or a store, and continued after a crash.
 """
@@ -16,7 +16,7 @@ from artoo.contracts.settling import ApplyMode, ChangeClass
 
 
 class ModelKnown(Contract):
-    """Record the facts known of a tier's model when the task began (`ports.model.Known`)."""
+    """The facts about a tier's model that were known when the task began (`ports.model.Known`)."""
 
     small: bool = False
     window: int = 32_768
@@ -24,10 +24,9 @@ class ModelKnown(Contract):
 
 
 class AskedBy(Contract):
-    """Record the program that sent the request: its protocol (`mcp`, `acp`, `a2a`), and what it calls itself.
+    """The program that sent the request: its protocol (`mcp`, `acp`, `a2a`), its name and its version.
 
-    Name and version are its own claims: they are not checked.
-    """
+    Name and version are claims of the program that are not verified."""
 
     protocol: str
     client: str = ""
@@ -35,7 +34,7 @@ class AskedBy(Contract):
 
     @property
     def label(self) -> str:
-        """Return the label in one piece, for records."""
+        """Return protocol, name and version as one text, for records."""
         return " ".join(part for part in (self.protocol, self.client, self.version) if part)
 
 
@@ -44,19 +43,19 @@ Numbers = dict[str, float | int | str]
 
 
 class TaskOpened(Contract):
-    """Record the way a task is run: what its roles were built with. The first message of every task; user → no one.
+    """The configuration with which a task runs. It is the first message of every task; user → no recipient.
 
-    `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` of an
-    attempt, `steps` in it: logs of version 0.1. `max_calls`, `max_tokens`, `max_money` and the time budget hold
-    until EffortChosen; None: no limit. `fixed` names the budgets that no effort changes, `effort` is the user's
-    choice (None: the plan's). `plan`: the user approves each plan before it runs. `allow` are
-    the permissions that were given for this task alone, `apply` what of it takes effect unasked (ApplyMode; None in
-    logs of version 0.1), `unasked` the classes that may do so. `persona` is the accepted part of the
-    T layer, `standing` the text in every prompt because of the agent that the task is done for: segment name →
-    text. `tuned` is what the person has accepted for tasks of one type: slug of the intent → hyperparameters by
-    name; it holds from the TaskSpec on. `brain`, `tool` are the models; `without` the heuristics that were switched
-    off; `asked_by` the program that asked, None: the command line or the library.
-    """
+    `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` and
+    `steps` of an attempt are used in logs of version 0.1. `max_calls`, `max_tokens`, `max_money` and the time
+    budget apply until EffortChosen; None means no limit. `fixed` names the budgets that no effort changes;
+    `effort` is the user's choice (None: the plan's). `plan`: the user approves each plan before it runs. `allow`
+    are the permissions given for this task only; `apply` is its mode for applying changes without approval
+    (ApplyMode; None in logs of version 0.1), and `unasked` are the classes of changes so applied. `persona` is
+    the accepted part of the T layer; `standing` is the text that the agent behind the task adds to every prompt:
+    segment name → text. `tuned` are the values that the user accepted for tasks of one type: slug of the intent →
+    hyperparameters by name; they apply from the TaskSpec on. `brain` and `tool` are the models; `without` are the
+    disabled heuristics; `asked_by` is the program that sent the request (None: the command line or the
+    library)."""
 
     artoo: str
     hyperparameters: Numbers = Field(default_factory=Numbers)
@@ -85,7 +84,7 @@ class TaskOpened(Contract):
     plan: bool = False
 
     def for_type(self, slug: str) -> TaskOpened:
-        """Return the numbers for a task of this type, with its own among the hyperparameters."""
+        """Return this record with the tuned hyperparameters of a task type."""
         own = self.tuned.get(slug)
         return self if own is None else self.model_copy(update={"hyperparameters": {**self.hyperparameters, **own}})
 
@@ -111,11 +110,10 @@ class Source(StrEnum):
 
 
 class Observed(Contract):
-    """Report that a role looked at something outside the stream, and this is what it saw. The role's own record.
+    """A record by a role of something that it read outside the stream.
 
-    `question` says what it asked about (a path, a command, an intent), `answer` is what it got, as plain JSON;
-    `error` that it got nothing, and why.
-    """
+    `question` is the subject (a path, a command, an intent), `answer` is the result as plain JSON; `error` is the
+    reason if there is no result."""
 
     source: Source
     question: str = ""
@@ -124,12 +122,11 @@ class Observed(Contract):
 
 
 class TaskResumed(Contract):
-    """Report that the task goes on here, in another process. user → no one.
+    """A record that the task was resumed here, in another process. user → no recipient.
 
-    `after` is the last message before this one that stands. `dropped` are the messages before it that do not: the
-    interruption or failure and what followed from it. `artoo` is the version that goes on, `asked_by` the program
-    that asked for it.
-    """
+    `after` is the last earlier message that remains valid. `dropped` are the earlier messages that no longer
+    count: the interruption or failure and its consequences. `artoo` is the version that resumed the task,
+    `asked_by` the program that requested it."""
 
     after: str
     dropped: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Carry a user's words to a TaskSpec: user → R1 → R2, R7."""
+"""Define the messages from a user's request to a TaskSpec: user → R1 → R2, R7."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artoo.contracts.criteria import Criterion
 from artoo.contracts.images import AttachedImage
 
 Act = Literal["applied", "discarded", "expired", "undone"]
-"""What can be done with changes of a task, after it or at its end."""
+"""The possible outcomes of a task's changes, at its end or later."""
 
 
 def _nothing(found: object) -> bool:
@@ -19,13 +19,12 @@ def _nothing(found: object) -> bool:
 
 
 class Turn(Contract):
-    """Carry one earlier exchange of this conversation. `task_id` tells memory which task "that was wrong" is about;
-    `project`: where it was, empty in older records.
+    """One earlier exchange of this conversation. `task_id` tells memory to which task "that was wrong" refers;
+    `project` is its directory, empty in older records.
 
-    Of what it changed, when the next request is made: `waits` are the paths that wait for the person's yes,
-    `became` what was done with others, oldest first: the operation and the paths. `here`: the task works on what is
-    pending of it.
-    """
+    The state of its changes at the time of the next request: `waits` are the paths that wait for approval;
+    `became` lists the operations on the other changes with their paths, oldest first. `here`: the new task's
+    workspace includes the pending changes of this turn."""
 
     input: str
     summary: str
@@ -37,13 +36,12 @@ class Turn(Contract):
 
 
 class UserRequest(Contract):
-    """Carry the request of a user, word for word, with at most the last five turns.
+    """The request of a user, word for word, with at most the last five turns.
 
-    `project` is the directory in which commands run, `workspace` the one for generated output; both absolute.
-    `checks` are the person's own criteria: verifiable, never dropped or amended. `returns`: the JSON schema of the
-    value that a program wants with the text. `images` are attached to this request alone, not to later turns.
-    `east`: by how many minutes the person's clock is ahead of UTC.
-    """
+    `project` is the directory in which commands run, `workspace` the directory for generated output; both are
+    absolute. `checks` are the user's own criteria: verifiable, never dropped or amended. `returns` is the JSON
+    schema of the value that a program wants in addition to the text. `images` are attached to this request only,
+    not to later turns. `east` is the number of minutes by which the user's clock is ahead of UTC."""
 
     text: str
     project: str
@@ -56,14 +54,13 @@ class UserRequest(Contract):
 
 
 class TaskSpec(Contract):
-    """Carry the request, faithfully restated. R1 adds nothing: no criteria, no tools, no interpretation.
+    """The request, faithfully restated. R1 adds no criteria, no tools and no interpretation.
 
-    `task_id` is a short name in snake case for people and tags (the envelope's task_id is the unique one).
+    `task_id` is a short name in snake case for people and tags (the envelope's task_id is the unique id).
     `language` is the BCP 47 primary tag of the language of artoo's own sentences, chosen by the request's script.
-    `corrects` is true when the person says that the last result was wrong. `waiting`: the turns of which something
-    still waits for approval; `last`: the last one, whose result the request may be about. `checks`, `images`,
-    `east`: as in UserRequest.
-    """
+    `corrects` is true if the user says that the last result was wrong. `waiting` are the turns with changes that
+    still wait for approval; `last` is the last turn, to whose result the request may refer. `checks`, `images`
+    and `east` are as in UserRequest."""
 
     task_id: str
     intent: str
@@ -78,6 +75,6 @@ class TaskSpec(Contract):
 
 
 class Interrupt(Contract):
-    """Report that the person asked to stop (Ctrl-C). user → R7."""
+    """The user's order to stop (Ctrl-C). user → R7."""
 
     reason: str = "interrupted"

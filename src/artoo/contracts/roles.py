@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """A speaker. A port is bound to one of these, so no part can speak as another."""
+    """A role that publishes messages. Each port is bound to one role, so no component can publish as another."""
 
     USER = "user"
     PERCEIVER = "perceiver"
@@ -30,7 +30,7 @@ class Role(StrEnum):
     __hash__ = str.__hash__
 
 
-# The seeds' short names, for people.
+# The short names of the v0.8 specification, for people.
 ROLE_IDS: dict[Role, str] = {
     Role.PERCEIVER: "R1",
     Role.PLANNER: "R2",

@@ -1,8 +1,7 @@
-"""Define which role may say what, to whom, in answer to what (SPEC section 1).
+"""Define which role may publish which kind of message, to whom, and in answer to which kinds (SPEC section 1).
 
-The table is data: the bus refuses by it, inboxes are filled by it, and the Auditor judges causality by it.
-A kind that is not here cannot be published.
-"""
+The table is data: the bus enforces it, inboxes are filled according to it, and the Auditor checks causality with
+it. A kind that is missing here cannot be published."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ R = Role
 class Route:
     """The senders that may publish a kind, the roles whose inboxes receive it, and the kinds that it may answer.
 
-    `causes` empty: nothing needs to have caused it. `causes` None: it may answer anything (records).
+    If `causes` is empty, the kind answers no message. If it is None, the kind may answer any message (records).
     """
 
     senders: frozenset[Role]
@@ -45,7 +44,7 @@ _ENDINGS = {
 }
 
 ROUTES: dict[str, Route] = {
-    # the way in
+    # the request
     "UserRequest": _route({R.USER}, {R.PERCEIVER, R.SOLVER}, set()),
     "TaskSpec": _route({R.PERCEIVER}, {R.PLANNER, R.META_VALIDATOR, R.SOLVER}, {"UserRequest"}),
     "Interrupt": _route({R.USER}, {R.SOLVER}, set()),
@@ -123,7 +122,7 @@ ROUTES: dict[str, Route] = {
 }
 
 
-# Kinds that are for displays alone: no log keeps them.
+# Kinds that are only displayed and never logged.
 TRANSIENT = frozenset({"TextDelta"})
 
 

@@ -11,7 +11,7 @@ from artoo.contracts.plan import SharedPath
 def shared_paths(outcomes: Iterable[SubTaskOutcome]) -> tuple[SharedPath, ...]:
     """Return the paths that at least two of these subtasks certainly changed, in path order.
 
-    A change is certain if nothing of another subtask ran during its call (`ToolCall.overlapped`).
+    A change is certain if no call or process of another subtask ran during its call (`ToolCall.overlapped`).
     """
     changed_by: dict[str, dict[str, None]] = {}
     for outcome in outcomes:

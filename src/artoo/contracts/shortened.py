@@ -1,4 +1,4 @@
-"""Shorten long texts for short places: cut between words, and visibly."""
+"""Shorten long texts: cut them between words, and mark the cut."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections import defaultdict
 from collections.abc import Collection
 
 CUT = "…"
-# Fewer characters are not worth the line that says so, and what stood there would be asked for.
+# Fewer characters are never left out, because the line that reports the cut needs room, too, and a model would
+# ask # for the missing text.
 _LEAST_LEFT_OUT = 200
 
 
 def shortened(text: str, limit: int) -> str:
     """Return the beginning of a text in at most `limit` characters; a longer text ends at a word, with `…`.
 
-    A single word that is longer than that (a path, a line of Chinese) is cut where the room ends.
+    A single word that is longer than the limit (a path, a line of Chinese) is cut at the limit.
     """
     if len(text) <= limit:
         return text
@@ -23,7 +24,8 @@ def shortened(text: str, limit: int) -> str:
 
 
 def last_part(text: str, limit: int) -> str:
-    """Return the end of a text in at most `limit` characters, from a word on. Programs print errors last."""
+    """Return the end of a text in at most `limit` characters, starting at a word, because errors are printed
+    last."""
     if len(text) <= limit:
         return text
     kept = text[len(CUT) - limit :]
@@ -34,10 +36,9 @@ def last_part(text: str, limit: int) -> str:
 
 
 def without_middle(text: str, limit: int) -> str:
-    """Return beginning and end of a text in about `limit` characters, cut between lines, else between words.
+    """Return beginning and end of a text in about `limit` characters, cut between lines or, failing that, words.
 
-    A line between them says how many characters are left out; a text that is only a little longer stays whole.
-    """
+    A line between them says how many characters are left out. A text that is only slightly longer stays whole."""
     if len(text) <= limit + _LEAST_LEFT_OUT:
         return text
     half = limit // 2
@@ -50,10 +51,10 @@ def without_middle(text: str, limit: int) -> str:
 def listed(paths: Collection[str], most: int = 20) -> str:
     """List the paths in a line; if they are more than `most`, list directories instead.
 
-    The directories have the number of their paths, and are as few and as deep as there is room for: `setup.cfg,
+    The directories are listed with the number of their paths, and as deep as the room allows: `setup.cfg,
     .venv/bin/ (12 paths), .venv/lib/ (1031 paths)`.
 
-    Where there are too many next to each other for that, the first ones are named, and how many more there are.
+    If one directory has too many entries, the first entries are listed with the number of the others.
     """
     distinct = list(dict.fromkeys(paths))
     shown = {path: [path] for path in distinct} if len(distinct) <= most else _inside("", distinct)
@@ -73,7 +74,8 @@ def listed(paths: Collection[str], most: int = 20) -> str:
 
 
 def _inside(directory: str, paths: Collection[str]) -> dict[str, list[str]]:
-    """Return what is in a directory, and which paths are there. Directories end with a slash, also the given."""
+    """Return the entries of a directory, each with its paths. All directories, including `directory`, end with
+    `/`."""
     found = defaultdict[str, list[str]](list)
     for path in paths:
         name, slash, _ = path.removeprefix(directory).partition("/")
@@ -82,7 +84,8 @@ def _inside(directory: str, paths: Collection[str]) -> dict[str, list[str]]:
 
 
 def _last_break(text: str, least: int) -> int:
-    """Return where a text may end, not before `least`: at its last line end, else its last space, else its end."""
+    """Return the place for a cut: the last line end after `least`, or the last space after it, or the text's
+    end."""
     line_end = text.rfind("\n")
     space = line_end if line_end > least else _last_space(text)
     return space if space > least else len(text)
@@ -93,5 +96,5 @@ def _last_space(text: str) -> int:
 
 
 def set_off(text: str) -> str:
-    """Put a blank before every line, so that no text passes for a heading of a record, which has none."""
+    """Indent every line by a blank, so that no line looks like a heading of a record, which is not indented."""
     return "\n".join(f" {line}" for line in text.splitlines())

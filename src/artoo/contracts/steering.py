@@ -1,4 +1,4 @@
-"""Define the input of a running task: messages of the user, samples in flight, R7's directives (SPEC 3.5)."""
+"""Define the input of a running task: the user's messages, samples during attempts, R7's directives (SPEC 3.5)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from artoo.contracts.solution import Directive, Loss
 
 
 class UserMessage(Contract):
-    """Carry a message of the user to a running task. user → R3, R2, dispatcher, R7.
+    """A message of the user to a running task. user → R3, R2, dispatcher, R7.
 
-    It reaches each executor before its next turn, R2 before its next plan, and subtasks that start later in their
-    first message. `hold`: interrupt the turn under way and wait for the next message (Ctrl-C once); its text is
-    empty then. `by` names the surface (`terminal`, `web`, `acp`, `mcp`, `library`).
-    """
+    Executors receive it before their next turn, R2 before its next plan, and later subtasks in their first
+    message. `hold`: interrupt the running turn and wait for the next message (Ctrl-C once); the text is then
+    empty. `by` names the user interface (`terminal`, `web`, `acp`, `mcp`, `library`)."""
 
     text: str = ""
     hold: bool = False
@@ -26,7 +25,7 @@ class UserMessage(Contract):
 
 
 class QuestionAsked(Contract):
-    """Ask an executor asks the user something that only they can tell (`ask_person`). R3 → user, R7.
+    """An executor's question to the user (`ask_person`). R3 → user, R7.
 
     R7's clock stands still until the answer.
     """
@@ -36,36 +35,33 @@ class QuestionAsked(Contract):
 
 
 class QuestionAnswered(Contract):
-    """Carry the user's answer. user → R3, R7. Empty: no user answered in time."""
+    """The user's answer to an executor's question. user → R3, R7. It is empty if no user answered in time."""
 
     subtask_id: str
     answer: str
 
 
 class PlanProposed(Contract):
-    """Propose a plan that waits for approval (`--plan`).
+    """A plan that waits for approval (`--plan`).
 
-    R2 → user, R7. R7's clock stands still until the answer.
-    """
+    R2 → user, R7. R7's stopwatch is paused until the answer."""
 
     plan: Plan
 
 
 class PlanAnswered(Contract):
-    """Carry the user's answer to a proposed plan. user → R2, R7.
+    """The user's answer to a proposed plan. user → R2, R7.
 
-    `change`: `remarks` say what must be different, and R2 plans once more. `reject` ends the task.
-    """
+    `change`: R2 plans once more, as `remarks` demand. `reject` ends the task."""
 
     decision: Literal["approve", "change", "reject"]
     remarks: str = ""
 
 
 class SampleDue(Contract):
-    """Report that a long attempt has come to a sampling point: every 8 turns or 120 s. R3 → R4a.
+    """The request for a sample of a long attempt, every 8 turns or 120 s. R3 → R4a.
 
-    `turn` counts the turns of the attempt. `calls` are those since the last sample.
-    """
+    `turn` counts the turns of the attempt. `calls` are the calls since the last sample."""
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -74,7 +70,7 @@ class SampleDue(Contract):
 
 
 class Sampled(Contract):
-    """Report the criteria that code can check, checked in a throw-away layer while the attempt goes on. R4a → R7.
+    """The verdicts of checks by code, run in a throw-away layer while the attempt continues. R4a → R7.
 
     `logical` and `environmental` count the failure classes of the calls since the last sample.
     """
@@ -88,10 +84,9 @@ class Sampled(Contract):
 
 
 class SampleMeasured(Contract):
-    """Report the loss at one sample, and what R7 does about it. R7's record.
+    """A record by R7 of the loss at one sample, and of its directive.
 
-    `directive` None: the attempt goes on undisturbed. `elapsed_ms` is what R7's stopwatch showed.
-    """
+    If `directive` is None, the attempt continues unchanged. `elapsed_ms` is the time on R7's stopwatch."""
 
     subtask_id: str
     turn: int
@@ -104,11 +99,10 @@ class SampleMeasured(Contract):
 
 
 class CourseDirective(Contract):
-    """Carry a directive of R7 to an executor in the middle of its attempt. R7 → R3.
+    """A directive of R7 to an executor during its attempt. R7 → R3.
 
-    `text` is what the model reads. `ends_attempt`: two worsening samples after a directive (Law 2): the executor
-    stops and hands over what it has.
-    """
+    The model reads `text`. `ends_attempt`: two samples worsened after a directive (Law 2), so the executor stops
+    and delivers its present result."""
 
     subtask_id: str
     turn: int
@@ -118,12 +112,10 @@ class CourseDirective(Contract):
 
 
 class Heard(Contract):
-    """Report that a message that reached an executor between two of its turns. Part of its Observed (source
-    `messages`).
+    """A message that an executor received between two turns. It is part of its Observed (source `messages`).
 
-    `message`: the text of a UserMessage, whose envelope is `id`. `directive`: the text of a CourseDirective; `end`:
-    one that ends the attempt. `sample`: a sample of the criteria is due.
-    """
+    `message`: the text of a UserMessage with the envelope `id`. `directive`: the text of a CourseDirective.
+    `end`: a CourseDirective that ends the attempt. `sample`: a sample of the criteria is due."""
 
     what: Literal["message", "directive", "end", "sample"]
     text: str = ""
@@ -131,7 +123,7 @@ class Heard(Contract):
 
 
 class EffortChosen(Contract):
-    """Report the budgets in force from now on, by the plan's effort or the user's word. R7's record."""
+    """A record by R7 of the budgets that apply from now on, chosen by the plan's effort or by the user."""
 
     effort: Literal["quick", "normal", "long"]
     seconds: float

@@ -1,4 +1,4 @@
-"""Define tags, the one vocabulary under which experience is written and found again (paper, section 6.2).
+"""Define tags, the only keys under which memory stores and finds experience (paper, section 6.2).
 
     macro    intent:<kind>    / env:local        one per terminal state
     micro    tool:<identity>  / path:<target>    one per blocked or matched pair, where it was (see `placed`)
@@ -7,7 +7,7 @@
     request  request:<kind>   / env:local        the words of a request of this kind (level K)
     thing    thing:<slug>     / env:local        where a named thing was found (level K; see there)
 
-Writer and reader both call these functions; nothing else builds a tag.
+Writers and readers both call these functions; no other code builds a tag.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import NamedTuple
 from artoo.contracts.well_formed import well_formed
 
 SLUG_WORDS = 3
-# Words that the label of a kind of request has at most.
+# Most words in the label of a kind of request.
 LABEL_WORDS = 4
 _LABEL_LENGTH = 96
 WORD_LENGTH = 32
-# Only this much of a text is looked at; a slug says what a request is about, which its beginning does.
+# Characters of a text that are read, because the beginning of a request says what it is about.
 READ_LENGTH = 4_096
 TAG_LENGTH = 8_192
 LOCAL = "env:local"
@@ -41,7 +41,7 @@ _WIDE_SCRIPTS = (  # in ascending order
 
 
 class Pair(NamedTuple):
-    """A (space, entity) tag pair, the unit that memory's two potentials belong to."""
+    """A (space, entity) tag pair, the unit for which memory computes its two potentials."""
 
     space: str
     entity: str
@@ -51,22 +51,21 @@ class Pair(NamedTuple):
 
 
 def slug(text: str) -> str:
-    """Return the first three words, lower case, joined by underscores.
+    """Return the first three words, in lower case, joined by underscores.
 
-    Scripts written without spaces are read in pairs of characters, which is what most Chinese words are.
-    Never empty, never longer than 98 characters, only letters, marks, digits and underscores: safe in a tag,
-    a key and a file name. Text without a single word becomes `none` (nothing at all) or a short digest.
-    """
+    Scripts without spaces are read in pairs of characters, because most Chinese words are pairs. The slug is
+    never empty and has at most 98 letters, marks, digits and underscores, so it is safe in a tag, a key and a
+    file name. Text without a word becomes a short digest; blank text becomes `none`."""
     return _joined(text, SLUG_WORDS)
 
 
 def label(text: str) -> str:
-    """Return a kind of request as tags name it: as `slug`, with up to four words. A label of a label is itself."""
+    """Return the label of a kind of request: like `slug`, but with up to four words. It is idempotent."""
     return _joined(text, LABEL_WORDS)[:_LABEL_LENGTH].rstrip("_")
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text as slugs and labels have them, each once, in order."""
+    """Return the words of a text in the form of slugs and labels, each once, in order."""
     return tuple(dict.fromkeys(_words(_fold(text[:READ_LENGTH]))))
 
 
@@ -80,12 +79,12 @@ def _joined(text: str, most: int) -> str:
 
 
 def macro_pair(kind: str) -> Pair:
-    """Return the pair of a kind of request, here."""
+    """Return the pair of a kind of request in the local environment."""
     return Pair(f"intent:{label(kind)}", LOCAL)
 
 
 def request_pair(kind: str) -> Pair:
-    """Return the pair under which the words of requests of one kind are kept."""
+    """Return the pair under which the texts of requests of one kind are stored."""
     return Pair(f"request:{label(kind)}", LOCAL)
 
 
@@ -99,20 +98,19 @@ def label_of(pair: Pair) -> str | None:
 
 
 def relabelled(pair: Pair, old: str, new: str) -> Pair:
-    """Return a pair with the kind `new` where it names the kind `old`."""
+    """Return a pair in which the kind `old` is replaced by `new`."""
     tags = {f"{family}:{old}": f"{family}:{new}" for family in ("intent", "request")}
     return Pair(tags.get(pair.space, pair.space), tags.get(pair.entity, pair.entity))
 
 
 def micro_pair(identity: str, target: str) -> Pair:
-    """Return the pair of one tool on one target. Targets beyond 8,192 characters keep their head and a digest."""
+    """Return the pair of one tool on one target. Longer tags than 8,192 characters keep their head and a digest."""
     return Pair(_bounded(f"tool:{identity}"), _bounded(f"path:{target}"))
 
 
 def placed(pair: Pair, project: str) -> Pair:
-    """Return a micro pair as memory keeps it. A project decides what a target means, a file's name or a command, so
-    it has the project's path before it, unless it is the same everywhere (an absolute path, an address). Others
-    stay as they are."""
+    """Return a micro pair as memory stores it. The target gets the project's path as prefix, because a file name
+    or a command means something else in another project. Absolute paths, URLs and other pairs stay unchanged."""
     target = target_of(pair)
     if not target or not project or target.startswith(("/", "~")) or _is_address(target):
         return pair
@@ -120,7 +118,7 @@ def placed(pair: Pair, project: str) -> Pair:
 
 
 def here(pair: Pair, project: str) -> Pair | None:
-    """Return a pair of memory's as tools take it in `project`; None when it is about something in another place."""
+    """Return a pair of memory in the form that tools in `project` use; None if it concerns another project."""
     target = target_of(pair)
     if target is None or not project or _is_address(target):
         return pair
@@ -129,12 +127,12 @@ def here(pair: Pair, project: str) -> Pair | None:
 
 
 def tool_pair(identity: str) -> Pair:
-    """Return the pair of a tool whatever its target."""
+    """Return the pair of a tool for any target."""
     return Pair(_bounded(f"tool:{identity}"), LOCAL)
 
 
 def kind_pair(identity: str, kind: str) -> Pair:
-    """Return the pair of a tool for one kind of request, whatever its target."""
+    """Return the pair of a tool for one kind of request and any target."""
     return kind_of(tool_pair(identity), macro_pair(kind))
 
 
@@ -154,13 +152,13 @@ def pair_named(text: str) -> Pair:
 
 
 def thing_pair(name: str, project: str = "") -> Pair:
-    """Return the pair for the place of a named thing: in a project, or (empty) outside of it. What one project has
-    of that name says nothing about another."""
+    """Return the pair for the location of a named thing in a project, or outside of projects if `project` is
+    empty. Each project has its own pairs, because the same name may be something else in another project."""
     return Pair(_bounded(f"thing:{slug(name)}{'@' if project else ''}{project}"), LOCAL)
 
 
 def doubt_pair(kind: str) -> Pair:
-    """Return the pair under which rounds of the paper's cell 6 are kept, by kind of request."""
+    """Return the pair under which rounds of the paper's cell 6 are stored for one kind of request."""
     return Pair(CELL_6, macro_pair(kind).space)
 
 
@@ -170,7 +168,7 @@ def tool_of(pair: Pair) -> str | None:
 
 
 def is_wide(pair: Pair) -> bool:
-    """Check whether a pair is about a tool as such: on any target, for any kind of request."""
+    """Check whether a pair is about a tool for any target and any kind of request."""
     return pair.space.startswith("tool:") and pair.entity == LOCAL
 
 

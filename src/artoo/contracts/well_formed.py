@@ -12,14 +12,14 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 
 def well_formed(text: str) -> str:
-    """Return `text` with a byte that is not UTF-8 as `\\xe9`, which leads to the file, half a character as `?`."""
+    """Return `text` with bytes that are not UTF-8 written as `\\xe9`, and other lone surrogates as `?`."""
     return text if text.isascii() else _LONE.sub(lambda found: _written(found[0]), text)
 
 
 def well_formed_json(raw: bytes | str) -> object:
     """Return the value of a JSON text with well-formed strings. Raises ValueError for text that is not JSON.
 
-    Most languages write text that was cut as `"\\ud83d"`, and strict readers refuse the whole message for it.
+    Most languages write half a cut character as `"\\ud83d"`, for which strict readers refuse the whole message.
     """
     try:
         return well_formed_value(json.loads(raw))
@@ -28,7 +28,7 @@ def well_formed_json(raw: bytes | str) -> object:
 
 
 def well_formed_value(value: object) -> object:
-    """Return the same for a value that JSON can say."""
+    """Return a JSON value with all its strings made well formed."""
     said = json.dumps(value, ensure_ascii=False)
     if said.isascii() or _LONE.search(said) is None:
         return value
