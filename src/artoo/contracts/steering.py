@@ -27,7 +27,7 @@ class UserMessage(Contract):
 class QuestionAsked(Contract):
     """An executor's question to the user (`ask_person`). R3 → user, R7.
 
-    R7's clock stands still until the answer.
+    R7's stopwatch is paused until the answer.
     """
 
     subtask_id: str

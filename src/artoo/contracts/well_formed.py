@@ -1,7 +1,6 @@
-"""Text that UTF-8 can carry (*well-formed*, in Unicode's word). Python's need not be: a file name that is not UTF-8
-comes with its bytes as lone surrogates, and text that was cut in the middle of an emoji ends with half of it. No
-message, page or model can be given those.
-"""
+"""Make text well-formed, so that UTF-8 can encode it. Python's strings may contain lone surrogates: for the bytes
+of a file name that is not UTF-8, or as half an emoji at the end of cut text. Messages, pages and models accept
+none."""
 
 from __future__ import annotations
 

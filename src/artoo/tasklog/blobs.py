@@ -1,4 +1,4 @@
-"""Store long strings of a payload next to the log, by their hash, so that its lines stay short."""
+"""Store long strings of payloads in files next to the log, named by hash, so that the log's lines stay short."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class BlobStore:
-    """The `blobs` directory of one task. Files are written whole or not at all, with mode 0600."""
+    """The `blobs` directory of one task. Files are written atomically, with mode 0600."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory / "blobs"

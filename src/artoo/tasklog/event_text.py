@@ -1,7 +1,6 @@
-"""Say in one line what an event of a task's log is about: for `artoo log show` and for the web UI's timeline.
+"""Summarise an event of a task's log in one line, for `artoo log show` and the web UI's timeline.
 
-Lines are made from parsed JSON and not from contracts: the web UI makes them by the hundred while a user scrolls.
-"""
+Lines are made from parsed JSON instead of contracts, because the web UI makes hundreds while a user scrolls."""
 
 from __future__ import annotations
 
@@ -12,17 +11,17 @@ from artoo.contracts.shortened import shortened
 
 Json = dict[str, object]
 
-# Characters of a command: how it ended stands behind it.
+# Characters of a command, so that its status still fits after it.
 LONGEST_CALL = 100
 
 
 def event_text(kind: str, payload: Json) -> tuple[str, str]:
-    """Return the text of an event, which may be empty, and its tone: good, bad, warn, or empty."""
+    """Return the text of an event (perhaps empty) and its tone: good, bad, warn, or empty."""
     return _TEXTS.get(kind, _nothing)(payload)
 
 
 def object_in(value: object) -> Json:
-    """Return a JSON object, an empty one where there is something else."""
+    """Return a JSON object; an empty one if the value is something else."""
     return cast(Json, value) if isinstance(value, dict) else {}
 
 
@@ -35,7 +34,7 @@ def _objects(value: object) -> list[Json]:
 
 
 def _number(value: object) -> float:
-    """Return a number; 0 where a log has something else, because rows are made from lines without validation."""
+    """Return a number; 0 if the value is something else, because the lines are not validated."""
     try:
         return float(value) if isinstance(value, int | float) else 0.0
     except OverflowError:  # an integer of hundreds of digits

@@ -1,4 +1,4 @@
-"""Append whole lines to one task's log on disk, which is rotated, bounded, and counts missing messages."""
+"""Append whole lines to one task's log on disk, which is rotated, bounded, and records missing messages."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ logger = logging.getLogger(__name__)
 
 LAST_KIND = "FinalResult"
 _TAIL = 64 * 1024
-# A file that is deleted on a full disk, so that the end of a task can still be written. One for all tasks.
+# A file that is deleted on a full disk, so that the end of a task can still be written. All tasks share it.
 _BALLAST, _BALLAST_BYTES = Path("cache", "ballast"), 256 * 1024
 
 Grown = Callable[[str, str, int, str], None]
-"""Receives the state of a log after a write: name of its directory and file, its size, the sha256 (hex) of all of
-it. Quick, never raises.
-"""
+"""A callback with the state of a log after a write: the names of its directory and its file, the file's size, and
+the sha256 (hex) of its content. It must return quickly and never raise."""
 
 
 class _Block:
-    """Lines that are written to disk together, with the number of messages in them."""
+    """Lines that are written to disk together, with the number of their messages."""
 
     __slots__ = ("lines", "messages", "noted", "size")
 
@@ -51,16 +50,15 @@ class _Block:
 
 
 class TaskFile:
-    """The parts and blobs of one task's log, open for appending. Blocking: for a worker thread.
+    """The parts and blobs of one task's log, open for appending. Methods block, so call them in a worker thread.
 
-    Never raises for the disk's sake: what cannot be kept is counted. `lost` is how many messages that were,
-    `unnoted` how many of them the log does not say yet, `reason` why the last one was lost.
-    """
+    Errors of the disk are not raised; messages that cannot be written are counted. `lost` counts the lost
+    messages, `unnoted` those that the log does not record yet, and `reason` says why the last one was lost."""
 
     def __init__(
         self, directory: Path, task_id: str, limits: LogLimits, redactor: Redactor, grown: Grown | None = None
     ) -> None:
-        """Hash nothing if `grown` is None."""
+        """Open no file yet. The content is only hashed if `grown` is given."""
         self._grown = grown
         self._digest = hashlib.sha256()
         self._directory = directory
@@ -78,10 +76,10 @@ class TaskFile:
         self.lost = 0
         self.unnoted = 0
         self.ended = False
-        """Whether the task's last word has come; it may have been lost."""
+        """True after the task's last message, even if that message was lost."""
 
     def append(self, envelopes: list[Envelope]) -> None:
-        """Write the envelopes, and before them the number of missing messages, if there are any."""
+        """Write the number of missing messages, if there are any, and then the envelopes."""
         problem = self._opened()
         if problem and LAST_KIND in [envelope.kind for envelope in envelopes] and self._made_room(problem):
             problem = self._opened(ballast=False)
@@ -95,7 +93,7 @@ class TaskFile:
         self._flush()
 
     def note_lost(self, count: int, reason: str) -> None:
-        """Count messages as lost; the log says so before its next line, or when it is closed."""
+        """Count messages as lost. The log records the count before its next line, or when it is closed."""
         if not self.unnoted:
             logger.error("task %s: messages are missing in its log: %s", self._task_id, reason)
         self.lost += count
@@ -105,7 +103,7 @@ class TaskFile:
     def sync(self) -> None:
         """Sync the whole log to disk (fsync), once a task, at its end.
 
-        Earlier parts and what the lines point to as well: of a log with a hole nothing can be said.
+        Earlier parts, blobs and images are synced as well, because a log with a missing piece proves nothing.
         """
         if self._descriptor is not None:
             try:
@@ -184,7 +182,7 @@ class TaskFile:
             while done < len(block):
                 done += os.write(self._descriptor, block[done:])
         except OSError as error:
-            # A reader, and the next line, must not find half of this one.
+            # Remove the half-written line, which would break the next line and confuse readers.
             os.ftruncate(self._descriptor, self._size)
             if not (self.ended and self._made_room(error)):
                 raise
@@ -196,7 +194,7 @@ class TaskFile:
             self._digest.update(block)
 
     def _made_room(self, error: Exception) -> bool:
-        """Check whether the disk was full and the ballast made room, for the last message of a task."""
+        """Delete the ballast if the disk is full. Return True if this made room for the last message of a task."""
         if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
             return False
         try:
@@ -206,7 +204,7 @@ class TaskFile:
         return True
 
     def _take_ballast(self) -> None:
-        """Write the ballast file, while there is room. Another process may do so at the same time."""
+        """Write the ballast file if it is missing and there is room. Another process may do so at the same time."""
         place = self._directory.parent.parent / _BALLAST
         if not place.exists():
             try:
@@ -217,7 +215,7 @@ class TaskFile:
                     place.unlink()
 
     def _opened(self, *, ballast: bool = True) -> OSError | None:
-        """Open the file; return the error, if it cannot be opened."""
+        """Open the file. Return the error if it cannot be opened."""
         try:
             self._open(ballast=ballast)
         except OSError as error:
@@ -258,13 +256,13 @@ class TaskFile:
                 header = {HEADER_KEY: LOG_VERSION, "task_id": self._task_id, "part": self._part}
                 self._append(orjson.dumps(header) + b"\n")
         except OSError:
-            # Opened again for the next message: a part without its header is no log for its readers.
+            # Close it, so that the next message opens it again: readers reject a part without its header.
             os.close(self._descriptor)
             self._descriptor = None
             raise
 
     def _hash_anew(self, descriptor: int) -> None:
-        """Hash the present content of the part, from another process or from before the file was closed."""
+        """Hash the present content of the part, which another process or an earlier opening wrote."""
         self._digest = hashlib.sha256()
         for start in range(0, self._size, _TAIL):
             self._digest.update(os.pread(descriptor, min(_TAIL, self._size - start), start))
@@ -278,7 +276,7 @@ def _encoded(envelope: Envelope) -> bytes | Exception:
 
 
 def _longest_string(line: bytes) -> int:
-    """Return a bound of the longest string in a line of JSON, in a hundredth of the time of parsing it."""
+    """Return an upper bound of the longest string in a line of JSON, a hundred times faster than parsing it."""
     return max(map(len, line.replace(b'\\"', b"__").split(b'"')))
 
 

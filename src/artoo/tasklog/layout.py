@@ -3,11 +3,11 @@
     <home>/tasks/<task id>/log.jsonl         header line, then one envelope a line
                            log.0001.jsonl    the next part, once the one before is full
                            blobs/<sha256>    long strings of the payloads, UTF-8
-                           images/<sha256>   what was attached to the request
-    <home>/cache/ballast                     what gives way on a full disk for a task's last word
+                           images/<sha256>   images attached to the request
+    <home>/cache/ballast                     deleted on a full disk, to make room for a task's last message
 
-A header is `{"artoo_task_log": 1, "task_id": …, "part": n}`; a gap is `{"gap": {"count": n, "reason": …}}` and
-stands where messages are missing; every other line is an envelope (contracts.codec).
+A header is `{"artoo_task_log": 1, "task_id": …, "part": n}`. A gap, `{"gap": {"count": n, "reason": …}}`, is in
+the place of missing messages. Every other line is an envelope (contracts.codec).
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ _SAFE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class LogLimits:
-    """Bounds of one task's log, in bytes (`inline`: characters of one string).
+    """Limits of one task's log, in bytes (`inline`: characters of one string).
 
-    A part that is full is followed by the next one. When all parts and blobs together reach `total`, later
-    messages are counted and not kept, except the task's end.
-    """
+    After a full part, a new part begins. When all parts and blobs together reach `total`, later messages are
+    counted instead of written, except the task's last message."""
 
     part: int = 16 * 1024 * 1024
     total: int = 512 * 1024 * 1024
@@ -46,7 +45,7 @@ def tasks_directory(home: Path) -> Path:
 
 
 def directory_name(task_id: str) -> str:
-    """Return the name of a task's directory: its id, or the hash of an id that is no plain file name."""
+    """Return the name of a task's directory: its id, or a hash if the id is no plain file name."""
     return task_id if _SAFE.fullmatch(task_id) else hashlib.sha256(task_id.encode("utf-8", "replace")).hexdigest()
 
 
@@ -61,7 +60,7 @@ def images_directory(home: Path, task_id: str) -> Path:
 
 
 def part_path(directory: Path, part: int) -> Path:
-    """Return the file of a part; parts count from 0."""
+    """Return the path of a part. Parts are numbered from 0."""
     return directory / ("log.jsonl" if part == 0 else f"log.{part:04d}.jsonl")
 
 

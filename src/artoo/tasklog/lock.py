@@ -1,4 +1,4 @@
-"""Lock a task next to its log while a process runs it. The lock is released however the process dies."""
+"""Lock a task with a file next to its log while a process runs it. Any death of the process releases the lock."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from artoo.tasklog.layout import task_directory
 logger = logging.getLogger(__name__)
 
 _NAME = "lock"
-# A process that only looks holds the lock for some microseconds, which is no reason to refuse.
+# A process that only checks the lock holds it for microseconds, so taking the lock is tried again.
 _TRIES = 100
 _APART_SECONDS = 0.001
 
 
 class TaskLock:
-    """The right to run a task. `take` and `release`, or a context manager. Costs some ten microseconds.
+    """The lock for running a task. Use `take` and `release`, or a context manager. It costs some ten microseconds.
 
-    The lock belongs to the open file, so a second one in the same process is refused too. The file stays, empty.
-    """
+    The lock belongs to the open file, so a second lock in the same process is refused too. The empty file
+    remains."""
 
     def __init__(self, home: Path, task_id: str) -> None:
         self._home = home
@@ -37,7 +37,7 @@ class TaskLock:
     def take(self) -> None:
         """Take the lock. Raises TaskRunning if the task runs already, in this process or another.
 
-        Where the home cannot be written there is no lock; there is no log either that could be resumed.
+        If the home directory is not writable, no lock is taken; then there is no log to resume either.
         """
         try:
             self._descriptor = _opened(task_directory(self._home, self._task_id))
@@ -68,7 +68,7 @@ class TaskLock:
 
 
 def _opened(directory: Path) -> int:
-    """Open the lock file, and create it with its directories. Most tasks are new, and their parent exists."""
+    """Open the lock file, and create it with its directories. Usually the task is new and the parent exists."""
     with suppress(FileExistsError):
         try:
             os.mkdir(directory, 0o700)  # noqa: PTH102  # a third of what Path.mkdir takes, before every task
@@ -78,7 +78,7 @@ def _opened(directory: Path) -> int:
 
 
 def is_running(directory: Path) -> bool:
-    """Check whether the task with this log directory runs now, in any process. Never waits, leaves nothing."""
+    """Check whether the task with this log directory runs now, in any process. It neither waits nor writes."""
     try:
         descriptor = os.open(directory / _NAME, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -104,7 +104,7 @@ def not_running(home: Path, task_id: str) -> Generator[None]:
 
 
 def _locked(descriptor: int) -> bool:
-    """Take the lock. A lock that another process only looks at (shared) is tried again a few times."""
+    """Take the lock. Try again a few times if another process only checks it (with a shared lock)."""
     for _ in range(_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -118,7 +118,7 @@ def _locked(descriptor: int) -> bool:
 
 
 def _shared(descriptor: int) -> bool:
-    """Check whether the holders of the lock only look."""
+    """Check whether all holders of the lock have only a shared lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Read task logs, also while they are written: a torn last line is not there yet."""
+"""Read task logs, also while they are written; an incomplete last line is skipped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FURTHER = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TaskSummary:
-    """A task in one line. `result` is None while it runs (`running`), or when it never came to an end."""
+    """A short description of a task. `result` is None while the task runs (`running`), or if it never ended."""
 
     task_id: str
     directory: Path
@@ -58,8 +58,9 @@ class TaskLogReader:
     ) -> None:
         """Open a log for reading.
 
-        `read` is called with the number of bytes that were read since the last call. `damaged` is called with the
-        place of each unreadable line and the reason, and reading goes on; None: MessageUnreadable is raised.
+        `read` is called with the number of bytes that were read since its last call. `damaged` is called with the
+        place of each unreadable line and the reason, and reading continues; if it is None, MessageUnreadable is
+        raised.
         """
         if not part_path(directory, 0).exists():
             raise ConfigurationError(f"there is no task log in {directory}; `artoo log list` shows those there are")
@@ -70,11 +71,11 @@ class TaskLogReader:
 
     @property
     def bytes(self) -> int:
-        """Sum the sizes of its parts."""
+        """Sum the sizes of the log's parts."""
         return sum(path.stat().st_size for path in parts_of(self.directory))
 
     def task_id(self) -> str:
-        """Return the task's id, as the first line of the log says. Raises MessageUnreadable."""
+        """Return the task's id from the first line of the log. Raises MessageUnreadable."""
         path = part_path(self.directory, 0)
         for line in _whole_lines(path):
             fields = codec.fields_of(line)
@@ -83,7 +84,7 @@ class TaskLogReader:
         raise MessageUnreadable(f"{path} is empty: the task died before it said anything; run the request again")
 
     def __iter__(self) -> Iterator[Envelope | Gap]:
-        """Iterate over all messages in order, with gaps where some are missing.
+        """Iterate over all messages in order, with a Gap wherever messages are missing.
 
         Raises MessageUnreadable with the line.
         """
@@ -108,10 +109,9 @@ class TaskLogReader:
                 self._unreadable(place, error)
 
     def fields(self, kinds: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, object]]]:
-        """Iterate over the lines but the headers, as parsed JSON with long strings, each with its place in words.
+        """Iterate over the lines except headers, as parsed JSON with long strings, each with its place as text.
 
-        `kinds`: only messages of these, and gaps.
-        """
+        With `kinds`, only messages of these kinds and gaps are returned."""
         for path in parts_of(self.directory):
             for number, line in enumerate(_whole_lines(path), 1):
                 place = f"{path}, line {number}"
@@ -138,7 +138,7 @@ class TaskLogReader:
 
 
 def find_log(home: Path, task_id: str) -> TaskLogReader:
-    """Find the log of a task by its id, or by a unique beginning of it. Raises ConfigurationError."""
+    """Find the log of a task by its id or a unique prefix of the id. Raises ConfigurationError."""
     directory = task_directory(home, task_id)
     if part_path(directory, 0).exists():
         return TaskLogReader(directory)
@@ -155,26 +155,26 @@ def find_log(home: Path, task_id: str) -> TaskLogReader:
 
 
 def has_ended(directory: Path) -> bool:
-    """Check whether the log in `directory` holds its task's result. Reads its end only."""
+    """Check whether the log in `directory` contains its task's result. Only its end is read."""
     parts = parts_of(directory)
     return bool(parts) and _result(parts[-1], BlobStore(directory)) is not None
 
 
 def list_tasks(home: Path, limit: int | None = None) -> list[TaskSummary]:
-    """List the tasks, latest first, read from the two ends of each log. Unreadable logs are left out."""
+    """List the tasks, latest first. Only the two ends of each log are read; unreadable logs are left out."""
     newest_first = sorted(_task_directories(home), key=_last_written, reverse=True)
     summaries = [summary for path in newest_first[:limit] if (summary := summary_in(path)) is not None]
     return sorted(summaries, key=lambda summary: summary.started, reverse=True)
 
 
 def request_of(home: Path, task_id: str) -> str:
-    """Return the text of a task's request, as its log has it; empty if there is none that can be read."""
+    """Return the text of a task's request from its log; empty if no readable log has it."""
     asked = asked_of(home, task_id)
     return "" if asked is None else asked.text
 
 
 def asked_of(home: Path, task_id: str) -> UserRequest | None:
-    """Return the request of a task, as its log has it; None if there is none that can be read."""
+    """Return the request of a task from its log; None if no readable log has it."""
     try:
         parts = parts_of(task_directory(home, task_id))
         head = _readable(_head(parts[0]), BlobStore(parts[0].parent)) if parts else iter(())
@@ -250,7 +250,7 @@ def _whole(line: bytes, fields: dict[str, object], blobs: BlobStore) -> dict[str
 
 
 def _readable(lines: Iterable[bytes], blobs: BlobStore) -> Iterator[Envelope]:
-    """Return the envelopes among the lines, without unreadable ones: a list of tasks is shown all the same."""
+    """Return the envelopes among the lines. Unreadable lines are skipped, so that tasks can still be listed."""
     for line in lines:
         try:
             yield codec.from_fields(_whole(line, codec.fields_of(line), blobs))
@@ -268,7 +268,7 @@ def _head(path: Path) -> list[bytes]:
 
 
 def _tail(path: Path) -> list[bytes]:
-    """Return the last whole lines, which lie in the last `_TAIL` bytes, or begin before them."""
+    """Return the last whole lines: those in the last `_TAIL` bytes, and one that begins before them."""
     with path.open("rb") as file:
         start = file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
         kept, begun = [file.read()], start == 0

@@ -1,12 +1,12 @@
-"""Delete old task logs: by age, then the oldest while there are too many bytes. For a worker thread.
+"""Delete old task logs: first by age, then the oldest logs while all take too many bytes. Call it in a worker
+thread.
 
-A log that is still needed stays, whatever its size: of a task that runs, and of one that was cut off lately and
-could be resumed. A log goes whole or not at all: it is renamed first, so no reader meets half of one.
+Logs that are still needed are kept regardless of their size: those of running tasks, and of recently interrupted
+tasks that could be resumed. A log is renamed before it is deleted, so that no reader finds half a log.
 
-None goes for its age that was not too old at an earlier look, days ago, too: a clock that is wrong for a while
-loses nothing. That look is a file in the log's directory (`old`, `cut`), which goes when a later look finds it
-too young.
-"""
+A log is only deleted for its age if an earlier pass, days ago, found it too old as well, so that a temporarily
+wrong clock deletes nothing. The earlier pass leaves a mark file in the log's directory (`old`, `cut`), which a
+later pass removes if it finds the log young enough."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from artoo.tasklog.reader import has_ended
 logger = logging.getLogger(__name__)
 
 DAY_SECONDS = 86_400.0
-# The days that a task without an end keeps its log although room is needed.
+# Days for which the log of a task that did not end is kept, even if room is needed.
 RESUMABLE_DAYS = 14.0
-# A log that was written this lately is never removed for room, because a user may be about to read it.
+# A log that was written within this time is never removed for room, because a user may be about to read it.
 UNTOUCHED_SECONDS = 3_600.0
-# The time between the look that first finds a log too old and the look that removes it.
+# Least time between the pass that first finds a log too old and the pass that removes it.
 NOTICE_SECONDS = 3 * DAY_SECONDS
-# A start that finds a great many old logs leaves the rest to the next one.
+# Time limit of a pass; the next start removes the remaining logs.
 MOST_SECONDS = 2.0
 
 _GOING = ".going-"
@@ -40,7 +40,7 @@ _OLD, _CUT = "old", "cut"
 
 @dataclass(frozen=True, slots=True)
 class KeepLogs:
-    """The days that logs are retained, and the bytes of all logs together."""
+    """The days for which logs are retained, and the limit for the bytes of all logs together."""
 
     days: float
     total_bytes: int
@@ -48,7 +48,8 @@ class KeepLogs:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The logs that a pass removed. `finished` False: it stopped at its time limit. `names`: their directories."""
+    """The logs that a pass removed. `finished` is False if it stopped at its time limit; `names` are
+    directories."""
 
     logs: int = 0
     bytes: int = 0
@@ -64,10 +65,9 @@ class _Log:
 
 
 def forget_logs(home: Path, keep: KeepLogs, now: float | None = None) -> Forgotten:
-    """Remove the logs that `keep` does not cover.
+    """Remove the logs that are too old or too large for `keep`.
 
-    `now`: seconds since the epoch, by default now. Raises OSError.
-    """
+    `now` is in seconds since the epoch; the default is the present time. Raises OSError."""
     moment = time.time() if now is None else now
     ends = time.monotonic() + MOST_SECONDS
     _finish_earlier(home)
@@ -90,7 +90,7 @@ def forget_logs(home: Path, keep: KeepLogs, now: float | None = None) -> Forgott
 
 
 def _logs(home: Path) -> list[_Log]:
-    """List all tasks' directories with age and size. A directory that vanishes meanwhile is left out."""
+    """List the directories of all logs with age and size. A directory that vanishes meanwhile is left out."""
     root = tasks_directory(home)
     if not root.is_dir():
         return []
@@ -118,7 +118,7 @@ def _measured(directory: Path) -> _Log:
 
 
 def _long_over(log: _Log, mark: str, days: float, now: float) -> bool:
-    """Check whether so many days are over, and were over at an earlier look that is days ago by the clock."""
+    """Check whether the log is older than `days`, and was so in a pass at least NOTICE_SECONDS ago (see `mark`)."""
     path = log.directory / mark
     try:
         if log.written >= now - days * DAY_SECONDS:
@@ -128,12 +128,12 @@ def _long_over(log: _Log, mark: str, days: float, now: float) -> bool:
             path.touch(mode=0o600)
             os.utime(path, (now, now))
         return path.stat().st_mtime + NOTICE_SECONDS <= now
-    except OSError:  # no room for the mark, or the log is just gone: a later look will say it
+    except OSError:  # no room for the mark, or the log has just been deleted; a later pass tries again
         return False
 
 
 def _needed(log: _Log, now: float, resumable: bool) -> bool:
-    """Check whether a log that is not old has to stay although room is needed."""
+    """Check whether a log that is not too old has to be kept although room is needed."""
     return now - log.written < UNTOUCHED_SECONDS or (resumable and not has_ended(log.directory))
 
 

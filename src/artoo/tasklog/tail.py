@@ -1,7 +1,7 @@
-"""Read one task's log as it grows, also in another process than its writer's, and any part of it again.
+"""Read one task's log while it grows, also in another process than the writer, and read any lines again.
 
-A line's number is its place among all lines but the headers, from 0. Logs are only appended to: it never changes.
-"""
+A line's number is its index among all lines except headers, from 0. It never changes, because logs are
+append-only."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from artoo.contracts import codec
 from artoo.tasklog.blobs import REFERENCE_KEY, BlobStore
 from artoo.tasklog.layout import part_path
 
-# Bytes that are read at a time: what a reader's memory goes up by for a moment is some four times that.
+# Bytes of one read. A reader briefly needs about four times as much memory.
 CHUNK = 256 * 1024
 
-# A longer line is no line of a log (long strings are stored next to it); the tail ends there.
+# The tail ends at a longer line, which is no line of a log, because long strings are stored next to the log.
 LONGEST_LINE = 64 * 1024 * 1024
 
-# Of so many lines the place of one is remembered: a log of a million lines costs 125 KB. The others are counted
-# on from there.
+# The offset of every 64th line is stored, so that a log of a million lines needs 125 KB. Other lines are found by
+# # counting from there.
 EVERY = 64
 
 _REFERENCE = f'"{REFERENCE_KEY}"'.encode()
@@ -32,26 +32,26 @@ _REFERENCE = f'"{REFERENCE_KEY}"'.encode()
 class LogTail:
     """A reader of whole lines in order; an unfinished line comes later.
 
-    Blocking, for one thread at a time. A log that is not there (yet, or any more) has no lines.
+    Methods block, and only one thread may call them at a time. A missing log has no lines.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._blobs = BlobStore(directory)
         self._marks = array("Q")
-        """Where in its part every line begins whose number is a multiple of EVERY."""
+        """Offset in its part of each line whose number is a multiple of EVERY."""
         self._firsts = [0]
         """Number of the first line of each part."""
         self._offset = 0
         self._header = True
         self.count = 0
-        """Lines that were read so far, headers left out."""
+        """Number of lines that were read so far, without headers."""
 
     def read(self) -> list[bytes]:
-        """Return the next lines without their ends, at most a chunk of them; empty if there is nothing new."""
+        """Return the next lines without line ends, at most one chunk; empty if there are no new lines."""
         while True:
             part = len(self._firsts) - 1
-            # Looked for first: when the next part is there, nothing comes to this one any more.
+            # Check this first: once the next part exists, no lines are added to this part.
             more = part_path(self._directory, part + 1).exists()
             lines = self._take(self._whole_lines(part_path(self._directory, part)))
             if lines:
@@ -63,7 +63,7 @@ class LogTail:
     def _whole_lines(self, path: Path) -> bytes:
         """Return the next whole lines of a part.
 
-        A torn line is read again each time, because its writer may change it.
+        An incomplete line is read again each time, because its writer may change it.
         """
         size = CHUNK
         while True:
@@ -74,7 +74,7 @@ class LogTail:
             size *= 2
 
     def fields(self, number: int) -> dict[str, object]:
-        """Return a line that was read before, parsed, with its long strings.
+        """Return the parsed fields of a line that was read before, with its long strings.
 
         Raises IndexError, MessageUnreadable, OSError.
         """
@@ -93,7 +93,7 @@ class LogTail:
         return fields
 
     def lines(self, numbers: Iterable[int]) -> Iterator[bytes]:
-        """Read lines again by their ascending numbers, as they are in the file.
+        """Read lines again, unparsed, by their ascending numbers.
 
         Raises OSError when the log is gone.
         """

@@ -1,8 +1,8 @@
-"""Write everything on the stream to the task logs, one file a task (SPEC section 10).
+"""Write all messages of the stream to the task logs, one log for each task (SPEC section 10).
 
-It consumes a spool in the background and writes in batches: small ones to the page cache between two turns of the
-event loop, large ones, endings and those of a slow disk from a worker thread. No publisher waits for the disk.
-"""
+The writer consumes a spool in the background and writes in batches. Small batches are written to the page cache
+on the event loop's thread; large batches, task endings and batches for a slow disk are written by a worker
+thread. No publisher waits for the disk."""
 
 from __future__ import annotations
 
@@ -23,32 +23,31 @@ from artoo.tasklog.layout import LogLimits, task_directory
 logger = logging.getLogger(__name__)
 
 BATCH = 512
-# Messages that are written on the event loop's thread. They go to the page cache: 100 to 250 µs, of which a
-# thread would save nothing (the interpreter is needed all the same) and to which it would add 300 to 600.
+# Most messages of a batch that the event loop's thread writes. Writing them to the page cache takes 100 to 250
+# µs. # A worker thread would save nothing, because the write needs the GIL anyway, and would add 300 to 600 µs.
 FEW = 256
-# Messages are written when a burst is over, unless a caller waits for it. Roles speak for a millisecond or
-# two between two waits for a model, and the next question ends it: it leaves first, and the log is written while
-# the model thinks (2 ms of the 10 that a chain of six calls cost). Never later than `longest`, however much is
-# said.
+# Messages are written when a burst is over, unless a caller waits for the write. Roles publish for a millisecond
+# or # two between two model calls; the next model call is sent first, and the log is written while the model
+# works (which # saves 2 ms of the 10 that a chain of six calls costs). No message waits for longer than
+# `longest`.
 LULL = Lull(first=0.002, quiet=0.001, longest=0.05, enough=BATCH)
-# Messages to one write of a thread: each lets the event loop have the interpreter, for which it would otherwise
-# wait the 5 ms after which Python makes a thread give it up.
+# Messages of one write in a worker thread. Each write releases the GIL to the event loop, which would otherwise
+# wait # for the 5 ms after which Python forces a thread to release it.
 TURN = 16
-# Messages to one write on the loop's own thread.
+# Messages of one write on the event loop's own thread.
 TURN_HERE = 64
 SLOW_SECONDS = 0.05
-# A disk that makes the loop wait as long as that has its writes done by a thread for a while.
+# After a write on the event loop's thread that took longer than SLOW_SECONDS, a worker thread writes for this time.
 PATIENCE_SECONDS = 10.0
 MOST_OPEN_FILES = 64
 
 
 class TaskLog:
-    """The writer of every envelope that has a task, into that task's log below `home`.
+    """A writer that appends every envelope of a task to that task's log below `home`.
 
-    `run` is the consumer: start it in a task group; to end it, `flush` and finish the spool. Messages that
-    belong to no task (an empty task id) are not kept here. Log files are closed when their task ends or
-    when more than `MOST_OPEN_FILES` tasks write at once, and opened again when something still comes.
-    """
+    Start the consumer `run` in a task group; to end it, call `flush` and finish the spool. Messages without a
+    task (an empty task id) are not logged. A log file is closed when its task ends or when more than
+    `MOST_OPEN_FILES` tasks write at once, and opened again if another message comes."""
 
     def __init__(
         self,
@@ -59,7 +58,8 @@ class TaskLog:
         limits: LogLimits | None = None,
         grown: Grown | None = None,
     ) -> None:
-        """Call `grown` after every write with the state of the log's file, which the Auditor anchors."""
+        """Start with no open files. `grown` is called after every write with the state of the file, for the
+        Auditor."""
         self._grown = grown
         self._home = home
         self._spool = spool
@@ -76,7 +76,7 @@ class TaskLog:
 
     @property
     def missing(self) -> int:
-        """Count the messages that could not be kept in any log so far. Each log has the number of its own."""
+        """Count the messages that could not be written to any log so far. Each log also has its own count."""
         return self._missing
 
     def directory(self, task_id: str) -> Path:
@@ -89,7 +89,7 @@ class TaskLog:
             while True:
                 await self._spool.wait(None if self._waiting else LULL)
                 batch = self._spool.take(BATCH)
-                # An ending is followed by an fsync, which takes longer than a loop should stand still.
+                # After a task's ending follows an fsync, which would block the event loop for too long.
                 if self._may_write_here(batch):
                     self._write_here(batch)
                 else:
@@ -104,9 +104,8 @@ class TaskLog:
     async def flush(self) -> None:
         """Wait until all messages that were published before this call are in their logs, or counted as missing.
 
-        A message in its log has been handed to the operating system, so it survives this process, however it dies.
-        All waiters of one turn of the loop share one write. Return at once when `run` has ended.
-        """
+        Written messages have been handed to the operating system, so they survive any crash of this process. All
+        waiters of one turn of the event loop share one write. Return at once if `run` has ended."""
         target = self._spool.accepted
         if self._written >= target or self._ended:
             return
@@ -118,7 +117,8 @@ class TaskLog:
     async def keep(self, task_id: str) -> None:
         """Flush before something takes effect in a task. Raises NotLogged if its log could not be written.
 
-        What is missing from earlier, and is told there as a gap, does not matter: the log can be written again.
+        Messages that were lost earlier, and that the log records as a gap, do not matter, because the log is
+        writable again.
         """
         await self.flush()
         if self._written < self._spool.accepted and self._ended:
@@ -133,10 +133,9 @@ class TaskLog:
             )
 
     def let_go(self, task_id: str) -> None:
-        """Close the file of a task that runs here no more, as soon as all its messages are written.
+        """Close the file of a task that no longer runs here, as soon as all its messages are written.
 
-        One that ended closed its file with its last word; one that was cancelled says none.
-        """
+        This is for cancelled tasks: the file of a task that ended is closed after its last message."""
         self._left.append((self._spool.accepted, task_id))
         self._close_left()
 
@@ -157,7 +156,7 @@ class TaskLog:
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
-            # The thread alone can write and count the batch that it holds.
+            # Wait for the thread, because only the thread can finish and count its batch.
             await asyncio.wait((writing,))
             raise
         finally:
@@ -218,15 +217,15 @@ class TaskLog:
         return file
 
     def _close_oldest(self) -> None:
-        """Close the file that was written to longest ago."""
+        """Close the file with the oldest last write."""
         for task_id, file in self._files.items():
             if self._closed(task_id, file):
                 return
 
     def _close_left(self) -> None:
-        """Close the files of tasks that run here no more, when all their messages are counted as written."""
+        """Close the files of tasks that no longer run here and whose messages are all written."""
         if not self._writing.acquire(blocking=False):
-            return  # a batch is being written: when it is counted, this is done
+            return  # a batch is being written; this runs again when it is counted
         try:
             while self._left and self._left[0][0] <= self._written:
                 _, task_id = self._left.popleft()
@@ -237,7 +236,8 @@ class TaskLog:
             self._writing.release()
 
     def _closed(self, task_id: str, file: TaskFile) -> bool:
-        """Close a file and forget it. Return False if it has still to note lost messages; it stays known then."""
+        """Close a file and forget it. Return False, and keep the file, if its log does not record all losses
+        yet."""
         file.close()
         if file.unnoted:
             return False
@@ -245,7 +245,7 @@ class TaskLog:
         return True
 
     def _close_all(self) -> None:
-        # Waits for a batch that a cancelled `run` left with its worker thread.
+        # The lock waits for the worker thread of a cancelled `run`, which may still write a batch.
         with self._writing:
             for file in self._files.values():
                 file.close()
