@@ -1,9 +1,8 @@
-"""Reads the arguments of a tool call by the tool's schema.
+"""Read the arguments of a tool call by the tool's schema.
 
     aliases → own names, members → a list of objects, text → number, boolean, list or object, then the check
 
-Models that call tools natively give typed values; the text dialect gives text. Both end as the same arguments.
-"""
+Models that call tools natively give typed values; the text dialect gives text. Both yield the same arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from pydantic import JsonValue
 
 from artoo.ports.tools import Arguments, Parameter, ToolSpec, own_names
 
-# Characters of one argument; more is refused.
+# Most characters of one argument; longer arguments are refused.
 MAX_ARGUMENT = 1_000_000
 
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -27,10 +26,9 @@ _Schema = Mapping[str, JsonValue]
 
 
 def read_arguments(spec: ToolSpec, given: Arguments) -> tuple[Arguments, str]:
-    """Return the arguments by the tool's own names and types, and what is wrong with them (empty if nothing is).
+    """Return the arguments with the tool's own names and types, and an error message (empty if they are valid).
 
-    An argument that is null is not there.
-    """
+    Arguments that are null are left out."""
     arguments = _gathered(spec, _own_names(spec, given))
     known = {one.name: one for one in spec.parameters}
     typed = {
@@ -59,12 +57,12 @@ def _problem(spec: ToolSpec, known: Mapping[str, Parameter], arguments: Argument
 
 
 def as_text(value: JsonValue) -> str:
-    """Return a value as text: text as it is, everything else as JSON."""
+    """Return text unchanged, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _own_names(spec: ToolSpec, given: Arguments) -> dict[str, JsonValue]:
-    """Rename aliases; an argument that would be given twice keeps the name that it came with."""
+    """Rename aliases. If two arguments would get the same name, both keep their given names."""
     # An alias counts only if no argument has that name itself and no second one claims it.
     own = own_names(one.named for one in spec.parameters)
     there = {name: value for name, value in given.items() if value is not None and name not in spec.ignored}
@@ -76,7 +74,7 @@ def _own_names(spec: ToolSpec, given: Arguments) -> dict[str, JsonValue]:
 
 
 def _gathered(spec: ToolSpec, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Make a list of one object of the members that stand among the arguments."""
+    """Put members that were given as arguments into a list with one object."""
     for one in spec.parameters:
         loose = [name for name in arguments if name in one.members]
         if loose and one.name not in arguments:
@@ -85,14 +83,14 @@ def _gathered(spec: ToolSpec, arguments: dict[str, JsonValue]) -> dict[str, Json
 
 
 def _is_left_out(parameter: Parameter, value: JsonValue) -> bool:
-    """Check whether an optional argument was given as blank text, and is no free text."""
+    """Check whether an optional argument is blank text although its schema does not allow free text."""
     blank = isinstance(value, str) and not value.strip()
     free = "string" in json_types(parameter.schema) and "enum" not in parameter.schema
     return blank and not parameter.required and not free
 
 
 def _typed(parameter: Parameter, value: JsonValue) -> JsonValue:
-    """Return a value as a type of the schema, if it is text for one; else unchanged."""
+    """Convert a value to a type of the schema, if it is text that represents one; otherwise return it unchanged."""
     types = json_types(parameter.schema)
     # JSON has one number type, and some models write every count as a float.
     if isinstance(value, float) and "number" not in types and value.is_integer():
@@ -114,7 +112,7 @@ def _readings(text: str, types: frozenset[str]) -> Iterable[JsonValue]:
 
 
 def _number(text: str) -> float | None:
-    """Return a finite number; models write `120`, `120.0` and `120s`."""
+    """Return the finite number in a text, or None. Models write `120`, `120.0` and `120s`."""
     try:
         value = float(text.strip().removesuffix("s").strip())
     except ValueError:
@@ -135,7 +133,7 @@ def _mismatch(parameter: Parameter, value: JsonValue) -> str:
 
 
 def json_types(schema: _Schema) -> frozenset[str]:
-    """Return the types that a schema allows; all types where it names none."""
+    """Return the types that a schema allows; all types if it names none."""
     kind = schema.get("type")
     if isinstance(kind, str):
         return frozenset({kind})

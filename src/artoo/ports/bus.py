@@ -1,4 +1,4 @@
-"""Define the stream as its users see it (SPEC section 1)."""
+"""Define the interfaces of the message stream (SPEC section 1)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from artoo.contracts.roles import Role
 
 
 class Port(Protocol):
-    """A role's place on the stream of one task: it speaks as that role only, and hears what is meant for it.
+    """A role's access to the stream of one task. It publishes only as that role and receives only its messages.
 
-    Iterating yields the inbox in order of arrival and never ends by itself; `close` ends it.
-    """
+    Iterating yields the inbox in order of arrival, and ends only after `close`."""
 
     @property
     def role(self) -> Role:
-        """Return the role that this port speaks as."""
+        """Return the role as which this port publishes."""
         ...
 
     @property
@@ -29,14 +28,14 @@ class Port(Protocol):
     def publish(
         self, payload: Contract, *, cause: Envelope | None = None, subtask_id: str | None = None
     ) -> Envelope:
-        """Put a message on the stream and return its envelope at once; never wait for a subscriber.
+        """Publish a message and return its envelope at once, without waiting for a subscriber.
 
         `subtask_id` defaults to the port's own. Raises RouteRefused when the table of routes forbids it.
         """
         ...
 
     async def receive(self) -> Envelope:
-        """Return the next message of the inbox. Raises InboxOverflow if a message could not be kept."""
+        """Return the next message of the inbox. Raises InboxOverflow if the inbox was too full for a message."""
         ...
 
     def __aiter__(self) -> AsyncIterator[Envelope]:
@@ -49,7 +48,7 @@ class Port(Protocol):
 
 
 class Subscription(Protocol):
-    """A watcher's bounded queue. When it is full, new messages are dropped for it alone, and counted."""
+    """A watcher's bounded queue. If it is full, new messages are dropped for this watcher only, and counted."""
 
     @property
     def dropped(self) -> int:
@@ -65,7 +64,7 @@ class Subscription(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop to watch the stream. Queued messages can still be read. Idempotent."""
+        """Stop watching the stream. Queued messages can still be read. Idempotent."""
         ...
 
 
@@ -73,7 +72,7 @@ class Bus(Protocol):
     """The stream, with ports for roles, subscriptions for watchers, and taps."""
 
     def port(self, role: Role, task_id: str, *, subtask_id: str | None = None, capacity: int = 256) -> Port:
-        """Open a port for a role. With `subtask_id`, the inbox holds that subtask's messages only."""
+        """Open a port for a role. With `subtask_id`, the inbox receives only that subtask's messages."""
         ...
 
     def subscribe(
@@ -84,13 +83,12 @@ class Bus(Protocol):
         task_id: str | None = None,
         capacity: int = 1_024,
     ) -> Subscription:
-        """Watch the stream, losing messages rather than slowing it down."""
+        """Watch the stream. A slow watcher loses messages instead of slowing the stream down."""
         ...
 
     def attach(self, tap: Callable[[Envelope], None]) -> Callable[[], None]:
-        """Call `tap` synchronously for every message, before any queue. For taps that must lose nothing.
+        """Call `tap` synchronously for every message, before any queue, so that it misses no message.
 
-        `tap` must be quick and must not raise; one that raises is detached and reported once.
-        Return a function that detaches it.
-        """
+        `tap` must return quickly and not raise; a tap that raises is detached and reported once. Return a
+        function that detaches the tap."""
         ...

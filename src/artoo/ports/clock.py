@@ -1,4 +1,4 @@
-"""Define time as a port, because replay, resume and tests use their own."""
+"""Define time as a port, because replay, resume and tests use clocks of their own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """The only source of time for everything that decides."""
+    """The only source of time for code that makes decisions."""
 
     def now(self) -> datetime:
         """Return the wall-clock time, aware, in UTC. It may jump."""

@@ -1,4 +1,4 @@
-"""Define the way of Law 1's questions to the user who may answer them."""
+"""Define the interface through which the approval questions of Law 1 reach the user."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from artoo.contracts.confirmation import Choice, ConfirmationAnswer, Confirmatio
 logger = logging.getLogger(__name__)
 
 Said = Consent | Choice | Words | bool | Iterable[str]
-"""The possible answers: a consent; True for once, False for no; some paths of a review as a Choice or by
-themselves; words, if the question asks for words.
-"""
+"""The possible answers: a Consent; True for once, False for no; some paths of a review, as a Choice or an
+iterable; Words, if the question asks for words."""
 
 Confirm = Callable[[ConfirmationRequest], Awaitable[Said]]
-"""Asks a user: a dialogue of the terminal, a page, a test. Cancelled when the answer is no longer wanted.
-Raises TimeoutError when no user has answered in time: then the answer is no, and not the user's.
+"""A function that asks a user: a terminal dialogue, a page, a test. It is cancelled when the answer is not
+needed. It raises TimeoutError if no user answered in time; this counts as a refusal, but not as the user's.
 
-A choice of paths approves a part of a review; to any other question it is no.
-"""
+A choice of paths approves a part of a review; for any other question it counts as a refusal."""
 
 
 def consent_of(said: Said) -> Consent | Choice | Words:
-    """Return an answer in one of its three forms. Anything else is no."""
+    """Convert an answer to a Consent, a Choice or Words. Any other value counts as a refusal."""
     if isinstance(said, (Consent, Choice, Words)):
         return said
     if isinstance(said, bool):
@@ -37,9 +35,9 @@ def consent_of(said: Said) -> Consent | Choice | Words:
 
 
 def answer_of(request: ConfirmationRequest, answered: Said, by: str) -> ConfirmationAnswer:
-    """Return the answer, bound to its question. A choice where none was offered agrees to nothing."""
+    """Return the answer, bound to its question. A choice of paths for a question without a review is a refusal."""
     said = consent_of(answered)
-    if isinstance(said, Words):  # words agree to nothing
+    if isinstance(said, Words):  # words are no approval
         said = Consent.NO
     if isinstance(said, Consent):
         return ConfirmationAnswer(digest=request.digest, consent=said, by=by)
@@ -52,5 +50,5 @@ class Questions(Protocol):
     """The receiver of a gate's questions."""
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """Return the answer to exactly this request; no, at once, where no user can be asked."""
+        """Return the answer to exactly this request; if no user can be asked, refuse at once."""
         ...

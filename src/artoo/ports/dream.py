@@ -1,8 +1,7 @@
-"""Define the maintenance of memory for the Dreamer alone: bounded scans and atomic changes.
+"""Define the maintenance of memory, used only by the Dreamer: bounded scans and atomic changes.
 
-A scan returns a slice and where to go on (`after`, opaque; None: the end was reached). Slices are small, so
-that neither a snapshot nor a lock is ever held for long. Every method raises MemoryStoreError.
-"""
+A scan returns a slice and an opaque cursor for the next slice (`after`; None at the end). Slices are small, so
+that neither a snapshot nor a lock is held for long. Every method may raise MemoryStoreError."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ class Slice(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Fading:
-    """An M or K entry as the sweep sees it. `age_days` is negative for an entry from the future."""
+    """An M or K entry with the values that decide about forgetting. `age_days` is negative for a future date."""
 
     megram_id: str
     f: float
@@ -40,7 +39,7 @@ class Fading:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A rule, and the sums of the live M/K evidence of its pair."""
+    """A rule with the sums of the live M and K evidence of its pair."""
 
     rule: Megram
     attention: float
@@ -49,7 +48,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The direct evidence of one pair: no hypotheses, no former rules. `megrams`: the newest of it."""
+    """The direct evidence of one pair, without hypotheses and former rules. `megrams` are its newest entries."""
 
     pair: Pair
     attention: float
@@ -58,29 +57,29 @@ class Cluster:
 
 
 class DreamingElsewhere(MemoryStoreError):
-    """Another process, or another machine, is dreaming over this store. Nothing is wrong."""
+    """Raised if another process or machine runs the Dreamer on this store, which is a normal condition."""
 
 
 class DreamStore(Protocol):
     """The operations of the Dreamer on the store."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Hold the right to dream for a pass. Of all processes that share the store, one has it at a time.
+        """Hold the Dreamer's lock for a pass. Of all processes that share the store, only one can hold it at a
+        time.
 
-        Raises DreamingElsewhere on entering when another process has it. A holder that dies loses it.
-        """
+        Raises DreamingElsewhere on entering if another process holds it. A process that dies loses the lock."""
         ...
 
     async def fading(self, after: str | None, limit: int, select: Callable[[Fading], bool]) -> Slice[Fading]:
-        """Return the entries that `select` picks of up to `limit` M and K entries."""
+        """Examine up to `limit` M and K entries, and return those that `select` accepts."""
         ...
 
     async def forget(self, megram_ids: Sequence[str], select: Callable[[Fading], bool]) -> tuple[Megram, ...]:
-        """Delete the entries that `select` still picks, and return them."""
+        """Delete the entries that `select` still accepts, and return them."""
         ...
 
     async def strong(self, after: str | None, limit: int, select: Callable[[float, float], bool]) -> Slice[Pair]:
-        """Return the pairs, of up to `limit`, whose direct (attention, decision) `select` picks."""
+        """Examine up to `limit` pairs, and return those whose direct attention and decision `select` accepts."""
         ...
 
     async def cluster(self, pair: Pair, newest: int) -> Cluster:
@@ -92,9 +91,8 @@ class DreamStore(Protocol):
         ...
 
     async def kinds(self, tool: Pair, limit: int) -> tuple[Potentials, ...]:
-        """Return the potentials of a tool (its wide pair) for up to `limit` kinds of request. A kind whose slug is
-        so long that its key is a digest is left out.
-        """
+        """Return the potentials of a tool (given by its wide pair) for up to `limit` kinds of request. Kinds
+        whose slug is so long that their key is a digest are left out."""
         ...
 
     async def standing(self, after: str | None, limit: int) -> Slice[Standing]:
@@ -102,11 +100,11 @@ class DreamStore(Protocol):
         ...
 
     async def demote(self, rule_id: str, k: float, at: datetime) -> bool:
-        """Move a rule to level K with decay `k` and its clock restarted. Return False if it is no rule any more."""
+        """Move a rule to level K with decay `k`, aging from `at` on. Return False if it is no longer a rule."""
         ...
 
     async def store(self, megram: Megram, mark: str, value: str) -> None:
-        """Store a megram of the Dreamer and a mark, both or neither."""
+        """Store a megram of the Dreamer and a mark in one transaction."""
         ...
 
     async def intents(self, limit: int) -> dict[str, frozenset[str]]:
@@ -114,17 +112,17 @@ class DreamStore(Protocol):
         ...
 
     async def mark(self, name: str) -> str | None:
-        """Return a value that the Dreamer left: a cursor, or a note not to repeat something."""
+        """Return a value that the Dreamer stored: a cursor, or a mark that prevents a repetition."""
         ...
 
     async def set_mark(self, name: str, value: str | None) -> None:
-        """Set a mark, or (None) remove it."""
+        """Set a mark, or remove it if `value` is None."""
         ...
 
     async def propose(self, proposal: TLayerProposal, mark: str) -> None:
-        """Store a proposal for the operator and a mark, both or neither."""
+        """Store a proposal for the operator and a mark in one transaction."""
         ...
 
     async def keep_report(self, report: DreamReport) -> None:
-        """Store a pass's report (the last 100 are retained), and forget readers that died."""
+        """Store the report of a pass (the last 100 are retained), and remove the entries of dead readers."""
         ...

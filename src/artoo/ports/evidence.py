@@ -1,8 +1,7 @@
-"""Define the validators' view of a task's files as they are now, and of throw-away runs.
+"""Define the validators' access to a task's present files, and to throw-away runs of commands.
 
-Everything here looks into the task's workspace (`ports.workspace`): R4a's source tells the changes of its subtask,
-R4b's those of the task. Nothing of it changes the workspace, and no method raises.
-"""
+All methods read the task's workspace (`ports.workspace`): R4a's source reports the changes of its subtask, R4b's
+source the changes of the task. No method changes the workspace, and no method raises."""
 
 from __future__ import annotations
 
@@ -13,25 +12,24 @@ from typing import Literal, Protocol
 Language = Literal["bash", "python"]
 """The languages of whole programs."""
 
-# How much of a difference is shown when the caller has no better bound.
+# Default limit for the characters of a difference.
 DIFFERENCE_CHARACTERS = 20_000
 
-# How many of the paths that a check would write are told, in path order.
+# Most paths that are reported of those that a check would write, in path order.
 MOST_WRITTEN = 2_000
 
 TRIAL_TEXTS = 20
-# How many of the files that a trial left are read, and how much of them together.
+# Limits for reading the text files of a trial: TRIAL_TEXTS files and TRIAL_CHARACTERS characters in all.
 TRIAL_CHARACTERS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """A file as a check sees it: its kind, size in bytes, and text (None when absent, binary or too large).
+    """The facts about a file for a check: kind, size in bytes, and text (None if missing, binary or too large).
 
-    `sha256` (hex) is of the whole content of a regular file that could be read, however large; else empty. A link
-    that leads nowhere `is_broken_link`, and what it names does not exist. `problem`: why it could not be looked at;
-    that nothing is there is none.
-    """
+    `sha256` (hex) is the hash of the whole content of a readable regular file of any size, otherwise empty. A
+    link without a target has `is_broken_link` and does not count as existing. `problem` says why the file could
+    not be read; a missing file is no problem."""
 
     exists: bool
     is_directory: bool = False
@@ -44,12 +42,11 @@ class FileView:
 
 @dataclass(frozen=True, slots=True)
 class CommandView:
-    """The end of a read-only command. `exit_code` None: it did not end by itself (`problem` says why). `output` is
-    all that it printed, and ends with `errors`, its error output.
+    """The result of a read-only command. `exit_code` is None if it did not end by itself (`problem` says why).
+    `output` is its whole output, which ends with `errors`, its error output.
 
-    `written`: printable paths that it left otherwise than they are, all of which is dropped; directories end with a
-    slash. Caches, and files that it wrote again with the same bytes, are left out.
-    """
+    `written` are the printable paths that it changed; all these changes are discarded. Directories end with a
+    slash. Caches, and files that it rewrote with the same bytes, are left out."""
 
     exit_code: int | None
     output: str
@@ -60,13 +57,12 @@ class CommandView:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The end of a program that ran in a throw-away copy of the workspace.
+    """The result of a program that ran in a throw-away copy of the workspace.
 
-    `files`: every regular file that it made or changed, as its printable path (the form of `ToolCall.changes`),
-    with the sha256 (hex) of what it left there; a file that it deleted has the empty digest. Caches are left out.
-    Empty when the program could not be run (`view.problem` says why). `texts`: the content of text files,
-    of the first TRIAL_TEXTS as far as TRIAL_CHARACTERS go.
-    """
+    `files` maps the printable path (as in `ToolCall.changes`) of every regular file that it made or changed to
+    the sha256 (hex) of the new content; a deleted file has an empty digest. Caches are left out. It is empty if
+    the program could not run (`view.problem` says why). `texts` has the contents of the first TRIAL_TEXTS text
+    files, with at most TRIAL_CHARACTERS characters in all."""
 
     view: CommandView
     files: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -74,20 +70,21 @@ class Trial:
 
 
 class EvidenceSource(Protocol):
-    """Read-only access to the files as one subtask (R4b: the task) sees them at this moment."""
+    """Read-only access to the present files of one subtask (for R4b: of the task)."""
 
     async def file(self, path: str) -> FileView:
-        """Look at a file; relative paths start at the project root, then the workspace. Never raises."""
+        """Read a file. Relative paths are tried below the project root, then below the workspace. Never raises."""
         ...
 
     async def command(self, command: str) -> CommandView:
-        """Run a shell command in a throw-away layer, bounded in time and output. Never raises."""
+        """Run a shell command in a throw-away layer, with limits for time and output. Never raises."""
         ...
 
     async def trial(self, language: Language, program: str) -> Trial:
         """Run a whole program in a copy of the workspace *before* this subtask's changes (R4b: as it is now).
 
-        Bounded in time; nothing of it stays. Where the workspace is too large, the trial says so. Never raises.
+        The run has a time limit, and its changes are discarded. If the workspace is too large for a copy, the
+        trial says so. Never raises.
         """
         ...
 
@@ -95,7 +92,7 @@ class EvidenceSource(Protocol):
         """Return the changes of this subtask (R4b: of the task) so far, as unified diffs, cut at `limit`
         characters.
 
-        A binary file, a deletion, a link or a change of mode has one line that says so. Empty when nothing changed.
-        Never raises: the text names files that cannot be read.
+        A binary file, a deletion, a link or a change of mode is described in one line. The text is empty if
+        nothing changed. Never raises: the text names files that cannot be read.
         """
         ...

@@ -1,4 +1,4 @@
-"""Define identifiers as a port, because replay and tests use their own."""
+"""Define identifiers as a port, because replay and tests make their own ids."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Protocol
 
 
 class Ids(Protocol):
-    """Makes unique identifiers that sort by creation."""
+    """A source of unique identifiers that sort by creation time."""
 
     def new(self) -> str:
-        """Make a UUIDv7 in canonical form (36 characters). From any thread."""
+        """Make a UUIDv7 in canonical form (36 characters). Any thread may call this."""
         ...

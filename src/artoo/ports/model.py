@@ -1,4 +1,4 @@
-"""Define a language model as a role sees it: a question with a contract has a valid value or a clear error."""
+"""Define the roles' interface to a language model: a question with a contract yields a valid value or an error."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The facts known of a tier's model before it is asked. `window`: tokens of prompt and answer together.
+    """The facts about a tier's model that are known before a call. `window`: tokens of prompt and answer together.
 
-    `small`: its weights are small (`artoo.llm.wires.how.SMALL_BYTES`), which changes how it is best asked.
-    `images`: the operator says that it takes images. `native`: it is asked with function calling; False: with
-    the text dialect.
-    """
+    `small`: its weights are small (`artoo.llm.wires.how.SMALL_BYTES`), so it gets other prompts. `images`:
+    according to the operator it accepts images. `native`: it is called with function calling; if false, with the
+    text dialect."""
 
     small: bool = False
     window: int = 32_768
@@ -40,15 +39,14 @@ class Known:
 
 
 class Question(NamedTuple, Generic[T]):
-    """One call. `contract` is the JSON schema's name; `schema` the type that the answer must have.
+    """One call. `contract` is the JSON schema's name; `schema` is the required type of the answer.
 
-    With `body_field`, the answer is free text with a short JSON object, a fenced block, or both: the block's text
-    becomes that (string) field. No schema holds such an answer, since code in a JSON string breaks small models and
-    a grammar over code spoils it; the prompt says which forms there are, and code reads them.
-    `variant` 0 is greedy; a higher number asks for another answer to the same question (temperature, seed).
-    `images` are shown to the model after the words: roles name them, the runtime puts their content into
-    `pictures`, a data URL each.
-    """
+    With `body_field`, the answer is free text with a short JSON object, a fenced block, or both, and the block's
+    text becomes that (string) field. No schema is enforced on such an answer, because small models fail to write
+    code in a JSON string, and a grammar makes code worse; the prompt describes the forms, and a parser reads
+    them. `variant` 0 is greedy; a higher number requests another answer to the same question (temperature, seed).
+    `images` are shown to the model after the text. Roles name them; the runtime puts their content into
+    `pictures`, one data URL for each."""
 
     contract: str
     schema: type[T]
@@ -64,11 +62,10 @@ class Question(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(Spent, Generic[T]):
-    """A valid value, the text it came from, and what it cost.
+    """A valid value, the text from which it was parsed, and its cost.
 
-    `small`: the model is known to be a small one (see `artoo.llm.wires.how.SMALL_BYTES`), whose figures deserve
-    a second look.
-    """
+    `small`: the model is known to be small (see `artoo.llm.wires.how.SMALL_BYTES`), so its figures are checked a
+    second time."""
 
     value: T
     text: str
@@ -78,11 +75,10 @@ class Answer(Spent, Generic[T]):
 class Conversation:
     """The request for one turn of a conversation. `messages` only grow between compactions.
 
-    `system` is the system prompt for function calling, `text_system` the one of the text dialect, which describes
-    the tools and the fenced form. A line `contract: NAME` is in them, or in the first message. `tools` are
-    offered in this order. `key` names the conversation for prompt caches. `max_tokens` bounds one answer;
-    `variant` as in Question. `pictures` maps the SHA-256 of an image to its data URL.
-    """
+    `system` is the system prompt for function calling; `text_system` is that of the text dialect, which describes
+    the tools and the fenced form. The prompts or the first message contain a line `contract: NAME`. `tools` are
+    offered in this order. `key` names the conversation for prompt caches. `max_tokens` limits one answer;
+    `variant` is as in Question. `pictures` maps the SHA-256 of an image to its data URL."""
 
     contract: str
     tier: Tier
@@ -98,10 +94,9 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken(Spent):
-    """The turn that a model took, and what it cost.
+    """The turn that a model took, and its cost.
 
-    `native` says whether function calling was used. `raw` is the text as it came, for the log.
-    """
+    `native` is true if function calling was used. `raw` is the unparsed text, for the log."""
 
     turn: ModelTurn
     native: bool = True
@@ -109,14 +104,14 @@ class Spoken(Spent):
 
 
 OnText = Callable[[str], None]
-"""Hears the words of an answer as they come. Quick, never raises."""
+"""A callback for pieces of an answer while it is streamed. It must return quickly and never raise."""
 
 
 class Converses(Protocol):
-    """Takes turns in conversations."""
+    """An interface for taking turns in conversations."""
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """Ask for the next turn. Nothing that was streamed is said or executed twice.
+        """Request the next turn. Streamed text is never repeated, and no call in it is executed twice.
 
         Raises ModelUnreachable, ModelRefused, ContextOverflow, ModelAnswerInvalid or BudgetExhausted.
         """
@@ -124,7 +119,8 @@ class Converses(Protocol):
 
 
 class Model(Converses, Protocol):
-    """Answers questions and takes turns in conversations. One per task: it knows the task's budget."""
+    """A model that answers questions and takes turns in conversations. Each task has its own, with the task's
+    budget."""
 
     async def ask(self, question: Question[T]) -> Answer[T]:
         """Return the answer. Raises ModelUnreachable, ModelRefused, ModelAnswerInvalid or BudgetExhausted."""

@@ -1,4 +1,4 @@
-"""Define the mailbox as a tool of the writing agent sees it."""
+"""Define the interface through which an agent's tools send letters."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Protocol
 
 
 class Post(Protocol):
-    """One agent's way to the mailbox, for one piece of work."""
+    """One agent's access to the mailbox during one task."""
 
     @property
     def known(self) -> tuple[str, ...]:
-        """List the agents that can be written to."""
+        """List the agents to which letters can be sent."""
         ...
 
     @property
@@ -19,14 +19,14 @@ class Post(Protocol):
         ...
 
     async def send(self, recipient: str, text: str) -> str:
-        """Send a letter without waiting, and return a sentence about it. The same letter again is still one letter.
+        """Send a letter without waiting, and return a sentence about it. Sending the same letter again has no
+        effect.
 
         Raises MailRefused.
         """
         ...
 
     async def ask(self, recipient: str, text: str) -> str:
-        """Send a letter, and wait for the answer; return it, or a sentence that says why there is none. Raises
-        MailRefused.
-        """
+        """Send a letter and wait for the answer. Return the answer, or a sentence that says why there is none.
+        Raises MailRefused."""
         ...

@@ -1,7 +1,6 @@
-"""Define the output of a running command as displays see it.
+"""Define the live output of a running command for user interfaces.
 
-It is no message: no log has it, and it may be lost.
-"""
+This output is no message of the stream: it is not logged and may be lost."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Heard = Callable[[bytes], None]
-"""Receives the output of a command on either stream, in pieces as they come. Quick, never raises."""
+"""A callback for pieces of a command's output and error output. It must return quickly and never raise."""
 
 
 def unheard(written: bytes) -> None:
@@ -18,7 +17,7 @@ def unheard(written: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The last whole lines of a command that runs, without secrets. `act` as in ToolStarted."""
+    """The last whole lines of a running command's output, without secrets. `act` is as in ToolStarted."""
 
     task_id: str
     act: str
@@ -26,4 +25,4 @@ class Printed:
 
 
 OnOutput = Callable[[Printed], None]
-"""Is called a few times a second at most, in the event loop. Quick, never raises."""
+"""A callback that the event loop calls at most a few times a second. It must return quickly and never raise."""

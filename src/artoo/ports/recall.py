@@ -8,31 +8,28 @@ from typing import Protocol
 from artoo.contracts.memory import Calibration, KnownRequest, Megram, Potentials
 from artoo.contracts.tags import Pair
 
-# Requests that a new one is compared with, which takes up to ten milliseconds.
+# Earlier requests with which a new request is compared. This takes up to ten milliseconds.
 KNOWN_REQUESTS = 200
 
 
 class Recall(Protocol):
-    """The read side of memory. Every method raises MemoryStoreError if the store is unusable; the task then goes on
-    without memory.
-    """
+    """The read side of memory. Every method raises MemoryStoreError if the store is unusable; the task then
+    continues without memory."""
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
         """Return the live potentials of many pairs in one snapshot, in the given order."""
         ...
 
     async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
-        """Return the newest requests whose kind is known, newest first; after them each kind of which only the
-        label is left, with its words.
-        """
+        """Return the newest requests with a known kind, newest first. After them come the kinds of which only the
+        label is left, with the words of the label."""
         ...
 
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
-        """Return the advice for planning a request of `kind`: its macro pair, and `pairs` (offered tools, pairs
-        that a draft names).
+        """Return the advice for planning a request of `kind`, from its macro pair and `pairs` (offered tools,
+        pairs that a draft names).
 
-        At most 10 entries, no LLM call.
-        """
+        The advice has at most 10 entries and needs no LLM call."""
         ...
 
     async def alternatives(self, kind: str, limit: int = 5) -> tuple[Potentials, ...]:
@@ -40,9 +37,9 @@ class Recall(Protocol):
         ...
 
     async def tool_pairs(self, limit: int = 64) -> tuple[Pair, ...]:
-        """Return the wide pairs (`tool:<identity>` / `env:local`) of all identities that memory has met."""
+        """Return the wide pairs (`tool:<identity>` / `env:local`) of all identities that are in memory."""
         ...
 
     async def taught_by(self, task_id: str) -> tuple[Megram, ...]:
-        """Return the megrams that a task has left, oldest first, at most 1,000."""
+        """Return the megrams that a task stored, oldest first, at most 1,000."""
         ...

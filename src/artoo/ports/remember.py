@@ -8,20 +8,19 @@ from artoo.contracts.memory import Megram
 
 
 class Remember(Protocol):
-    """The write side of memory. Nothing but `flush` and `close` waits for the disk."""
+    """The write side of memory. Only `flush` and `close` wait for the disk."""
 
     def write(self, megram: Megram) -> None:
-        """Queue a megram and return at once (20 µs at most). Never waits, never raises.
+        """Queue a megram and return at once (within 20 µs). Never waits, never raises.
 
-        A full queue drops the megram and counts it; an id that is already stored is ignored.
-        """
+        If the queue is full, the megram is dropped and counted. A megram with a stored id is ignored."""
         ...
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
         """Queue a megram of opposite σ against a stored one (a rule, or the lesson of a task), and return its id.
 
-        Against a rule it weighs .9 (dissonance); against evidence exactly as much as that was worth at its
-        birth. An unknown id is counted as lost.
+        Against a rule its weight is .9 (dissonance); against evidence it equals the initial weight of that
+        evidence. An unknown id is counted as lost.
         """
         ...
 

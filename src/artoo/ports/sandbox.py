@@ -10,7 +10,8 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The places that the user's policy lines open to a task: real paths and all below, names of variables."""
+    """The additional access that the user's policy grants a task: real paths with everything below, and
+    variables."""
 
     paths: tuple[Path, ...] = ()
     variables: frozenset[str] = frozenset()
@@ -18,10 +19,9 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """The directories of which a command sees a copy-on-write view. Real paths; everything else is read-only.
+    """The directories that a command sees as copy-on-write copies, as real paths. Everything else is read-only.
 
-    `opened`: the other places that commands and tools may read.
-    """
+    `opened` are the other places that commands and tools may read."""
 
     home: Path
     workspace: Path
@@ -31,7 +31,7 @@ class Roots:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """One output stream: its first and last bytes, and how many there were."""
+    """One output stream: its first and last bytes, and its total number of bytes."""
 
     head: bytes = b""
     tail: bytes = b""

@@ -1,6 +1,5 @@
-"""Define the settlement of a task's changes: all of them when R7 ends the task, ordinary ones earlier if the user
-wants that (SPEC section 8).
-"""
+"""Define how a task's changes are applied: all changes when R7 ends the task, ordinary changes earlier if the
+user wants that (SPEC section 8)."""
 
 from __future__ import annotations
 
@@ -11,27 +10,26 @@ from artoo.ports.confirm import Questions
 
 
 class Settling(Protocol):
-    """The gate's last operation in a task."""
+    """The gate's interface for applying the changes of a task."""
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
         """Apply the task's changes, keep them pending, or discard them, as Law 1 and the user decide.
 
-        `questions` None: no user is asked. May be repeated after a crash: changes that took effect are reported,
-        and not applied again. Raises SandboxError when the system refuses; then nothing was applied and the
-        difference is still there.
-        """
+        If `questions` is None, no user is asked. The call may be repeated after a crash; changes that were
+        already applied are reported but not applied again. Raises SandboxError if the system refuses; then no
+        change was applied and all changes are still in the workspace."""
         ...
 
     async def settle_live(self) -> tuple[str, ...]:
         """Apply ordinary changes between two turns if `--apply live` is set; return their printable paths.
 
-        Never raises: changes that cannot be applied now are settled at the end of the task.
+        Never raises: changes that cannot be applied now are applied at the end of the task.
         """
         ...
 
 
 class NothingToSettle:
-    """The settlement of a task that has no workspace. Implements Settling."""
+    """An implementation of Settling for a task that has no workspace."""
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
         """Report that nothing was changed."""

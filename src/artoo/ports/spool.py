@@ -1,4 +1,4 @@
-"""Define a lossless tap as its consumer sees it (SPEC section 1)."""
+"""Define the consumer's interface to a lossless tap of the stream (SPEC section 1)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from artoo.contracts.envelope import Envelope
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A number of messages that could be kept neither in memory nor on disk, at their place among the others.
+    """A mark in the place of messages that were lost because neither memory nor disk had room for them.
 
-    `count` is exact. `by_task` says how many of each task were lost (pairs of task id and count); the
-    tasks beyond the first thousand share the entry with an empty id.
-    """
+    `count` is exact. `by_task` counts the lost messages of each task (pairs of task id and count); the tasks
+    beyond the first thousand share the entry with an empty id."""
 
     count: int
     by_task: tuple[tuple[str, int], ...]
@@ -22,10 +21,10 @@ class Gap:
 
 
 class Lull(NamedTuple):
-    """The end of a burst: `first` seconds after its first message nothing more comes for `quiet` seconds.
+    """The definition of the end of a burst: `first` seconds after its first message, none comes for `quiet`
+    seconds.
 
-    It counts as over after `longest` seconds, or when `enough` messages are there.
-    """
+    The burst is also over after `longest` seconds, or when `enough` messages are available."""
 
     first: float
     quiet: float
@@ -34,22 +33,21 @@ class Lull(NamedTuple):
 
 
 class Spool(Protocol):
-    """The messages in the order in which they were published, for one consumer that may be slow."""
+    """A queue of all messages in the order of publication, for one consumer that may be slow."""
 
     @property
     def accepted(self) -> int:
-        """Count the messages that were published so far, messages in gaps included."""
+        """Count the messages that were published so far, including lost ones."""
         ...
 
     async def wait(self, lull: Lull | None = None) -> None:
-        """Wait until there is a message to take; with `lull`, until the burst is over too.
+        """Wait until there is a message to take; with `lull`, also until the burst is over.
 
-        Raises StreamClosed when finished and empty. A burst costs the publisher one timer.
-        """
+        Raises StreamClosed if the spool is finished and empty. A burst costs the publisher one timer."""
         ...
 
     def hurry(self) -> None:
-        """Stop a wait for the end of a burst."""
+        """End a running wait for the end of a burst."""
         ...
 
     def take(self, limit: int) -> list[Envelope | Gap]:

@@ -1,4 +1,4 @@
-"""Measure the time of a task, which stands still while a user is asked (SPEC section 4)."""
+"""Measure the time of a task, paused while a user is asked (SPEC section 4)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from artoo.ports.clock import Clock
 
 
 class Stopwatch:
-    """A count of milliseconds since `start`, without the pauses.
+    """A stopwatch that counts the milliseconds since `start`, without the pauses.
 
-    Pauses nest, because several questions may be open.
-    """
+    Pauses nest, because several questions may be open."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -29,11 +28,11 @@ class Stopwatch:
         self._open_questions += 1
 
     def resume(self) -> None:
-        """Resume the count when all questions are answered. More answers than questions change nothing."""
+        """Resume the count if all questions are answered. Surplus answers are ignored."""
         if self._open_questions == 0:
             return
         self._open_questions -= 1
-        # Only the answer to the last open question starts the time again.
+        # Only the answer to the last open question resumes the count.
         if self._open_questions == 0 and self._paused_since is not None:
             self._paused_for += self._clock.monotonic() - self._paused_since
             self._paused_since = None

@@ -1,4 +1,4 @@
-"""Define the surroundings of a request, in a few lines that a small model can read."""
+"""Define the surroundings of a request: its project's files, described in a few lines for small models."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from artoo.contracts.steering import Heard
 class Surroundings:
     """The surroundings of a request.
 
-    `listing`: the project as it is now, with heads of the files that are named. `heads`: these alone.
-    `named`: the same, with what is to be said of them; empty where the request names none, or one that cannot
-    be read. `whole`: the paths of files that are shown whole, as their heads have them. `guide`: standing
-    instructions of the person and of the project, each with whose they are. `missing`: what has the form of a
-    file's path in the request and is nowhere. `changed`: what was created, changed, moved and deleted in the
-    workspace, a line a kind; empty where it is not shown. `earlier`: the same of what the task had changed
-    before a subtask began. `classes`: what all these changes mean for the person, the most dangerous first.
-    """
+    `listing` describes the present project, with heads of the files that the request names. `heads` are only
+    these heads. `named` are the heads with remarks about the files; it is empty if the request names no file, or
+    an unreadable one. `whole` are the paths of files that are shown whole. `guide` has the standing instructions
+    of the user and of the project, each with its source. `missing` are texts in the request that look like paths
+    of files but do not exist. `changed` lists the paths that were created, changed, moved and deleted in the
+    workspace, one line for each kind; it may be empty. `earlier` lists those that the task had changed before a
+    subtask began. `classes` are the classes of all these changes, most dangerous first."""
 
     listing: str = ""
     heads: str = ""
@@ -35,7 +34,7 @@ class Surroundings:
 
 
 class SurroundingsSource(Protocol):
-    """A read-only view of the project root, bounded in time and size."""
+    """Read-only access to the project root, with limits for time and size."""
 
     async def look(self, request: str) -> Surroundings:
         """Return the surroundings that matter for `request`. Never raises."""
@@ -51,8 +50,8 @@ class TurnSource(SurroundingsSource, Protocol):
 
 
 class ExecutorsView(TurnSource, Protocol):
-    """The surroundings of an executor, with the messages that reached it between two turns."""
+    """The surroundings of an executor, with the messages that it received between two turns."""
 
     async def heard(self, arrived: Callable[[], Awaitable[tuple[Heard, ...]]]) -> tuple[Heard, ...]:
-        """Put what arrived on the stream and return it; a replay returns what arrived then."""
+        """Record the arrived messages on the stream and return them; a replay returns the recorded messages."""
         ...

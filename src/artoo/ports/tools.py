@@ -1,4 +1,4 @@
-"""Define tools as the executor, the planner and the model servers see them."""
+"""Define the interface of tools for the executor, the planner and the model servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artoo.contracts.execution import CallEffects, ToolCall
 from artoo.contracts.plan import Caution, MustNot
 
 Named = tuple[str, tuple[str, ...]]
-"""One of our names, and its aliases."""
+"""A name of artoo's own, and its aliases."""
 
 
 Arguments = Mapping[str, JsonValue]
@@ -30,8 +30,8 @@ BOOLEAN: Mapping[str, JsonValue] = {"type": "boolean"}
 class Parameter:
     """One argument of a tool. `schema` is the JSON schema of its value, without the description.
 
-    `aliases` are names by which other agents know it: models write them too, and no prompt shows them. `members`:
-    its value is a list of objects, and a call for one object may give these members of it as arguments.
+    `aliases` are its names in other agents; models write them too, and no prompt shows them. `members`: the value
+    is a list of objects, and a call with one object may give these members of the object as arguments.
     """
 
     name: str
@@ -43,24 +43,23 @@ class Parameter:
 
     @property
     def named(self) -> Named:
-        """Return the names alone."""
+        """Return the name and its aliases."""
         return self.name, self.aliases
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """Describe a tool for models, short enough for a small model's prompt.
+    """The description of a tool for models, short enough for a small model's prompt.
 
-    `parameters[0]` is the main input, the *target*. `body` names the parameter that travels in a fenced block of
-    the text dialect (code, file content); `whole_lines`: it is a text whose last line ends like the others, which a
-    fence does not show (CommonMark 0.31, 4.5). `priority`: lower is tried first (SPEC section 3).
-    `reads` and `writes` say what it can do, so that blocking never removes the last tool of either kind.
-    `only_reads`: its calls change nothing, so several may run at the same time.
-    `special`: the user's own, made for one purpose; that it did well is worth saying for other requests too.
-    `offers`: what the main input may name, a line each (skills); prompts show it in a segment of its own.
-    `aliases`: names by which other agents know it, as with a parameter. `ignored`: arguments of the same tool of
-    other agents that change nothing, such as a remark for the user; a call may have them.
-    """
+    `parameters[0]` is the main input, the *target*. `body` names the parameter that is sent in a fenced block of
+    the text dialect (code, file content). `whole_lines`: the body's last line ends with a line end, which a fence
+    does not show (CommonMark 0.31, 4.5). `priority`: tools with lower numbers are tried first (SPEC section 3).
+    `reads` and `writes` are its abilities, so that blocking never removes the last tool with either.
+    `only_reads`: its calls change nothing, so several may run at the same time. `special`: a tool of the user's
+    own for one purpose, whose success is worth recalling for other requests too. `offers` lists the possible
+    values of the main input, one line each (skills); prompts show it in its own segment. `aliases` are its names
+    in other agents, as with a parameter. `ignored` are arguments that other agents' versions of the tool have and
+    that change nothing, such as a remark for the user; a call may contain them."""
 
     name: str
     description: str
@@ -79,27 +78,27 @@ class ToolSpec:
 
     @property
     def named(self) -> Named:
-        """Return the names alone: the description differs from one workspace to another."""
+        """Return the name and its aliases, without the description, which differs between workspaces."""
         return self.name, self.aliases
 
     @property
     def inline(self) -> Parameter | None:
-        """Return the parameter that a step's input is for in the text dialect: options of a program are none."""
+        """Return the parameter that takes a step's input in the text dialect; None if there is only a body."""
         apart = (one for one in self.parameters if one.name != self.body)
         return next((one for one in apart if one.required or self.body is None), None)
 
     def json_schema(self) -> dict[str, JsonValue]:
-        """Return the JSON schema of the arguments, as servers take it for a function. Treat it as read-only."""
+        """Return the JSON schema of the arguments, in the form for function calling. Treat it as read-only."""
         return _schema_of(self)
 
     def __hash__(self) -> int:
-        # Names are unique in a task; hashing every field cost 25 µs whenever something is looked up by all specs.
+        # Names are unique in a task; hashing every field would take 25 µs for each look-up by all specs.
         return hash(self.name)
 
 
 @lru_cache(maxsize=256)
 def _schema_of(spec: ToolSpec) -> dict[str, JsonValue]:
-    """Make the schema once: every turn of every conversation sends it."""
+    """Build the schema once, because every turn of every conversation sends it."""
     described: dict[str, JsonValue] = {}
     # JSON Schema resolves `$defs` from the root, so the definitions of all parameters move there.
     definitions: dict[str, JsonValue] = {}
@@ -120,7 +119,7 @@ def _schema_of(spec: ToolSpec) -> dict[str, JsonValue]:
 
 
 def own_names(named: Iterable[Named]) -> dict[str, str]:
-    """Return the name behind each unambiguous alias: nothing is named so, and only one has it as an alias."""
+    """Return the name for each unambiguous alias, which is no name itself and an alias of only one name."""
     known = dict(named)
     having = Counter(alias for aliases in known.values() for alias in set(aliases))
     meant = {alias: name for name, aliases in known.items() for alias in aliases}
@@ -129,7 +128,7 @@ def own_names(named: Iterable[Named]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """An outgoing call: its input as records show it, its effects, and (`outside` only) its digest."""
+    """A call that starts: its input as it is recorded, its effects, and its digest (only for `outside`)."""
 
     input: str
     effects: CallEffects
@@ -138,17 +137,16 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """The id under which a call is recorded (`ToolStarted.act`), and the function that hears when it goes out.
+    """The id under which a call is recorded (`ToolStarted.act`), and a callback for its start.
 
-    `announce` is quick and does not raise. It hears nothing of a call that is refused.
-    """
+    `announce` must return quickly and not raise. It is not called for a refused call."""
 
     act: str
     announce: Callable[[Departure], None]
 
 
 class Toolbox(Protocol):
-    """The tools of one subtask: blocked ones are absent, blocked targets are refused in the call."""
+    """The tools of one subtask. Blocked tools are absent, and calls with blocked targets are refused."""
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -156,17 +154,16 @@ class Toolbox(Protocol):
         ...
 
     async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
-        """Run one tool and return its record, whatever happened; raises only CancelledError.
+        """Run one tool and return its record, even if it fails; raises only CancelledError.
 
-        An unknown tool, arguments that do not fit its schema, a blocked tool or target come back as `refused`, with
-        the reason. Calls of tools that only read may be made at the same time.
-        Without a ticket the call is not announced, and a crash in the middle of it leaves nothing to resume.
-        """
+        Calls with an unknown tool, invalid arguments, or a blocked tool or target have the status `refused` and a
+        reason. Calls of tools that only read may run at the same time. Without a ticket the call is not
+        announced, so a task cannot be resumed after a crash during the call."""
         ...
 
 
 Offered = Callable[[], Sequence[ToolSpec]]
-"""Returns a task's tools as they are now, for roles that plan and judge with them and cannot run any."""
+"""A function that returns a task's present tools, for roles that plan and judge but cannot run tools."""
 
 
 class Tools(Protocol):
@@ -178,9 +175,9 @@ class Tools(Protocol):
         ...
 
     def toolbox(self, subtask_id: str, must_not: MustNot, cautions: tuple[Caution, ...] = ()) -> Toolbox:
-        """Return the tools of one subtask under its prohibitions; a call that a caution names asks a user first."""
+        """Return the tools of one subtask without the prohibited ones. Calls with a caution ask the user first."""
         ...
 
     def identities(self, name: str, arguments: Arguments) -> tuple[str, ...]:
-        """Return the identities that a call would have, by which blocking and memory know it."""
+        """Return the identities of a call, which blocking and memory use."""
         ...

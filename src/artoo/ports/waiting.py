@@ -1,4 +1,4 @@
-"""Stop time limits while a user is asked: people may take their time, tools and attempts may not."""
+"""Suspend time limits while a user is asked, so that only tools and attempts are limited in time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _limits: ContextVar[tuple[asyncio.Timeout, ...]] = ContextVar("artoo_limits", de
 
 @contextmanager
 def under_limit(limit: asyncio.Timeout) -> Generator[None]:
-    """Add `limit`, already entered, to the limits that `waiting_for_a_person` stops in this task."""
+    """Add `limit`, already entered, to the limits that `waiting_for_a_person` suspends in this asyncio task."""
     token = _limits.set((*_limits.get(), limit))
     try:
         yield
@@ -21,20 +21,20 @@ def under_limit(limit: asyncio.Timeout) -> Generator[None]:
 
 
 def limits_here() -> tuple[asyncio.Timeout, ...]:
-    """Return the time limits around this point, outermost first."""
+    """Return the time limits that apply to the running code, outermost first."""
     return _limits.get()
 
 
 @contextmanager
 def waiting_for_a_person() -> Generator[None]:
-    """Stop all limits around this point, and give each the rest of its time afterwards."""
+    """Suspend all limits that apply here, and restore the remaining time of each afterwards."""
     loop = asyncio.get_running_loop()
     stopped = [
         (limit, until - loop.time())
         for limit in _limits.get()
         if (until := limit.when()) is not None and not limit.expired()
     ]
-    # All limits at once: an inner one alone would let an outer one end the task while the user reads.
+    # Suspend all limits, because otherwise an outer limit could end the task while the user reads.
     for limit, _ in stopped:
         limit.reschedule(None)
     try:

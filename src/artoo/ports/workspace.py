@@ -1,8 +1,8 @@
-"""Define the port to the user's files of a task: one copy-on-write workspace with one living sandbox.
+"""Define a task's access to the user's files: one copy-on-write workspace with one long-running sandbox.
 
     user's files ◄── settled once ── Workspace (upper directory on disk) ◄── commands, processes, file tools
 
-Nothing that happens in a workspace changes the user's files before settlement (SPEC section 8).
+No operation in a workspace changes the user's files before the changes are applied (SPEC section 8).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from artoo.ports import printing
 from artoo.ports.sandbox import Captured, Roots
 
 BackendName = Literal["bubblewrap", "landlock", "seatbelt", "none"]
-"""The ways to confine commands. `bubblewrap` has an overlay; the others work in a plain copy of the project."""
+"""The methods of confining commands. `bubblewrap` uses an overlay, the others a plain copy of the project."""
 
 EndStatus = Literal["ok", "error", "stopped", "killed", "disk_limit", "process_limit", "memory_limit", "refused"]
-"""How a command ended: `ok` is exit code 0, `error` any other. `stopped`: artoo ended it on request or at the end
-of its time. `killed`: a signal that artoo did not send. `refused`: the backend could not run it."""
+"""The possible ends of a command: `ok` is exit code 0, `error` any other. `stopped`: artoo ended it on request or
+after a timeout. `killed`: by a signal that artoo did not send. `refused`: the backend could not run it."""
 
 OnConnection = Callable[[NetworkUsed], None]
-"""Receives every connection of a command when it has ended, and every refused one. Fast, never raises."""
+"""A callback for every ended or refused connection of a command. It must return quickly and never raise."""
 
 MIB = 1 << 20
 
@@ -37,10 +37,9 @@ def ignore_connection(used: NetworkUsed) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CommandLimits:
-    """Limits of one command. Sizes in bytes. The sandbox as a whole has limits of its own (`SandboxLimits`).
+    """Limits of one command. Sizes are in bytes. The whole sandbox has further limits (`SandboxLimits`).
 
-    `output_bytes`: how much of its output is kept on disk; the command goes on when it prints more.
-    """
+    `output_bytes` limits the output that is kept on disk; a command that prints more continues to run."""
 
     kept_bytes: int = 64 * 1024
     output_bytes: int = 256 * MIB
@@ -49,10 +48,10 @@ class CommandLimits:
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """Limits of a sandbox as a whole, over all commands in it. Sizes in bytes.
+    """Limits of a whole sandbox, for all its commands together. Sizes are in bytes.
 
-    `processes` counts threads too. `disk_bytes` and `paths` count what the workspace holds, its `/tmp` included.
-    """
+    `processes` counts threads too. `disk_bytes` and `paths` limit the content of the workspace and of its
+    `/tmp`."""
 
     memory_bytes: int = 4096 * MIB
     processes: int = 1024
@@ -64,13 +63,13 @@ class SandboxLimits:
 class Command:
     """A program to start in a workspace.
 
-    `argv[0]` is looked up on the sandbox's PATH. `cwd` None is the project. `env` is added to the cleaned
-    environment; `keep_env` names variables that pass although they look like keys. `stdin` is its whole input
-    (None: no input, unless `interactive`). `interactive` keeps its input open for `Process.write`. `pty` gives it a
-    pseudo-terminal (stdout and stderr are one stream then). `hosts`: where it may connect (`HOST:PORT`), each
-    approved by the user or a policy; empty: no network. `on_connection` receives its connections, `on_output` what
-    it prints while it runs. `unconfined`: the user approved exactly this program to run without confinement; only
-    backends without an overlay honour it.
+    `argv[0]` is looked up on the sandbox's PATH. `cwd` None means the project. `env` is added to the cleaned
+    environment; `keep_env` names variables that are passed although they look like keys. `stdin` is the whole
+    input (None: no input, unless `interactive`). `interactive` keeps the input open for `Process.write`. `pty`
+    provides a pseudo-terminal (stdout and stderr are then one stream). `hosts` are the permitted destinations
+    (`HOST:PORT`), each approved by the user or a policy; if empty, there is no network. `on_connection` receives
+    the connections, `on_output` the output while the command runs. `unconfined`: the user approved exactly this
+    program to run without confinement; only backends without an overlay honour it.
     """
 
     argv: tuple[str, ...]
@@ -89,10 +88,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of a command. `exit_code` is None where a limit or artoo ended it. `notes` are facts for the reader.
+    """The result of a command. `exit_code` is None if a limit or artoo ended it. `notes` are remarks for the
+    reader.
 
-    `denied_hosts`: the hosts that it tried to reach and may not.
-    """
+    `denied_hosts` are the hosts to which its connections were refused."""
 
     status: EndStatus
     exit_code: int | None
@@ -106,7 +105,7 @@ class Ended:
 class Process(Protocol):
     """A command that was started in a workspace.
 
-    It goes on until it ends or is stopped, also if no caller waits.
+    It runs until it ends or is stopped, even if no caller waits for it.
     """
 
     @property
@@ -119,12 +118,12 @@ class Process(Protocol):
 
     @property
     def ended(self) -> Ended | None:
-        """Return the end of the command; None while it runs."""
+        """Return the result of the command; None while it runs."""
         ...
 
     @property
     def waits_for_input(self) -> bool:
-        """Check whether all its processes that could read its terminal or input are asleep in a read of it."""
+        """Check whether all its processes that could read its terminal or input are blocked in such a read."""
         ...
 
     @property
@@ -133,47 +132,47 @@ class Process(Protocol):
         ...
 
     def read(self, offset: int, limit: int) -> tuple[bytes, int]:
-        """Return up to `limit` bytes of its output (both streams as they came) from `offset`, and the next offset.
+        """Return up to `limit` bytes of its output (both streams interleaved) from `offset`, and the next offset.
 
         The output is kept on disk up to `CommandLimits.output_bytes`. Blocking.
         """
         ...
 
     async def background(self) -> tuple[str, ...]:
-        """Return the commands that it left running in the background when it ended, and that still run."""
+        """Return the background commands that the command left behind when it ended and that still run."""
         ...
 
     async def wait(self, seconds: float | None = None) -> Ended | None:
-        """Wait until it has ended, at most `seconds`. Return None if it still runs; cancelling stops nothing."""
+        """Wait for the end, at most `seconds`. Return None if it still runs. Cancelling does not stop the
+        command."""
         ...
 
     async def write(self, data: bytes, *, end: bool = False) -> None:
-        """Send input, and close the input after it if `end`. Raises SandboxError if it takes none."""
+        """Send input, and then close the input if `end`. Raises SandboxError if the command takes no input."""
         ...
 
     async def stop(self, grace_seconds: float = 2.0) -> Ended:
-        """End it and all processes of its session: SIGTERM, then SIGKILL after the grace. Idempotent."""
+        """End the command and all processes of its session: SIGTERM, then SIGKILL after the grace. Idempotent."""
         ...
 
 
 class Files(Protocol):
-    """The files as commands of a workspace see them. Paths are absolute. All methods block: use a thread."""
+    """The files as commands of a workspace see them. Paths are absolute. All methods block, so use a thread."""
 
     def resolve(self, path: Path) -> Path:
-        """Return the path with links followed as inside the workspace; a missing rest keeps its name.
+        """Return the path with links followed inside the workspace; a missing rest of the path stays unchanged.
 
-        Raises OSError (ELOOP) for a circle.
-        """
+        Raises OSError (ELOOP) for a loop of links."""
         ...
 
     def stat(self, path: Path) -> FileStat | None:
-        """Return what is at a resolved path, without following a last link; None when nothing is there."""
+        """Return the file at a resolved path, without following a final link; None if there is no file."""
         ...
 
     def open(self, path: Path) -> BinaryIO:
         """Open the regular file at a resolved path for reading.
 
-        Raises OSError; a link anywhere in the path is one (ELOOP), and so is what is no regular file (EINVAL).
+        Raises OSError, also for a link anywhere in the path (ELOOP) and for anything but a regular file (EINVAL).
         """
         ...
 
@@ -188,7 +187,8 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """The file at a path. `size` in bytes; times in nanoseconds since the epoch; `mode` as `stat.st_mode`."""
+    """The metadata of a file. `size` is in bytes, times in nanoseconds since the epoch, `mode` as
+    `stat.st_mode`."""
 
     mode: int
     size: int
@@ -200,7 +200,7 @@ class FileStat:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The end of a command in a throw-away layer, and the changes that it would have made."""
+    """The result of a command in a throw-away layer, and the changes that it would have made."""
 
     ended: Ended
     changes: tuple[Change, ...] = ()
@@ -217,32 +217,30 @@ class Workspace(Protocol):
 
     @property
     def roots(self) -> Roots:
-        """Return the user's directories, as they are named outside and inside."""
+        """Return the user's directories, which have the same paths inside and outside the sandbox."""
         ...
 
     @property
     def files(self) -> Files:
-        """Return the files as they are now.
+        """Return access to the present files.
 
-        Ask again after a call, because another object has them once the sandbox runs.
-        """
+        Get it again after each call, because another object provides it once the sandbox runs."""
         ...
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return facts for model and user: files that commands cannot see, and files that a copy does not hold."""
+        """Return remarks for model and user: files that commands cannot see, and files that a copy lacks."""
         ...
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """List all processes of this run of the task, oldest first, ended ones included."""
+        """List all processes of this run of the task, including ended ones, oldest first."""
         ...
 
     async def start(self, command: Command) -> Process:
-        """Start a command in the living sandbox; the first one starts the sandbox.
+        """Start a command in the sandbox; the first command also starts the sandbox.
 
-        Raises SandboxError when it cannot be confined or started.
-        """
+        Raises SandboxError if the command cannot be confined or started."""
         ...
 
     async def run(self, command: Command, seconds: float) -> Ended:
@@ -250,46 +248,45 @@ class Workspace(Protocol):
         ...
 
     async def try_out(self, command: Command, seconds: float) -> Trial:
-        """Run a command in a throw-away layer over the workspace (for checks); nothing of it stays but in /tmp.
+        """Run a command in a throw-away layer over the workspace (for checks). Only its files in /tmp remain.
 
         Raises SandboxError.
         """
         ...
 
     async def write(self, path: Path, content: bytes) -> tuple[Change, ...]:
-        """Write one file atomically, making directories as needed; links are followed. Raises SandboxError."""
+        """Write one file atomically, creating directories as needed and following links. Raises SandboxError."""
         ...
 
     async def changes_since(self, mark: Mark) -> tuple[Change, ...]:
-        """Return what changed in the workspace since `mark`, in path order, each against its state at the mark."""
+        """Return the changes in the workspace since `mark`, in path order, relative to the state at the mark."""
         ...
 
     async def mark(self) -> Mark:
-        """Remember the state of the workspace, before a call. With many files this reads the upper directory."""
+        """Record the state of the workspace, before a call. With many files this reads the upper directory."""
         ...
 
     async def refresh(self) -> tuple[str, ...]:
-        """Show the user's files as they are now, before a turn.
+        """Update the workspace to the user's present files, before a turn.
 
-        Return printable paths that both sides changed since the last refresh: the task's version stays, and the
-        path will be a conflict.
-        """
+        Return the printable paths that both the user and the task changed since the last refresh. The task's
+        version stays in the workspace, and the path will be a conflict."""
         ...
 
     async def changes(self) -> tuple[Change, ...]:
-        """Return all that the workspace changes against the user's files, in path order. Raises SandboxError."""
+        """Return all changes of the workspace relative to the user's files, in path order. Raises SandboxError."""
         ...
 
     async def classes(self) -> tuple[ClassifiedChange, ...]:
-        """Return what these changes mean for the user, judged as at settlement. Raises SandboxError."""
+        """Return these changes with the classes that they would have at the end of the task. Raises
+        SandboxError."""
         ...
 
     async def fork(self, name: str) -> Workspace:
-        """Copy the workspace for a second solution, which is never settled.
+        """Copy the workspace for a second solution, whose changes are never applied.
 
-        Raises SandboxError when it is too large. A fork of this name that a crash left is discarded first. The
-        fork has a sandbox of its own.
-        """
+        Raises SandboxError if the workspace is too large. A fork of this name that a crash left is discarded
+        first. The fork has its own sandbox."""
         ...
 
     async def discard_fork(self, name: str) -> None:
@@ -297,11 +294,12 @@ class Workspace(Protocol):
         ...
 
     async def stop_processes(self) -> tuple[Process, ...]:
-        """Stop all processes that still run, and return them: before the change set is read."""
+        """Stop all processes that still run, and return them. Call this before reading the changes."""
         ...
 
     async def close(self) -> None:
-        """Stop everything, end the sandbox and release the lock, so that another process may go on. Idempotent."""
+        """Stop all processes, end the sandbox and release the lock, so that another process may continue.
+        Idempotent."""
         ...
 
 
@@ -310,6 +308,6 @@ class Mark(Protocol):
 
 
 class OpenWorkspace(Protocol):
-    """Opens the workspace of a task; nothing is made on disk before its first command or write."""
+    """A function that opens the workspace of a task; it creates no files before the first command or write."""
 
     def __call__(self, task_id: str, roots: Roots, /) -> Workspace: ...
