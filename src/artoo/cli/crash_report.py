@@ -1,4 +1,4 @@
-"""Reports of unexpected errors: a line for the user, and a traceback in a file."""
+"""Reports of unexpected errors, with one line for the user, and the traceback in a file."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from artoo.runtime.app.home import default_home
 
 _LONGEST = 300
 _LARGEST_FILE = 1_000_000
-"""Bytes that one process writes down: what goes wrong again and again is told by its first times."""
+"""The most bytes of tracebacks that one process writes. If an error repeats, its first tracebacks are enough."""
 _MOST_FILES = 100
-"""Processes whose defects are kept, the latest: one that is started every minute may fail every time."""
+"""The most files that are kept, one per process. A process that starts every minute may fail every time."""
 
 
 def kept(error: BaseException) -> str:
-    """Writes down where it happened. Returns what to tell the person about that."""
+    """Append the traceback to this process's file. Returns a sentence for the user, which names the file."""
     place = default_home(os.environ) / "defects" / f"{os.getpid()}.txt"
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -42,13 +42,13 @@ def named(error: BaseException) -> str:
 
 
 class InLines(logging.Handler):
-    """Shows a warning as its line, on standard error; what was not foreseen has no traceback there."""
+    """A log handler that prints each warning as one line on standard error, without the traceback of an error."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a record. Never raises: a warning that cannot be shown ends nothing."""
+        """Print a record. Never raises, because a warning that cannot be shown must not end the program."""
         try:
             line = outward(record.getMessage())
             error = record.exc_info[1] if record.exc_info else None
@@ -60,7 +60,7 @@ class InLines(logging.Handler):
 
 
 def tell_in_lines() -> None:
-    """Gives artoo's own warnings to the person line by line, in every command."""
+    """Install the handler that shows artoo's own warnings to the user, one line each."""
     logger = logging.getLogger("artoo")
     if not any(isinstance(handler, InLines) for handler in logger.handlers):
         logger.addHandler(InLines())

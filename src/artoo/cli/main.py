@@ -1,6 +1,6 @@
-"""`artoo`: where the command line begins, and the one place that turns errors into messages and exit codes.
+"""The entry point of the command line, which converts all errors to messages and exit codes.
 
-Nothing heavy is imported here: `artoo --help` is read by people who wait for it.
+Nothing heavy is imported here, so that `artoo --help` is fast.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def artoo(context: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line. Returns the exit code: 0, 1, 2, 3, 4 or 130 (SPEC section 12)."""
+    """Run the command line. Returns the exit code: 0, 1, 2, 3, 4 or 130 (SPEC section 12)."""
     _open_what_is_closed()
     code = _run(arguments)
     try:
@@ -68,19 +68,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         code = _reader_gone()
     except OSError as error:
-        # Python would report a full disk under `artoo … > FILE` in its own words, with exit code 120.
+        # For a full disk under `artoo … > FILE`, Python would print its own message and exit with code 120.
         code = code if code == FAILED else _report([_refused_by_system(error)])
         _let_go(sys.stdout)
     try:
         sys.stderr.flush()
     except OSError:
-        # The error cannot be shown, and the work is done.
+        # The error cannot be shown, and the command has done its work.
         _let_go(sys.stderr)
     return code
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Run the command, and turn its errors into exit codes."""
+    """Run the command, report its errors, and return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal without UTF-8 shows `?` instead of a traceback.
@@ -108,19 +108,19 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """Replace closed standard streams, for which Python has None, by the null device."""
+    """Replace closed standard streams, which are None in Python, by the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # A service may start artoo without them, and every print would fail on None.
+            # A service may start artoo without standard streams, and every print would fail on None.
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (lives as long as artoo)
 
 
 def _settle(group: BaseExceptionGroup) -> int:
-    """Report the errors of parts that ran side by side."""
+    """Report the errors of concurrent tasks, and return the exit code."""
     from artoo.runtime.app.exception_groups import leaves
 
     gone, others = group.split(BrokenPipeError)
-    # Only a group of nothing but broken pipes is a reader that has gone.
+    # If all errors are broken pipes, the reader of standard output has gone.
     if gone is not None and others is None:
         return _reader_gone()
     known, unknown = group.split((ArtooError, OSError))
@@ -130,7 +130,7 @@ def _settle(group: BaseExceptionGroup) -> int:
 
 
 def _refused_by_system(error: OSError) -> ArtooError:
-    """Turn an error of the system into one with its words and the path that it is about."""
+    """Convert an OSError to an ArtooError with the system's message and the affected path."""
     if isinstance(error, FileNotFoundError) and error.filename is None:
         return ConfigurationError("the current directory is no longer there; go to another one")
     where = f"{error.filename}: " if error.filename else "standard output: " if _is_full(sys.stdout) else ""
@@ -138,7 +138,7 @@ def _refused_by_system(error: OSError) -> ArtooError:
 
 
 def _is_full(stream: TextIO) -> bool:
-    """Check whether a stream cannot be written where it leads."""
+    """Check whether flushing a stream fails, for example because the disk is full."""
     try:
         stream.flush()
     except OSError:
@@ -147,18 +147,18 @@ def _is_full(stream: TextIO) -> bool:
 
 
 def _reader_gone() -> int:
-    """Handle a closed standard output (`artoo … | head`)."""
+    """Drop the output if its reader has gone (as in `artoo … | head`), and return the exit code."""
     _let_go(sys.stdout)
     return INTERRUPTED
 
 
 def _let_go(stream: TextIO) -> None:
-    """Drop the unwritten output of a stream: Python would complain when it flushes at exit."""
+    """Drop the unwritten output of a stream, because Python would report an error when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _report(errors: Sequence[ArtooError]) -> int:
-    """Shows each error once. Returns the exit code of the first."""
+    """Print each different message once. Returns the exit code of the first error."""
     for message in dict.fromkeys(str(error) for error in errors):
         with suppress(OSError):
             # Standard error may be full or closed.
@@ -167,7 +167,7 @@ def _report(errors: Sequence[ArtooError]) -> int:
 
 
 def _defect(error: BaseException) -> int:
-    """Report an unexpected error: one line for the user, the traceback in a file."""
+    """Report an unexpected error by one line for the user, and write the traceback to a file."""
     from artoo.cli.crash_report import kept, named
 
     click.echo(f"artoo: a defect in artoo, {named(error)}; {kept(error)}", err=True)

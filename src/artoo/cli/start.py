@@ -1,8 +1,8 @@
-"""The first of artoo that a command line runs: it takes modules only from what is installed.
+"""The first module of the command line, which makes Python import only installed modules.
 
-Python looks for a module first where its script lies (`bin` of an environment) or, with `-m`, where the person
-stands, which an empty entry of PYTHONPATH means too. Neither holds modules of artoo, and a task may have written
-there. Nothing is imported before that is put right: `from __future__` would read a file too.
+Python first searches the directory of the script (`bin` of an environment) or, with `-m` or an empty entry of
+PYTHONPATH, the current directory. Neither contains modules of artoo, and a task may have written files there. So
+sys.path is corrected before any other import, because even `from __future__` would read a file.
 """
 
 import atexit
@@ -10,32 +10,32 @@ import gc
 import sys
 
 _NEW_OBJECTS = 200_000
-"""Before the collector looks for cycles. A command makes more than a hundred thousand objects by importing, and all
-of them stay: at Python's own 700 it would look at them two hundred times, and find nothing."""
+"""The number of new objects after which the garbage collector runs. Imports create over a hundred thousand lasting
+objects. With Python's default of 700 the collector would run two hundred times, and free nothing."""
 
 
 def main() -> int:
-    """Runs the command line (`cli.main`)."""
+    """Run the command line (`cli.main`) and return its exit code."""
     _leave_out_what_is_not_installed()
     collect_seldom()
-    # Without this the collector goes through all objects once more at exit.
+    # Without freezing, the collector would scan all objects once more at exit.
     atexit.register(gc.freeze)
     try:
         from artoo.cli import main as command_line
 
         return command_line.main()
     except KeyboardInterrupt:
-        # No other handler exists while modules are loaded.
+        # While modules are being imported, only this handler exists.
         return 130
 
 
 def collect_seldom() -> None:
-    """Sets how often this process looks for cycles of objects."""
+    """Make the garbage collector of this process run less often."""
     gc.set_threshold(_NEW_OBJECTS)
 
 
 def _leave_out_what_is_not_installed() -> None:
-    # Sources that are not installed run from their own directory.
+    # If artoo runs from a source tree, the tree is the first entry and must stay.
     here = __file__.removesuffix("/artoo/cli/start.py")
     if not sys.flags.safe_path and sys.path[:1] != [here]:
         del sys.path[:1]

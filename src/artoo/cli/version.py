@@ -1,4 +1,4 @@
-"""The version of artoo, with the commit that it was installed from where that is known."""
+"""The version of artoo, with the commit from which it was installed, if that is known."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 
 _GIT_SECONDS = 5.0
 _SHOWN = 12
-"""Characters of a commit's hash."""
+"""The number of characters of a commit hash that are shown."""
 
 
 def version_line() -> str:
-    """Return `artoo 0.1.0 (0123456789ab)`; without a commit if it was not installed from a repository."""
+    """Return the version line, such as `artoo 0.1.0 (0123456789ab)`, without a commit if none is known."""
     installed = distribution("artoo")
     commit = _commit(installed)
     return f"artoo {installed.version}" + (f" ({commit[:_SHOWN]})" if commit else "")
 
 
 def _commit(installed: Distribution) -> str:
-    """Read the commit that build or installer noted (PEP 610), or ask git where the sources run in place."""
+    """Return the commit that the build or installer recorded (PEP 610), or that git reports for a source tree."""
     built = Path(__file__).parents[1] / "commit.txt"
     if built.is_file():
         return built.read_text(encoding="utf-8").strip()

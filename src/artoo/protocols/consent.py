@@ -1,4 +1,4 @@
-"""Law 1's question as text for a client, and its possible answers."""
+"""The question for approval (law 1) as text for a client, and its possible answers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from artoo.contracts.settling import BY_NAME, Review
 from artoo.words.question import beside
 
 LONGEST = 50_000
-"""Characters of a question. What is asked about is never shortened: a longer one is not asked here."""
+"""The most characters of a question. A question is never shortened, so a longer question is not asked here."""
 
 _HARMLESS_NAMED = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One answer: its name on the wire, what a person reads, and what it means."""
+    """One answer: its name in the protocol, its label for the user, and the consent that it gives."""
 
     name: str
     label: str
@@ -43,21 +43,21 @@ _PLAN = (
 
 
 def options_of(request: ConfirmationRequest) -> tuple[Option, ...]:
-    """Return what may be answered to it, besides words."""
+    """Return the possible answers to a request, except free text."""
     if request.wants != "consent":
         return _PLAN if request.wants == "plan" else ()
     return _ACT if request.review is None else _REVIEW
 
 
 def consent_named(request: ConfirmationRequest, name: object) -> Consent:
-    """Return the consent of an answer; an unknown answer is no."""
+    """Return the consent that an answer gives. An unknown answer counts as no."""
     return next((one.consent for one in options_of(request) if one.name == name), Consent.NO)
 
 
 def question_text(request: ConfirmationRequest) -> str:
-    """Return the whole question. The parts of a long one are repeated at its end, next to the answer.
+    """Return the whole question. The main parts of a long question are repeated at its end, close to the answer.
 
-    Raises ValueError when it is too long to be asked like this.
+    Raises ValueError if the text is longer than `LONGEST`.
     """
     lines = [request.title]
     if request.source is not None:
@@ -75,7 +75,7 @@ def question_text(request: ConfirmationRequest) -> str:
 
 
 def _review_lines(review: Review) -> list[str]:
-    """List every dangerous path by name, and fifty of the others."""
+    """List every dangerous path by name, and at most `_HARMLESS_NAMED` of the other paths."""
     named = [one for one in review.changes if one.change_class in BY_NAME]
     others = [one for one in review.changes if one.change_class not in BY_NAME]
     lines = [
@@ -89,7 +89,7 @@ def _review_lines(review: Review) -> list[str]:
 
 
 def _visible(line: str) -> str:
-    """Escape invisible characters, so that no name can forge or hide a line."""
+    """Escape invisible characters, so that a file name cannot forge or hide a line of the question."""
     return "".join(
         one if is_visible(one) else one.encode("unicode_escape", "backslashreplace").decode() for one in line
     )

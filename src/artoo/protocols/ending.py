@@ -1,4 +1,4 @@
-"""The end of a server's process: the first signal asks it to end, and its tasks get an honest result."""
+"""Orderly shutdown of a server process: the first signal stops serving, and then the tasks end with a result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 
 LEAVE_SECONDS = 40.0
-"""The longest time from the first signal to the end of the process. A store that is away could delay it forever."""
+"""The longest time from the first signal to the end of the process. An unreachable store could delay it forever."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -40,7 +40,7 @@ def first_signal(stop: Callable[[], object]) -> Generator[None]:
 
 
 async def until_asked_to_end(serving: Coroutine[None, None, None]) -> None:
-    """Serve to the end, or until a signal."""
+    """Await `serving` until it ends, or cancel it at the first signal."""
     task = asyncio.ensure_future(serving)
     asked = False
 

@@ -1,4 +1,4 @@
-"""A task that another program has asked for: what is known of it now, and what it waits for."""
+"""A task that another program has started: its present state, and the question that it waits for."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from artoo.tasklog.state import TaskState
 logger = logging.getLogger(__name__)
 
 UNANSWERED_SECONDS = 600.0
-"""How long a question waits for an answer; then the answer is no."""
+"""How long a question waits for an answer. After this time it counts as refused."""
 
 LONGEST_DOING = 2_000
-"""Characters of what is under way. More than is shown, so that no secret is cut in two before it is taken out."""
+"""Characters of the present operation. More than is shown, so that no secret is cut in two before redaction."""
 
 Listener = Callable[[Envelope], Awaitable[None]]
-"""Hears every message of a task in order, before the task is known to have come so far; the task's stream waits for
-it, the task itself does not."""
+"""Receives every message of a task in order, before the message changes `HandedTask`. The task's stream waits for
+the listener; the task itself does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """An open question of the gate."""
+    """A question for approval that a task has asked, and the future that holds its answer."""
 
     request: ConfirmationRequest
     said: asyncio.Future[Said]
@@ -40,19 +40,19 @@ class OpenQuestion:
             self.said.set_result(said)
 
     def unanswered(self, why: str) -> None:
-        """Refuse the question, because no one answers."""
+        """Refuse the question, because no user can answer it. `why` becomes the error's text."""
         if not self.said.done():
             self.said.set_exception(TimeoutError(why))
 
 
 @dataclass(slots=True)
 class Fetching:
-    """The download of the embedded model, for reports of the tasks that wait for it."""
+    """The progress of the embedded model's download, which the reports of waiting tasks show."""
 
     said: str = ""
 
     def __call__(self, done: int, total: int, phase: str) -> None:
-        """Take note of progress in bytes; the first is logged, since no client shows it before it asks."""
+        """Record progress in bytes. The start is logged, because clients see progress only when they ask for it."""
         if not self.said:
             logger.warning("the model for this machine is fetched first: %d MB, once", total >> 20)
         self.said = f"{phase}: {done >> 20} of {total >> 20} MB" if done < total else ""
@@ -60,10 +60,10 @@ class Fetching:
 
 @dataclass(slots=True)
 class HandedTask:
-    """One task that runs in this process, or has run. `task_id` is empty until it has begun.
+    """One task that runs in this process, or has run. `task_id` is empty until the task has begun.
 
-    `state` is what it is doing. `error` is why it could not run to a result. `told` counts what has happened: see
-    `changed`. `unwanted`: it is to end as soon as it has begun; `interrupted`: it was asked to end.
+    `error` is set if the task could not run to a result. `told` counts the changes of this object, see `changed`.
+    `unwanted`: if true, the task is interrupted as soon as it begins. `interrupted`: it was already asked to end.
     """
 
     task_id: str = ""
@@ -80,12 +80,12 @@ class HandedTask:
 
     @property
     def question(self) -> OpenQuestion | None:
-        """Return the open question."""
+        """Return the question that waits for an answer, or None."""
         return None if self._question is None or self._question.said.done() else self._question
 
     @property
     def result(self) -> FinalResult | None:
-        """Return its result, once it has one."""
+        """Return the result of the task, or None before its end."""
         return self.state.result
 
     @property
@@ -100,7 +100,7 @@ class HandedTask:
 
     @property
     def doing(self) -> str:
-        """Describe what is under way: a download, the running or last call, else a subtask."""
+        """Describe the present operation: the download, or the running or latest tool call, or else a subtask."""
         if self.fetching.said:
             return self.fetching.said
         present = () if self.state.round is None else tuple(self.state.round.subtasks.values())
@@ -112,16 +112,16 @@ class HandedTask:
 
     @property
     def ended(self) -> bool:
-        """Check whether nothing more will happen."""
+        """Check whether the task has a result or an error, after which nothing more happens."""
         return self.result is not None or self.error is not None
 
     async def changed(self, told: int) -> None:
-        """Returns when more than `told` things have happened, or it has ended."""
+        """Wait until the count of changes exceeds `told`, or until the task has ended."""
         async with self._changed:
             await self._changed.wait_for(lambda: self.told > told or self.ended)
 
     async def confirm(self, request: ConfirmationRequest) -> Said:
-        """Ask the client that attends to the task. Implements `ports.confirm.Confirm`. Raises TimeoutError."""
+        """Ask the client that waits for the task. Implements `ports.confirm.Confirm`. Raises TimeoutError."""
         question = OpenQuestion(request, asyncio.get_running_loop().create_future())
         self._question = question
         await self._tell()
@@ -132,8 +132,8 @@ class HandedTask:
             self._question = None
 
     async def hear(self, envelope: Envelope) -> None:
-        """Takes in one message of its stream."""
-        # The listener comes first, so that the editor knows the message before a waiting call continues.
+        """Apply one message of the task's stream to the state."""
+        # The listener is called first, so that the editor knows the message before a waiting call continues.
         if self.listener is not None:
             await self.listener(envelope)
         self.task_id = envelope.task_id
@@ -142,7 +142,7 @@ class HandedTask:
         await self._tell()
 
     async def fail(self, error: ArtooError) -> None:
-        """Record that it could not be run to a result."""
+        """Record that the task could not run to a result."""
         self.error = error
         await self._tell()
 

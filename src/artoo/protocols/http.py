@@ -1,6 +1,6 @@
-"""HTTP for other programs: on loopback only, with a token, and never for a page in a browser.
+"""HTTP servers for other programs, on loopback only and with a token. Web pages in a browser are refused.
 
-The caller is checked before a byte of the body is read.
+The caller is checked before any byte of the body is read.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from artoo.disk.whole import made_once
 
 HOST = "127.0.0.1"
 LARGEST_BODY = 4 << 20
-"""Bytes of a request."""
+"""The most bytes of a request."""
 MOST_CONNECTIONS = 200
 CALLER = "artoo.caller"
-"""The key of the scope that holds the name of the token's holder."""
+"""The key in the ASGI scope under which the caller's name is stored. The name belongs to the token."""
 _SHORTEST_TOKEN = 20
 _CLOSING_SECONDS = 5
 
 
 def own_token(home: Path, name: str) -> str:
-    """Read the token in this file of artoo's home, or create it for its owner only.
+    """Read the token from a file in artoo's home, or create the file, readable by its owner only.
 
     Raises ConfigurationError.
     """
@@ -49,9 +49,9 @@ def _new_token() -> bytes:
 
 
 class TokenRequired:
-    """ASGI middleware that requires a token, and answers 401 before it reads anything.
+    """ASGI middleware that requires a token. Without a valid token it answers 401 before it reads the body.
 
-    `tokens`: by name. `public` are paths that need none.
+    `tokens` maps each caller's name to its token. `public` lists the paths that need no token.
     """
 
     def __init__(self, inner: ASGIApp, tokens: Mapping[str, str], public: Collection[str] = ()) -> None:
@@ -60,7 +60,7 @@ class TokenRequired:
         self._public = frozenset(public)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request that has the token. Implements ASGI."""
+        """Pass on a request that has a valid token. Implements ASGI."""
         if scope["type"] == "http" and scope["path"] not in self._public:
             name = self._holder(scope)
             if name is None:
@@ -75,7 +75,7 @@ class TokenRequired:
         await self._inner(scope, receive, send)
 
     def _holder(self, scope: Scope) -> str | None:
-        """Return the holder of the token. All tokens are compared, so that the time reveals nothing."""
+        """Return the caller's name. All tokens are compared, so that the response time reveals nothing."""
         given: list[bytes] = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(given) != 1:
             return None
@@ -84,9 +84,9 @@ class TokenRequired:
 
 
 class OwnNames:
-    """ASGI middleware that checks Host and Origin: a browser can reach loopback by another name.
+    """ASGI middleware that checks Host and Origin, because a browser can reach loopback by another host name.
 
-    `names` are `HOST:PORT` or `HOST`; an Origin must be one of them too.
+    `names` are the accepted hosts, as `HOST:PORT` or `HOST`. The host of an Origin must be in `names` too.
     """
 
     def __init__(self, inner: ASGIApp, names: Collection[str]) -> None:
@@ -94,7 +94,7 @@ class OwnNames:
         self._names = frozenset(names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request for this server. Implements ASGI, without websockets."""
+        """Pass on a request whose Host and Origin name this server. Implements ASGI, without websockets."""
         if scope["type"] == "websocket":
             return
         refused = self._refusal(Headers(scope=scope)) if scope["type"] == "http" else None
@@ -110,16 +110,16 @@ class OwnNames:
 
 
 class LoopbackServer(uvicorn.Server):
-    """A uvicorn server that leaves signals to its caller, which ends the tasks first."""
+    """A uvicorn server that leaves signal handling to its caller, because the caller ends the tasks first."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Ignore signals."""
+        """Install no signal handlers."""
         yield
 
 
 def listening_at(port: int) -> socket.socket:
-    """Open a socket of the loopback interface, which accepts from now on. Raises ConfigurationError."""
+    """Open a listening socket on the loopback interface. Raises ConfigurationError if the port cannot be used."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -132,12 +132,12 @@ def listening_at(port: int) -> socket.socket:
 
 
 def own_names(port: int) -> list[str]:
-    """Return the names of this server on this machine."""
+    """Return the names (`HOST:PORT`) by which this machine reaches the server."""
     return [f"{host}:{port}" for host in (HOST, "localhost")]
 
 
 async def serve_on(listening: socket.socket, app: ASGIApp) -> None:
-    """Serves until it is cancelled: then no more is taken, and what is answered has some seconds to its end."""
+    """Serve until cancelled. Then refuse new requests, and give running ones `_CLOSING_SECONDS` to finish."""
     config = uvicorn.Config(
         app,
         log_level="warning",

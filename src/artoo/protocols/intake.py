@@ -1,10 +1,10 @@
-"""The intake of tasks from other programs: it starts them and keeps them by their ids.
+"""The intake of tasks from other programs, which starts the tasks and finds them by their ids.
 
     client ─ MCP, ACP, A2A ─► Intake ─► Artoo ─► the stream
-                                 └─► HandedTask: what is known of it, the question it waits for, its result
+                                 └─► HandedTask: the state, the open question and the result of one task
 
-Nothing can be done here that the command line could not. A task goes on when its client leaves; its own end
-interrupts what still runs, and then each task ends with an honest result.
+Clients can do nothing here that the command line could not do. A task goes on when its client disconnects. When the
+intake closes, it interrupts the running tasks, and each of them ends with a result that says so.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from artoo.tools.mcp.servers import McpServer
 logger = logging.getLogger(__name__)
 
 MOST_RUNNING = 8
-"""Tasks that run for clients at the same time."""
+"""The most tasks that run for clients at the same time."""
 MOST_KEPT = 100
-"""Ended tasks that are kept in memory; others are read from their logs."""
+"""The most ended tasks that are retained in memory. Earlier tasks are read from their logs."""
 ENDING_SECONDS = 20.0
-"""How long tasks have for an honest end when the intake closes; afterwards they are cut off, and can be resumed."""
+"""How long tasks may take to end when the intake closes. Then they are cancelled, and can be resumed later."""
 LONGEST_REQUEST = 256 * 1024
-"""Characters of a request."""
+"""The most characters of a request."""
 
 
 @dataclass(slots=True)
 class Intake:
-    """The tasks of one process's clients. `fetching` knows of a download of the embedded model."""
+    """The tasks of one process's clients. `fetching` holds the progress of the embedded model's download."""
 
     runner: Artoo
     config: Config
@@ -64,9 +64,9 @@ class Intake:
     ) -> HandedTask:
         """Start a task and return when it has an id.
 
-        `asks`: a user at the client answers questions. `servers`: MCP servers that are configured there.
+        `asks`: if true, a user at the client answers questions. `servers`: MCP servers that the client configures.
 
-        Raises ConfigurationError for what cannot be run; then nothing was started.
+        Raises ConfigurationError if the task cannot be run. In this case nothing was started.
         """
         if len(text) > LONGEST_REQUEST:
             raise ConfigurationError(
@@ -86,7 +86,7 @@ class Intake:
         listener: Listener | None = None,
         servers: tuple[McpServer, ...] = (),
     ) -> HandedTask:
-        """Resume a task that was interrupted or whose process died; None: the latest that can go on.
+        """Resume a task that was interrupted or whose process died. `task_id` None means the latest such task.
 
         Raises ConfigurationError.
         """
@@ -95,7 +95,7 @@ class Intake:
         return await self._begun(handed, self.runner.stream_resumed(task_id, caller=caller))
 
     def find(self, task_id: str) -> HandedTask | None:
-        """Find a task of this process by the beginning of its id. None: there is none, or more than one."""
+        """Find a task of this process by the beginning of its id. Returns None if no or several tasks match."""
         if task_id in self._tasks:
             return self._tasks[task_id]
         found = [one for known, one in self._tasks.items() if task_id and known.startswith(task_id)]
@@ -106,7 +106,7 @@ class Intake:
         return tuple(one for one in self._playing.values() if one.task_id)
 
     def interrupt(self, task: HandedTask) -> None:
-        """Asks a task to end now: it ends with a result that says so, and what it did is kept."""
+        """Ask a task to end now. It ends with a result that says so, and its work is retained."""
         if task.ended or task.interrupted:
             return
         if task.question is not None:
@@ -118,9 +118,9 @@ class Intake:
             task.unwanted = True
 
     def send(self, task: HandedTask, text: str, by: str) -> None:
-        """Write to a running task: the answer to a question that wants words, else a message for its next turn.
+        """Send a text to a running task: the answer to a question for text, or else a message for its next turn.
 
-        Raises ConfigurationError for an empty text, one that is too long, and a task that does not run.
+        Raises ConfigurationError if the text is empty or too long, or if the task does not run.
         """
         if not text.strip():
             raise ConfigurationError("the message is empty")
@@ -145,7 +145,7 @@ class Intake:
         try:
             await handed.changed(0)
         except asyncio.CancelledError:
-            # The client has left before the task had an id that anybody could ask for.
+            # The client has disconnected before the task had an id, so no one could ask for the task later.
             self.interrupt(handed)
             raise
         if not handed.task_id and handed.error is not None:
@@ -158,7 +158,7 @@ class Intake:
         except ArtooError as error:
             await handed.fail(error)
         except Exception as error:
-            # A defect costs this task, and not those of other clients.
+            # A defect ends this task, but not the tasks of other clients.
             logger.exception("a task of a client has failed: %s", handed.task_id or "before it began")
             await handed.fail(ArtooError(f"a defect in artoo, {type(error).__name__}; its own log tells where"))
 
@@ -180,7 +180,7 @@ class Intake:
             del self._tasks[task_id]
 
     async def close(self) -> None:
-        """Stop all tasks, each with its result if it can within `ENDING_SECONDS`; the others are cancelled."""
+        """Interrupt all tasks, and cancel the tasks that have not ended with a result after `ENDING_SECONDS`."""
         self._closed = True
         left = dict(self._playing)
         for task in left.values():
@@ -193,7 +193,7 @@ class Intake:
 
 @asynccontextmanager
 async def serving_intake(config: Config) -> AsyncGenerator[Intake]:
-    """Open a runtime and an intake over it for the length of the block, and end the tasks that still run then."""
+    """Open a runtime and an intake over it during the block. At its end, end the tasks that still run."""
     fetching = Fetching()
     async with Artoo(config, on_fetch=fetching) as artoo, asyncio.TaskGroup() as group:
         intake = Intake(artoo, config, group, fetching)

@@ -1,4 +1,4 @@
-"""Look-ups in the home: pending changes, ended tasks, logs, and the Auditor."""
+"""Queries to artoo's home directory: pending changes, ended tasks, logs, and the Auditor's report."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from artoo.runtime.config.model import Config
 from artoo.tasklog.reader import TaskSummary, find_log, list_tasks, summary_of
 
 LONGEST_TEXT = 4 << 20
-"""Characters of one log or difference that are handed out; a line at the end says that more is missing."""
+"""The most characters of a log or a difference in an answer. A last line says that the rest is left out."""
 MOST_WAITING = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """Looks below one home; what is not async blocks. `clean` takes secrets out of what leaves."""
+    """Queries to one home directory. Methods that are not async block. `clean` redacts secrets in the answers."""
 
     config: Config
     clean: Redactor
@@ -62,7 +62,7 @@ class Looking:
         return difference_report(await pending.diff(), digest, self.clean)
 
     async def whole_difference(self, pending: Pending) -> str:
-        """Return the same as text, with every diff. Raises SandboxError."""
+        """Return all pending changes of a task as text, with every diff. Raises SandboxError."""
         review = await pending.diff()
         lines: list[str] = []
         for one in review.changes:
@@ -71,7 +71,7 @@ class Looking:
         return _bounded(self.clean.text("\n".join(lines)))
 
     def undo(self, task_id: str, by: str) -> UndoReport:
-        """Undo a task; one that is undone already is reported again. Raises ConfigurationError, SandboxError."""
+        """Undo a task. If it was undone before, report that again. Raises ConfigurationError, SandboxError."""
         known = can_be_undone(self.config)
         already = undone_already(self.config, known, id_of(task_id))
         if already is not None:
@@ -79,7 +79,7 @@ class Looking:
         return put_back(self.config, undoable_task(known, id_of(task_id)), by=by)
 
     def ended(self, task_id: str) -> TaskReport:
-        """Report a task of another process or an earlier one, from its log. Raises ConfigurationError."""
+        """Report a task of another or an earlier process, from the task's log. Raises ConfigurationError."""
         whole = find_log(self.config.home, id_of(task_id)).task_id()
         summary = summary_of(self.config.home, whole)
         if summary is None:
@@ -93,7 +93,7 @@ class Looking:
         return self._told(task.result, task.request, SettledBooks.of(self.config.home))
 
     def latest(self, most: int, running: Iterable[HandedTask]) -> tuple[TaskReport, ...]:
-        """List the latest tasks of this home, latest first. `running`: those of this process."""
+        """List at most `most` tasks of this home, latest first. `running`: the running tasks of this process."""
         books = SettledBooks.of(self.config.home)
         own = {one.task_id: one for one in running}
         return tuple(
@@ -113,7 +113,7 @@ class Looking:
         return _bounded(b"\n".join(self.clean.lines(lines)).decode("utf-8", "replace"))
 
     def audit(self) -> AuditReport | None:
-        """Return the Auditor's report so far, without ending its period. None: nothing yet. Raises OSError."""
+        """Return the Auditor's report so far, or None without data. Its period continues. Raises OSError."""
         return report_so_far(self.config.home, SystemClock().now())
 
     def _summed(self, summary: TaskSummary, books: SettledBooks) -> TaskReport:
@@ -130,12 +130,12 @@ class Looking:
 
 
 def looking_at(config: Config) -> Looking:
-    """Looks below the configuration's home, without the secrets that this process knows."""
+    """Build the queries for the configuration's home. Secrets that this process knows are redacted."""
     return Looking(config, Redactor(secret_values(os.environ, key_variables(config))))
 
 
 def id_of(task_id: str) -> str:
-    """Check that a text is an id, or the beginning of one. Raises ConfigurationError."""
+    """Check that a text is a task id, or the beginning of a task id. Raises ConfigurationError."""
     wanted = task_id.strip()
     if not wanted or not all(character.isalnum() or character == "-" for character in wanted):
         raise ConfigurationError(f"{task_id[:80]!r} is no task id; status lists tasks")

@@ -1,4 +1,4 @@
-"""Reports of tasks and changes for clients: plain models, the same for every protocol."""
+"""Reports of tasks and changes for clients, as pydantic models that every protocol uses."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from artoo.words.result import result_words
 from artoo.words.settling import dropped, waiting
 
 MOST_LISTED = 200
-"""Changes of a difference, paths and facts that one answer lists."""
+"""The most changes, paths or facts that one list of an answer has."""
 _SHOWN = 200
 MOST_DIFF = 60_000
-"""Characters of diffs in one answer; the resource has all of it."""
+"""The most characters of diffs in one answer. The MCP resource has the whole text."""
 
 TaskStatus = Literal["working", "asks", "success", "pending", "failed", "stopped", "elsewhere"]
-"""working: it runs. asks: it waits for an answer (with `stopped_by` "question" it has ended, and the answer belongs
-into another request). pending: done, and its changes need approval. stopped: its process died, and it can be
-resumed. elsewhere: another process runs it."""
+"""working: the task runs. asks: it waits for an answer (with `stopped_by` "question" it has ended, and the answer
+belongs into another request). pending: it is done, and its changes need approval. stopped: its process died, and it
+can be resumed. elsewhere: another process runs it."""
 
 
 _CHANGES = (
@@ -57,7 +57,7 @@ class Waiting(Report):
 
 
 class TaskReport(Report):
-    """The state of a task, or its end. `answer` is in the language of the request."""
+    """The state of a running task, or the result of an ended task. `answer` is in the language of the request."""
 
     task_id: str
     status: TaskStatus
@@ -136,7 +136,7 @@ def running_report(task: HandedTask, clean: Redactor) -> TaskReport:
 
 
 def result_report(result: FinalResult, request: str, after: Afterwards, clean: Redactor) -> TaskReport:
-    """Report a task that has ended, with what became of its changes since."""
+    """Report a task that has ended. `after` is the present state of its changes."""
     cost, changes = result.cost, result.changes
     asks = result.stopped_by is StoppedBy.QUESTION
     # No record says that the changes are settled, so the report repeats the end of the task.
@@ -172,7 +172,7 @@ def told(result: FinalResult) -> str:
 
 
 def _answer(result: FinalResult, waits: WaitingNow | None) -> str:
-    """Return the answer, and that it is not in effect when changes are pending or were discarded."""
+    """Return the answer. If changes are pending or were discarded, a paragraph says that they are not in effect."""
     plain = result_words(result.language).plain(result)
     why = dropped(result.language) if result.changes.state == "discarded" else ""
     if waits is not None:
@@ -201,7 +201,7 @@ def waiting_report(one: Pending, clean: Redactor) -> Waiting:
 
 
 def difference_report(review: Review, digest: str, clean: Redactor) -> DifferenceReport:
-    """Report a review, in bounds."""
+    """Report the changes of a review, with at most `MOST_LISTED` changes and `MOST_DIFF` characters of diffs."""
     room, shortened, changes = MOST_DIFF, False, list[ChangedPath]()
     for one in review.changes[:MOST_LISTED]:
         diff = clean.text("\n".join(one.diff))
@@ -234,7 +234,7 @@ def difference_report(review: Review, digest: str, clean: Redactor) -> Differenc
 
 
 def settled_report(task_id: str, settled: Settled, clean: Redactor) -> SettledReport:
-    """Report the settlement by a call."""
+    """Report the changes that a call has applied or discarded."""
     applied = settled.took_effect
     return SettledReport(
         task_id=task_id,
@@ -247,12 +247,12 @@ def settled_report(task_id: str, settled: Settled, clean: Redactor) -> SettledRe
 
 
 def shown(text: str, clean: Redactor) -> str:
-    """Return the beginning of a text, without secrets."""
+    """Return the beginning of a text, with secrets redacted."""
     return clean.text(text[:LONGEST_DOING])[:_SHOWN]
 
 
 def _conflicts(found: Sequence[Conflict], clean: Redactor) -> tuple[str, ...]:
-    """List conflicts. Paths stay unchanged, because `apply` takes them."""
+    """List conflicts. Paths are not redacted, because a client passes them to `apply`."""
     return tuple(f"{one.path}: {clean.text(one.reason)}" for one in found[:MOST_LISTED])
 
 

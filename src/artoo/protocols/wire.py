@@ -1,8 +1,9 @@
-"""Standard input and output as the wire of a protocol: one JSON-RPC 2.0 message per line, in both directions.
+"""Standard input and output as the transport of a protocol, with one JSON-RPC 2.0 message per line.
 
-The SDKs' own transports do not fit. MCP's reads in a thread that a signal cannot end, and ACP's ends the
-connection at the first line that is not a JSON object. This one answers such a line with an error. Nothing else in
-the process can read or write the wire: prints and child processes get the null device and standard error.
+The SDKs' own transports do not fit. MCP's transport reads in a thread that a signal cannot end, and ACP's transport
+closes the connection at the first line that is not a JSON object. This transport answers such a line with an error.
+Other code of the process cannot use the pipes, because prints and child processes get other files: the null device
+as standard input, and standard error as standard output.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import IO, Any, cast
 from artoo.contracts.errors import ConfigurationError
 
 LONGEST_LINE = 64 << 20
-"""Bytes of one message. A longer one ends the connection."""
+"""The most bytes of one message. A longer message ends the connection."""
 PARSE_ERROR, INVALID_REQUEST = -32_700, -32_600
 
 _WANTED = "standard input and output must be pipes or a terminal"
@@ -33,8 +34,8 @@ class Wire:
     writer: asyncio.StreamWriter
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next well-formed message; None at the end of input, or when the answers are not read."""
-        # Lets what has arrived begin before more is read, so that a cancellation finds its request.
+        """Return the next well-formed message, or None at the end of input or if the client reads no answers."""
+        # The handler of the previous message begins before more is read, so that a cancellation finds its request.
         await asyncio.sleep(0)
         with suppress(ConnectionError, asyncio.LimitOverrunError):
             while line := await self._line():
@@ -47,15 +48,15 @@ class Wire:
         return None
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Write one message. A reader that is gone ends nothing here: `receive` notices the end of input."""
+        """Write one message. A closed pipe raises nothing, because `receive` notices the end of input."""
         with suppress(ConnectionError):
             await self._write(message)
 
     async def close(self) -> None:
-        """Do nothing: `standard_wire` closes the pipes."""
+        """Do nothing, because `standard_wire` closes the pipes."""
 
     async def _line(self) -> bytes:
-        """Return the next line that is not empty; empty bytes at the end of input."""
+        """Return the next line that is not empty, or empty bytes at the end of input."""
         while True:
             try:
                 line = await self.reader.readuntil(b"\n")
@@ -70,7 +71,7 @@ class Wire:
 
 
 def _parsed(line: bytes) -> tuple[dict[str, Any], dict[str, object] | None]:
-    """Return the message of a line, and the JSON-RPC error if it is not one."""
+    """Return the message of a line, and a JSON-RPC error if the line is not a valid message."""
     try:
         raw: object = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -81,7 +82,7 @@ def _parsed(line: bytes) -> tuple[dict[str, Any], dict[str, object] | None]:
 
 
 def _problem(message: dict[str, Any]) -> str | None:
-    """Return why this is not a JSON-RPC 2.0 message; None if it is one."""
+    """Return the reason why this is not a JSON-RPC 2.0 message, or None if it is valid."""
     if message.get("jsonrpc") != "2.0":
         return "this is not a JSON-RPC 2.0 message"
     if "id" in message and _id_of(message) is None:
@@ -105,9 +106,9 @@ def _is_error(message: dict[str, Any]) -> bool:
 
 @asynccontextmanager
 async def standard_wire() -> AsyncGenerator[Wire]:
-    """Take standard input and output for the length of the block, and give them back.
+    """Use standard input and output as the transport during the block, and restore both afterwards.
 
-    Raises ConfigurationError when they are files: a protocol needs a program at the other end.
+    Raises ConfigurationError if they are files or devices, because a protocol needs a program at the other end.
     """
     # asyncio accepts a device here, and fails later in a callback of its own.
     for descriptor in (0, 1):
@@ -124,7 +125,7 @@ async def standard_wire() -> AsyncGenerator[Wire]:
             yield wire
     finally:
         for descriptor, standard in ((wire_in, 0), (wire_out, 1)):
-            # Other processes may share the pipe.
+            # Other processes may share the pipe, and expect it to block.
             os.set_blocking(descriptor, True)
             os.dup2(descriptor, standard)
             os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The web page: a tap on the logs and stores of a home, and the terminal's commands (SPEC section 14).
+"""The web UI: it shows the logs and databases of a home, and offers the terminal's commands (SPEC section 14).
 
-Nothing here is imported unless `artoo web` or `artoo serve --web` is called.
+This package is imported only by `artoo web` and `artoo serve --web`.
 """

@@ -1,4 +1,4 @@
-"""The application: every address of the page in one table, all of it behind the guard."""
+"""The web application. One table lists all addresses of the web UI, and the guard checks every request."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ STATIC = {
     "uPlot.iife.min.js": "text/javascript",
     "uPlot.min.css": "text/css",
 }
-"""The files that are given out: by their names in this table, and by no path."""
+"""The static files, by name. Other names are refused, so no request can name a path."""
 
 ENTERED = (
     '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/">'
     '<title>artoo</title><p><a href="/">artoo</a>'
 )
-"""Not a redirect: a browser sends a SameSite=Strict cookie only when the page itself goes on."""
+"""A page, not a redirect, because browsers send a SameSite=Strict cookie only if the page itself navigates."""
 
 
 async def enter(request: Request) -> Response:
-    """Turn a token into a cookie, once."""
+    """Exchange a token for a cookie. Each token can be used once."""
     entry: Entry = request.app.state.entry
     session = entry.enter(request.query_params.get("token", ""))
     if session is None:
@@ -49,7 +49,7 @@ async def enter(request: Request) -> Response:
 
 
 async def language(request: Request) -> Response:
-    """Chooses the page's language, and goes back."""
+    """Store the chosen language in a cookie, and redirect to the page of the form."""
     form = await form_of(request)
     chosen, back = value(form, "language"), value(form, "back")
     own = back.startswith("/") and not back.startswith(("//", "/\\"))
@@ -60,9 +60,9 @@ async def language(request: Request) -> Response:
 
 
 async def static(request: Request) -> Response:
-    """Serve one of the page's own few files.
+    """Serve one static file.
 
-    A browser keeps it, and asks each time whether it is the same still: another version's would not fit the page.
+    Browsers cache the file but revalidate it each time, because a file of another version would not fit the page.
     """
     name = str(request.path_params["name"])
     if name not in STATIC:
@@ -76,7 +76,7 @@ async def static(request: Request) -> Response:
 
 @lru_cache(maxsize=len(STATIC))
 def _file(name: str) -> tuple[bytes, str]:
-    """Read a file's content and its tag."""
+    """Return a static file's content and its ETag."""
     content = files("artoo.web").joinpath("static", name).read_bytes()
     return content, f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
@@ -115,12 +115,12 @@ ROUTES = (
 
 
 async def not_found(request: Request, error: Exception) -> Response:
-    """Answer an unknown address."""
+    """Answer a request for an unknown address with status 404."""
     return page(request, "failed.html", 404, said=words_of(request)("There is nothing at this address."))
 
 
 def application(site: Site, entry: Entry) -> Starlette:
-    """Build the page of one home as an ASGI application."""
+    """Build the web UI of one home as an ASGI application."""
     app = Starlette(
         routes=list(ROUTES),
         middleware=[Middleware(Guard, entry=entry)],

@@ -23,11 +23,11 @@ from artoo.web.site import Site, form_of, page, site_of, value
 
 REPORTS = 10
 CHAINS = 50
-"""Chains whose last anchor is listed."""
+"""The most hash chains whose last anchor is listed."""
 
 
 async def memory(request: Request) -> Response:
-    """Show the pyramid; with `pair` (or `space` and `entity`), one pair over time."""
+    """Show the pyramid of memory. With `pair` (or `space` and `entity`), also show one pair over time."""
     site = site_of(request)
     query = request.query_params
     asked = query.get("pair", "").strip()
@@ -49,7 +49,7 @@ async def _remembered(site: Site, pair: Pair | None) -> tuple[Overview, Explanat
 
 
 async def propose(request: Request) -> Response:
-    """Accepts or refuses what the Dreamer proposed for the thinking layer."""
+    """Accept or refuse a proposal of the Dreamer for the thinking layer."""
     form = await form_of(request)
     verdict = value(form, "verdict")
     if verdict not in ("accept", "refuse"):
@@ -62,7 +62,7 @@ async def propose(request: Request) -> Response:
 
 
 async def audit(request: Request) -> Response:
-    """Show the report since the last one, the earlier reports, and the chains as they are anchored."""
+    """Show the findings since the last report, the earlier reports, and the last anchors of the hash chains."""
     home = site_of(request).home
     now = await asyncio.to_thread(report_so_far, home, SystemClock().now())
     earlier = await asyncio.to_thread(earlier_reports, home, REPORTS)
@@ -74,17 +74,17 @@ async def audit(request: Request) -> Response:
 
 
 async def verify(request: Request) -> Response:
-    """Proves the logs whole, or names file and line of what is not."""
+    """Verify the hash chains of the logs, and show the file and line of each error."""
     await form_of(request)
     proof = await asyncio.to_thread(proof_of, site_of(request))
     return page(request, "audit.html", now=None, reports=(), anchors=(), chains=0, proof=proof)
 
 
 def proof_of(site: Site) -> Verification:
-    """Run `artoo audit verify`; with a shared store, also against what the store knows of all machines."""
+    """Verify the logs as `artoo audit verify` does. With a shared store, also verify them against its records."""
     found = verified(audit_directory(site.home), tasks_directory(site.home))
     if site.config.store is not None:
-        # The database driver is installed only with the extra.
+        # The database driver is installed only with an optional extra.
         from artoo.runtime.cluster.remote_logs import verify_shared
 
         verify_shared(site.home, parse(site.config.store), found)

@@ -1,4 +1,4 @@
-"""The changes of a task: looked at, applied, discarded, undone; and "what if"."""
+"""The pages that show, apply, discard and undo a task's changes, and the page "what if"."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from artoo.words.repositories import group_of, is_object, objects_of, told
 
 
 async def difference(request: Request) -> Response:
-    """Show the pending changes with diffs, and what can be undone. An approval is bound to what is shown."""
+    """Show the pending changes with diffs, and the changes that can be undone. A digest binds approval to them."""
     site, (task_id, directory) = site_of(request), directory_of(request)
     index, _ = await site.indexes.advanced(directory)
     asked = await asyncio.to_thread(open_questions, site.home, task_id)
@@ -42,7 +42,7 @@ async def difference(request: Request) -> Response:
             rows=_rows(request, asking.review), digest=asking.digest, pending=None, undoable=None, why="",
             running=True,
         )  # fmt: skip
-    # A running task owns its view: reading it would keep the task from settling.
+    # A running task owns its workspace, and a reader of the workspace would prevent the task from applying it.
     running = is_running(directory)
     pending, why = (None, "") if running else await asyncio.to_thread(_pending, site, task_id)
     review, digest = None, ""
@@ -64,7 +64,7 @@ async def difference(request: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """The new git objects of one repository: no user chooses the many files of a commit one by one."""
+    """The new git objects of one repository as one row, because users do not choose a commit's files one by one."""
 
     where: str
     said: str
@@ -72,12 +72,12 @@ class Together:
 
     @property
     def paths(self) -> str:
-        """Return the paths, one per line: they are printable."""
+        """Return the paths, one per line. This is safe, because these paths contain only printable characters."""
         return "\n".join(one.path for one in self.changes)
 
 
 def _rows(request: Request, shown: Review | Settled | None) -> list[ClassifiedChange | Together]:
-    """Build a row for each change, and one for the git objects of a repository, at the place of the first."""
+    """Build a row for each change. All git objects of a repository share one row, at the place of the first."""
     rows: list[ClassifiedChange | Together] = []
     if shown is None:
         return rows
@@ -93,7 +93,7 @@ def _rows(request: Request, shown: Review | Settled | None) -> list[ClassifiedCh
 
 
 async def apply(request: Request) -> Response:
-    """Apply what was shown: all of it, or the chosen paths."""
+    """Apply the changes that the page showed, or only the chosen paths."""
     task_id, _ = directory_of(request)
     form = await form_of(request)
     paths = paths_of(form)
@@ -108,7 +108,7 @@ async def apply(request: Request) -> Response:
 
 
 async def discard(request: Request) -> Response:
-    """Drops what waits."""
+    """Discard the pending changes of the task."""
     task_id, _ = directory_of(request)
     form = await form_of(request)
     pending = await asyncio.to_thread(find_pending, site_of(request).config, task_id)

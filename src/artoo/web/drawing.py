@@ -1,4 +1,4 @@
-"""The geometry of the two drawings, in SVG units: the three loops, and the decision plane."""
+"""The geometry of the two SVG drawings, in SVG units: the diagram of the three loops, and the decision plane."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artoo.words.names import role_name
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A role in the drawing, with what it does in a word. `state`: now, done or later."""
+    """A box for a role. `deed` is the role's activity in a word, and `state` is now, done or later."""
 
     x: int
     y: int
@@ -27,13 +27,13 @@ class Node:
 
     @property
     def middle(self) -> float:
-        """Return the horizontal place of its name."""
+        """Return the x coordinate of the centre, where the name is drawn."""
         return self.x + self.width / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A way of messages: an SVG path, whether something is under way on it, and its style (data, back or slow)."""
+    """An arrow for messages. `lively`: if true, messages flow now. `style`: data, back or slow."""
 
     path: str
     lively: bool
@@ -42,7 +42,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A loop's outline with its name."""
+    """The outline of a loop, with the loop's name at `name_x`."""
 
     x: int
     y: int
@@ -54,7 +54,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A subtask of the round, in the fast loop: as many are at work as `state` says working."""
+    """A mark for one subtask of the round, in the fast loop. `state` is the stage of the subtask."""
 
     x: int
     y: int
@@ -63,8 +63,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """One layout of the loops, and where words stand: `back` the directive, `memory` the slow loop, `measured` the
-    numbers of the round that was decided last."""
+    """A diagram of the loops, with the positions of its texts: `back` is for the directive, `memory` for the slow
+    loop, and `measured` for the numbers of the latest decided round."""
 
     width: int
     height: int
@@ -162,7 +162,7 @@ _MOST_MARKS = 23
 
 
 def _marks(state: TaskState, x: int, y: int) -> tuple[Mark, ...]:
-    """Place the round's subtasks in a row, running ones first, so that parallel work is seen at once."""
+    """Place the round's subtasks in a row, with running subtasks first, so that parallel work is easy to see."""
     order = (Stage.WORKING, Stage.CHECKING, Stage.FAILED, Stage.MATCHED, Stage.WAITING)
     subtasks = state.rounds[-1].subtasks.values() if state.rounds else ()
     stages = sorted((one.stage for one in subtasks), key=order.index)
@@ -186,7 +186,7 @@ def _nodes(state: TaskState, words: Catalogue, spots: dict[Role, tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of the plane in which one decision holds."""
+    """A rectangle of the decision plane in which the same decision is taken."""
 
     x: float
     y: float
@@ -198,13 +198,13 @@ class Region:
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Return the place of its short name."""
+        """Return the position of the short name."""
         return self.x + self.width / 2, self.y + self.height / 2 + 4
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A round in the plane."""
+    """A decided round as a point of the decision plane. `kind`: good, going or bad."""
 
     x: float
     y: float
@@ -214,7 +214,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """P to the right, D upwards, both in [0, 1]; in units of 300 × 240 from (44, 30)."""
+    """The decision plane, with P to the right and D upwards, both from 0 to 1, on 300 × 240 units from (44, 30)."""
 
     regions: tuple[Region, ...]
     points: tuple[Point, ...]
@@ -225,11 +225,11 @@ class Plane:
 
 LEFT, TOP, ACROSS, UP = 44.0, 30.0, 300.0, 240.0
 _APART = 0.045
-"""The shift of rounds that fall on one point, so that earlier ones stay visible."""
+"""The horizontal shift (in P) of rounds at the same point, so that earlier rounds stay visible."""
 
 
 def plane(state: TaskState, words: Catalogue) -> Plane:
-    """Place each decided round in the plane, with the decisions of the law around it."""
+    """Build the decision plane, with its regions and a point for each decided round."""
     law = law_of(state)
     rho, delta = LEFT + law.rho * ACROSS, TOP + (1 - law.delta) * UP
     regions = (

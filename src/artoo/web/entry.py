@@ -1,9 +1,9 @@
-"""Access to the page: a token in the address, good once, becomes a cookie. Only their hashes are stored.
+"""Access to the web UI. A token in the address, valid once, is exchanged for a cookie. Only hashes are stored.
 
-    <home>/web/tokens/<sha256>     a token that was handed out and not used; its time of making is the file's
-    <home>/web/sessions/<sha256>   a cookie, good for a month; so a page goes on when the server was started again
+    <home>/web/tokens/<sha256>     an unused token; the file's modification time is the time of its creation
+    <home>/web/sessions/<sha256>   a cookie, valid for a month, so that pages still work after a server restart
 
-Tokens go through the home and not through the environment or a command line: no other process can see them there.
+Tokens are passed by files, because other users could see an environment variable or a command line.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from pathlib import Path
 TOKEN_SECONDS = 15 * 60.0
 SESSION_SECONDS = 30 * 86_400.0
 MOST_KEPT = 50
-"""Of each kind: the latest."""
+"""The most tokens, and the most sessions, that are kept. The oldest are removed first."""
 
 _SECRET_BYTES = 32
 _LONGEST = 128
 
 
 class Entry:
-    """The tokens and sessions of one home. Blocking, in microseconds: small files."""
+    """The tokens and sessions of one home. Methods block only for microseconds, because the files are small."""
 
     def __init__(self, home: Path) -> None:
         self._tokens = home / "web" / "tokens"
         self._sessions = home / "web" / "sessions"
 
     def token(self) -> str:
-        """Create a new token. Raises OSError when the home cannot be written."""
+        """Create a new token. Raises OSError if the home cannot be written."""
         return _made(self._tokens)
 
     def enter(self, token: str) -> str | None:
-        """Uses up a token and returns a new session's secret; None for one that is unknown, old or used."""
+        """Use up a token and return a new session's secret, or None if the token is unknown, expired or used."""
         path = _place(self._tokens, token)
         try:
             born = path.stat().st_mtime
-            # Of two requests with the same token only one can remove the file.
+            # If two requests have the same token, only one of them can remove the file.
             path.unlink()
         except (FileNotFoundError, ValueError):
             return None
@@ -57,7 +57,7 @@ def _made(folder: Path) -> str:
     secret = secrets.token_urlsafe(_SECRET_BYTES)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(_place(folder, secret), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    # Only the latest are kept, so that the folder cannot grow without bound.
+    # Only the latest files are kept, so that the folder cannot grow without bound.
     for old in sorted(folder.iterdir(), key=_age)[:-MOST_KEPT]:
         old.unlink(missing_ok=True)
     return secret
@@ -71,5 +71,5 @@ def _age(path: Path) -> float:
 
 
 def _place(folder: Path, secret: str) -> Path:
-    """Return the file of a secret, by its hash: no secret can name another file, and the folder reveals none."""
+    """Return the file of a secret. Its name is a hash, so a secret cannot name another path, or be read from it."""
     return folder / hashlib.sha256(secret[:_LONGEST].encode("utf-8", "replace")).hexdigest()

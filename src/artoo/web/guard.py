@@ -1,8 +1,8 @@
-"""The checks before every page: the Host, the Origin, the cookie, and the headers of every answer.
+"""The checks of every request (Host, Origin, cookie), and the security headers of every response.
 
-A page of another site cannot name this host (DNS rebinding: the Host header), cannot act (CSRF: the Origin header
-and a SameSite=Strict cookie), cannot read (the cookie) and cannot frame (frame-ancestors). No page needs anything
-that does not come from here, so the policy allows nothing else.
+The Host check prevents DNS rebinding by pages of other sites. The Origin check and the SameSite=Strict cookie
+prevent CSRF. The cookie prevents reading, and frame-ancestors prevents framing. The pages load nothing from other
+servers, so the content security policy allows only this server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from artoo.web.entry import Entry
 
 COOKIE = "artoo_session"
 ENTRANCE = "/enter"
-"""The only address that needs no cookie: there a token becomes one."""
+"""The only address that needs no cookie, because it exchanges a token for the cookie."""
 
 _HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 _SAFE = frozenset({"GET", "HEAD"})
@@ -41,7 +41,7 @@ NO_COOKIE = (
 
 
 def is_own_host(host: str) -> bool:
-    """Check whether a Host header names this machine, at any port (a tunnel may end at another one)."""
+    """Check whether a Host header names this machine. Any port is accepted, because a tunnel may change it."""
     try:
         return urlsplit(f"//{host}").hostname in _HOSTS
     except ValueError:
@@ -49,13 +49,13 @@ def is_own_host(host: str) -> bool:
 
 
 def is_own_origin(origin: str, host: str) -> bool:
-    """Check whether an Origin header is that of a page from here: same name and same port."""
+    """Check whether an Origin header has the same host and port as the Host header."""
     scheme, _, authority = origin.partition("://")
     return scheme in ("http", "https") and authority == host
 
 
 class Guard:
-    """ASGI middleware around the whole application, so that no route can be added outside it."""
+    """ASGI middleware around the whole application, so that no route can bypass the checks."""
 
     def __init__(self, app: ASGIApp, entry: Entry) -> None:
         self._app = app
@@ -92,8 +92,8 @@ class Guard:
 
 
 def session_of(headers: Headers) -> str:
-    """Return the session's secret that the browser sent; empty without one.
+    """Return the session's secret from the cookies, or an empty text without a session cookie.
 
-    Browsers send the cookies of every port of this machine: what another program's look like is no matter.
+    Browsers send the cookies of all ports of a host, so cookies of other programs on this machine are ignored.
     """
     return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")

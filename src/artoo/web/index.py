@@ -1,6 +1,6 @@
-"""The index of one task's log for the page: places of lines, which of them matter, and the task's state.
+"""The index of one task's log for the web UI: the positions of lines, the short view, and the task's state.
 
-Built once and carried on as the log grows, for all pages that look at the task: ten pages read a log once.
+The index is built once and extended as the log grows. All clients share it, so ten open pages read a log only once.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from artoo.tasklog.tail import LogTail
 from artoo.web.rows import Row, quiet, row_of
 
 MOST_OPEN = 16
-"""The most indexes that are kept without a reader; others are built again when they are wanted."""
+"""The most indexes that are cached without a reader. Other indexes are rebuilt on demand."""
 
 MOST_ROWS = 400
-"""Rows of one answer."""
+"""The most rows of one answer."""
 
 SLICE_SECONDS = 0.15
-"""How long a reading thread goes on before others have their turn."""
+"""How long the reading thread reads one log before it serves other requests."""
 
 _Asked = ParamSpec("_Asked")
 _Found = TypeVar("_Found")
@@ -72,8 +72,8 @@ BUILT = frozenset(
         *(UserMessage, ChecklistUpdated, SampleMeasured),
     )
 )
-"""Kinds whose messages are built. The others come by the ten thousand, and building each of them would take most of
-the time of opening a long log: what counts of them is read from the line as it is."""
+"""Kinds whose lines are decoded to messages. A long log has tens of thousands of other lines, and decoding them
+would take most of the time, so their few relevant fields are read from the raw line by regular expressions."""
 
 _SUBTASK = re.compile(rb'"subtask_id":"([^"\\]{1,100})"')
 _ACT = re.compile(rb'"act":"([^"\\]{1,200})"')
@@ -83,18 +83,18 @@ _CALL = re.compile(rb'"tool":"([^"\\]{1,60})","input":"((?:[^"\\]|\\.){0,120})')
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A run of lines that say little, in the short view: the first one's number, and how many."""
+    """A run of quiet lines, which the short view folds: the number of the first line, and the count of lines."""
 
     first: int
     count: int
 
 
 class ShortView:
-    """The entries of a log that matter, and the runs of lines that do not, as the log grows line by line."""
+    """The short view of a log: an entry for each important line, and one entry for each run of quiet lines."""
 
     def __init__(self) -> None:
         self._first = array("Q")
-        """The first line of every entry: nine bytes an entry, with its flag, for a log of a million events."""
+        """The first line of every entry. An entry takes nine bytes with its flag, so a million events fit."""
         self._quiet = bytearray()
         self._lines = 0
 
@@ -111,7 +111,7 @@ class ShortView:
         self._lines += 1
 
     def entries(self, first: int, count: int) -> list[Fold]:
-        """Return these entries, as far as they are there. One of a single line that matters has the count 0."""
+        """Return these entries, as far as they exist. The entry of an important line has the count 0."""
         found = list[Fold]()
         for place in range(first, min(first + count, self.count)):
             line = self._first[place]
@@ -121,16 +121,16 @@ class ShortView:
 
 
 class TaskIndex:
-    """One log, as far as it was read. Its methods block; one thread at a time calls them (`Indexes.read`)."""
+    """The index of one log, as far as it was read. Methods block, and only the thread of `Indexes` calls them."""
 
     def __init__(self, directory: Path) -> None:
         self._tail = LogTail(directory)
         self._short = ShortView()
         self.state = TaskState()
         self.version = 0
-        """Grows with everything that a drawing could show."""
+        """Increases with every line that can change the drawings."""
         self.counted = 0
-        """Lines that are in the views; those that were read and are not yet counted come later."""
+        """The number of lines in the views, which may be less than the number of lines read."""
 
     @property
     def short_count(self) -> int:
@@ -150,12 +150,12 @@ class TaskIndex:
                 return False
 
     def rows(self, first: int, count: int) -> list[Row]:
-        """Return these lines, as far as they exist, at most `MOST_ROWS`."""
+        """Return `count` lines from line `first`, as far as they exist, at most `MOST_ROWS`."""
         first = min(max(0, first), self.counted)
         return self._rows(range(first, min(first + min(count, MOST_ROWS), self.counted)))
 
     def short(self, first: int, count: int) -> list[Row | Fold]:
-        """Return entries of the short view."""
+        """Return `count` entries of the short view from entry `first`, if they exist, at most `MOST_ROWS`."""
         entries = self._short.entries(max(0, first), min(count, MOST_ROWS))
         rows = iter(self._rows([one.first for one in entries if not one.count]))
         return [one if one.count else next(rows) for one in entries]
@@ -164,14 +164,14 @@ class TaskIndex:
         return [row_of(number, line) for number, line in zip(numbers, self._tail.lines(numbers), strict=True)]
 
     def fields(self, number: int) -> dict[str, object]:
-        """Return one line, whole. Raises IndexError, MessageUnreadable, OSError."""
+        """Return all fields of one line. Raises IndexError, MessageUnreadable, OSError."""
         if number >= self.counted:
             raise IndexError(f"this log has no line {number}")
         return self._tail.fields(number)
 
     def _count(self, line: bytes) -> None:
         number = self.counted
-        # The kind stands at the beginning of a line; a text of the user could contain the same characters.
+        # The kind is searched only at the beginning of a line, because a user's text could contain the pattern.
         found = _KIND.search(line, 0, 400)
         kind = GAP_KEY if found is None else found[1].decode()
         try:
@@ -190,7 +190,7 @@ class TaskIndex:
 
 
 def _counted(state: TaskState, kind: str, line: bytes) -> bool:
-    """Take from a line of another kind what counts. False: nothing does."""
+    """Update the state from a line that is not decoded. Returns False if the line does not change the state."""
     if kind == "ModelCalled":
         usage = dict(reversed(_USAGE.findall(line)[:3]))
         state.add_model_call(*(int(usage.get(name, 0)) for name in (b"prompt", b"cached", b"completion")))
@@ -218,21 +218,21 @@ def _found(pattern: re.Pattern[bytes], line: bytes) -> str:
 
 
 class Indexes:
-    """The indexes of the tasks that are looked at now, latest last, and the one thread that reads logs.
+    """The indexes of recently shown tasks, latest last, and the one thread that reads logs.
 
-    One, because what reading takes for a moment stays with its thread: each of several would keep its largest
-    (docs/design/web.md).
+    There is only one thread, because the C library keeps the peak memory of each thread, and several threads would
+    keep several peaks (docs/design/web.md).
     """
 
     def __init__(self) -> None:
         self._open: OrderedDict[Path, TaskIndex] = OrderedDict()
         self._alive: WeakValueDictionary[Path, TaskIndex] = WeakValueDictionary()
-        """All indexes in use. A followed task must not be read from its beginning at each look."""
+        """All indexes in use, so that a task with an open stream is not read from its beginning again."""
         self._reader = ThreadPoolExecutor(1, "artoo-page-reader")
 
     def of(self, directory: Path) -> TaskIndex:
         """Return the index of the log in this directory, and build it if necessary."""
-        # An evicted index lives on while a stream reads it, and is found again here.
+        # A stream may still hold an index that was evicted from `_open`, so the index is reused.
         index = self._alive.get(directory)
         if index is None:
             index = self._alive[directory] = TaskIndex(directory)
@@ -243,7 +243,7 @@ class Indexes:
         return index
 
     async def advanced(self, directory: Path, seconds: float = SLICE_SECONDS) -> tuple[TaskIndex, bool]:
-        """Advance the index for about `seconds`. Returns it, and whether it has reached the end of the log."""
+        """Advance the index for about `seconds`. Returns the index, and True at the end of the log."""
         index = self.of(directory)
         return index, await self.read(index.advance, seconds)
 

@@ -1,4 +1,4 @@
-"""The English names of things in the web UI, and the choice of a page's language."""
+"""The English names of roles, states and other terms in the web UI, and the choice of a page's language."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "advice": {"exploit": "prefer", "caution": "be careful", "ignore": "no advice"},
     "pulse": {"run": "worked", "idle": "nothing to do"},
 }
-"""By kind; a name that is not here is English as it stands."""
+"""The names by kind. A name that is missing here is shown unchanged."""
 
 
 def named(kind: str, name: str) -> str:
-    """Return the English name for people, which a catalogue translates."""
+    """Return the English name that the page shows, which is also the key for its translation."""
     return NAMES[kind].get(name, name)
 
 
 def chosen_language(cookie: str, accepted: str) -> Catalogue:
-    """Return the language that was chosen, else the first that the browser accepts and that there is."""
+    """Return the language that the user chose, or else the first accepted language that artoo has."""
     if cookie in ("en", "zh"):
         return in_language(cookie)
     for part in accepted.split(","):

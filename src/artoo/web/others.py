@@ -1,8 +1,8 @@
-"""The tasks of other machines and the pending work of the team, for the first page, and the logs of such tasks.
+"""The tasks of other machines, their logs, and the team's work that needs the operator, for the first page.
 
-A store is read in a thread, at most every ten seconds, and waited for half a second. What comes later is on the
-next page, and a server that ends waits for none. While a store cannot be reached, the last known state is shown.
-A home's own database is read for every page.
+A shared store is read in a thread, at most every ten seconds, and the page waits half a second for it. A later
+answer is shown on the next page. A server that ends does not wait for the thread. If a store cannot be reached, the
+last known state is shown. A home's own database is read for every page.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 EVERY_SECONDS = 10.0
 WAITED_SECONDS = 0.5
 STORE_SECONDS = 3.0
-"""How long to wait for the team's database, which may be in a store far away."""
+"""How long to wait for the team's database, which may be in a remote store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Waiting:
 
 
 async def waiting_for_operator(config: Config) -> Waiting:
-    """Read it for the first page. In a home without a team, no database is created.
+    """Read the work that needs the operator. In a home without a team, no database is created.
 
-    A store that cannot be reached does not hide the rest of the page.
+    If the store cannot be reached, `why` says so, and the rest of the page is still shown.
     """
     if config.store is None and not await asyncio.to_thread(books_of(config).exists):
         return Waiting()
@@ -62,13 +62,13 @@ async def waiting_for_operator(config: Config) -> Waiting:
 
 
 def books_of(config: Config) -> Path:
-    """Return the file of the team's database."""
+    """Return the path of the team's database."""
     return database_path(config.runtime.memory.episodic.activity_db, config.home)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The latest tasks of the other machines, and what waits for the operator, as far as that is known yet."""
+    """The latest known tasks of other machines, and the latest known work that needs the operator."""
 
     tasks: tuple[Elsewhere, ...] = ()
     team: Waiting = field(default_factory=Waiting)
@@ -76,7 +76,7 @@ class Shared:
 
 @dataclass(slots=True)
 class Others:
-    """The shared state, as one server of the page knows it."""
+    """The cache of the shared state in one web server."""
 
     _known: Shared = field(default_factory=Shared)
     _looked_at: float = float("-inf")
@@ -120,7 +120,7 @@ def _look(config: Config, limit: int, known: Shared) -> Shared:
 
 
 def copied(home: Path, task_id: str) -> Path | None:
-    """Find the copy of another machine's log. None: there is no copy yet. Blocks."""
+    """Return the copy of another machine's log, or None if there is no copy yet. Blocks."""
     from artoo.runtime.cluster.remote_logs import FOLDER
 
     machines = home / FOLDER
@@ -129,7 +129,7 @@ def copied(home: Path, task_id: str) -> Path | None:
 
 
 def fetch(config: Config, task_id: str) -> None:
-    """Update the copy from the store, if the store has the task. Blocks."""
+    """Update the copy of a task's log from the store, if the store has the task. Blocks."""
     from artoo.runtime.cluster.remote_logs import find_log_elsewhere
     from artoo.store.address import parse
 

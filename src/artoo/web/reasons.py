@@ -1,4 +1,4 @@
-"""The reasons of each decision, in sentences made of its numbers."""
+"""The explanation of each decision of a task, in sentences built from the decision's numbers."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from artoo.words.catalogue import Catalogue
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """One round with its sentences. `before`: the round whose directive made this one differ."""
+    """One round with its sentences. `before`: the previous round, whose directive led to this round."""
 
     round: Round
     before: Round | None
     sentences: tuple[tuple[str, float, str], ...]
-    """Name of the term, its value, what it says."""
+    """The name of the term, its value, and the sentence about it."""
 
 
 def law_of(state: TaskState) -> Hyperparameters:
-    """Return the numbers by which the task decides."""
+    """Return the hyperparameters of the task's decisions."""
     given = {} if state.opened is None else state.opened.for_type(state.task_type).hyperparameters
     known = {name: value for name, value in given.items() if name in Hyperparameters.__slots__}
     return Hyperparameters(**known)  # pyright: ignore[reportArgumentType]
 
 
 def reasons_of(state: TaskState, words: Catalogue) -> tuple[Reasons, ...]:
-    """Return every round, the latest first, because it is the one that changes."""
+    """Return the reasons of every round, latest first, because only the latest round still changes."""
     found: list[Reasons] = []
     before: Round | None = None
     law = law_of(state)
@@ -37,7 +37,7 @@ def reasons_of(state: TaskState, words: Catalogue) -> tuple[Reasons, ...]:
         sentences = () if each.decided is None else _sentences(each.decided, law, words, first=first)
         found.append(Reasons(each, before, sentences))
         before = each
-    # The directive already says how the next round will differ.
+    # The latest directive already determines the next round, so that round is listed too.
     if before is not None and before.directive is not None:
         found.append(Reasons(Round(before.directive.round, planned=False), before, ()))
     return tuple(reversed(found))

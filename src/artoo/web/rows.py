@@ -1,7 +1,7 @@
-"""A line of a log as a row of the timeline: plain text, short, cheap to make, whatever is in the line.
+"""The rows of the timeline: each line of a log becomes a short plain text, even if the line is damaged.
 
-Rows are made from parsed JSON and not from contracts: they are made by the hundred while a user scrolls. What a
-row says is shown as text by the page, never as markup.
+Rows are built from parsed JSON, without decoding to contracts, because hundreds of rows are built while a user
+scrolls. The page shows the text of a row as text, never as markup.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from artoo.tasklog.layout import GAP_KEY
 from artoo.words.shown import printable
 
 LONGEST = 160
-"""Characters of a row's text; the whole of it is one click away."""
+"""The most characters of a row's text. A click on the row shows the whole text."""
 
 QUIET = frozenset(
     {"Observed", "MemoryRead", "MemoryWritten", "ToolStarted", "ExecutionResult", "Joined", "TaskOpened", "SubTask"}
 )
-"""Kinds that say what another line says better, or that only a replay needs."""
+"""Kinds that repeat the content of other lines, or that only a replay needs."""
 
 _PASSED = b'"verdict":"pass"'
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`n`: the line's number. `tone`: good, bad, warn, or empty. `at`: as in the log (UTC)."""
+    """A row of the timeline. `n`: the line number. `tone`: good, bad, warn or empty. `at`: the time, in UTC."""
 
     n: int
     at: str
@@ -39,17 +39,17 @@ class Row:
     subtask: str = ""
 
     def plain(self) -> Json:
-        """Return it as JSON."""
+        """Return the row as a JSON object."""
         return asdict(self)
 
 
 def quiet(kind: str, line: bytes) -> bool:
-    """Check whether a line may be folded away: records for replays, and passed criteria, never failures."""
+    """Check whether the short view may fold a line, that is, a record for replays or a passed criterion."""
     return kind in QUIET or (kind == "CriterionJudged" and _PASSED in line)
 
 
 def row_of(number: int, line: bytes) -> Row:
-    """Build the row of a line. Never raises: an unreadable line says so."""
+    """Build the row of a line. Never raises, because an unreadable line becomes a row with the error."""
     try:
         fields = codec.fields_of(line)
     except MessageUnreadable as error:
@@ -70,6 +70,6 @@ def row_of(number: int, line: bytes) -> Row:
 
 
 def one_line(text: str) -> str:
-    """Cut to a line of visible characters: an escape or a right-to-left mark shows as what it is."""
+    """Shorten a text to one line of visible characters. For example, a right-to-left mark is shown as an escape."""
     more = CUT if len(text.rstrip()) > LONGEST * 2 else ""
     return shortened(" ".join(printable(text[: LONGEST * 2]).split()) + more, LONGEST)

@@ -24,14 +24,14 @@ from artoo.web.starting import Open, Starter
 
 HOST = "127.0.0.1"
 PORT = 7226
-"""The default, so that addresses can be kept."""
+"""The default port. It is fixed, so that users can bookmark addresses."""
 CLOSING_SECONDS = 3
 MOST_CONNECTIONS = 200
 _LOOKS, _LOOK_PAUSE = 40, 0.05
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that leaves the signals to its caller."""
+    """A uvicorn server that leaves signal handling to its caller."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -40,22 +40,22 @@ class _Server(uvicorn.Server):
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A page that answers. `address` has a token that is good once."""
+    """A running web server. `address` contains a token that can be used once."""
 
     address: str
     server: uvicorn.Server
     closing: asyncio.Event
 
     def stop(self) -> None:
-        """Asks it to end: streams end first, for the server waits for its connections."""
+        """Ask the server to end. Streams are closed first, because the server waits for its connections."""
         self.closing.set()
         self.server.should_exit = True
 
 
 def bound(port: int | None) -> socket.socket:
-    """Open a socket of the loopback interface. None: the usual port, or another when that is taken.
+    """Open a listening socket on loopback. `port` None means `PORT`, or another port if that is taken.
 
-    Raises ConfigurationError when a port that was asked for is taken.
+    Raises ConfigurationError if the given port cannot be used, or if no port is free.
     """
     for wanted in (PORT, 0) if port is None else (port,):
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -79,7 +79,7 @@ def bound(port: int | None) -> socket.socket:
 async def served(
     config: Config, project: Path, open_runtime: Open, listening: socket.socket
 ) -> AsyncGenerator[Serving]:
-    """Serve the page while the block runs; `Serving.stop` also ends it."""
+    """Serve the web UI during the block. When the block ends, wait until the server is stopped (`Serving.stop`)."""
     starter = Starter(open_runtime)
     site = Site(config, project, starter)
     entry = Entry(config.home)
@@ -111,15 +111,15 @@ async def served(
 
 
 def address_of(port: int, token: str) -> str:
-    """Return the address at which a browser begins."""
+    """Return the address that a browser opens first, with the token."""
     return f"http://{HOST}:{port}/enter?token={token}"
 
 
 @contextmanager
 def only_page(home: Path, port: int | None) -> Generator[socket.socket | int]:
-    """Holds the right to serve this home, with a socket for it (see `bound`); else the port of who serves it.
+    """Lock this home for one web server and yield its socket (see `bound`), or yield the port of the lock's owner.
 
-    Raises ConfigurationError as `bound` does, and when another one only begins to serve it.
+    Raises ConfigurationError as `bound` does, and if the other server has not written its port yet.
     """
     place = home / "web" / "server.lock"
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ def only_page(home: Path, port: int | None) -> Generator[socket.socket | int]:
         except BlockingIOError:
             yield _port_in(descriptor)
             return
-        # The port of an earlier process must not be read by others before the new one is known.
+        # Other processes must not read the port of an earlier server before the new port is written.
         os.ftruncate(descriptor, 0)
         with bound(port) as listening:
             os.pwrite(descriptor, f"{listening.getsockname()[1]}\n".encode(), 0)
@@ -141,7 +141,7 @@ def only_page(home: Path, port: int | None) -> Generator[socket.socket | int]:
 
 
 def _port_in(descriptor: int) -> int:
-    """Read the port that another process wrote into its lock. Blocking."""
+    """Read the port that another process wrote into the lock file. Blocks."""
     for _ in range(_LOOKS):
         text = os.pread(descriptor, 16, 0).decode("ascii", "replace")
         if text.endswith("\n") and text.strip().isdecimal():

@@ -1,4 +1,4 @@
-"""The parts of every page: the home, the indexes of logs, the words, and the templates."""
+"""The parts that all pages share: the home, the indexes of logs, the language, forms, and templates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from artoo.words.shown import duration, printable
 
 LANGUAGE = "artoo_language"
 LONGEST_FORM = 1024 * 1024
-"""Bytes of a form: a request may be long, and the paths that are chosen of a difference many."""
+"""The most bytes of a form. It is large, because a request may be long, and a user may choose many paths."""
 MOST_FIELDS = 20_000
 _MOST_DIGITS = 16
 
@@ -37,7 +37,7 @@ Form = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class Site:
-    """One running page. `project`: where a task works unless the form says otherwise."""
+    """The state of one running web server. `project`: the default directory in which tasks work."""
 
     config: Config
     project: Path
@@ -53,7 +53,7 @@ class Site:
 
 
 def site_of(request: Request) -> Site:
-    """Return the site that answers."""
+    """Return the site of the application that answers the request."""
     site: object = request.app.state.site
     if not isinstance(site, Site):
         raise TypeError("the application was built without its site")
@@ -61,12 +61,12 @@ def site_of(request: Request) -> Site:
 
 
 def words_of(request: Request) -> Catalogue:
-    """Choose the language of the answer."""
+    """Return the catalogue of the response's language."""
     return chosen_language(request.cookies.get(LANGUAGE, ""), request.headers.get("accept-language", ""))
 
 
 def page(request: Request, template: str, status: int = 200, **values: object) -> Response:
-    """Fill in a template. Every value is escaped; bytes of a path that are no text are written as `\\xe9`."""
+    """Fill in a template. Every value is escaped. Undecodable bytes of a path are written as `\\xe9`."""
     words = words_of(request)
     text = (
         _environment()
@@ -77,7 +77,7 @@ def page(request: Request, template: str, status: int = 200, **values: object) -
 
 
 async def form_of(request: Request) -> Form:
-    """Read the fields of a form, in order. Raises ConfigurationError for one that no page of artoo's sends."""
+    """Read the fields of a form, in order. Raises ConfigurationError if the form is too large or malformed."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -95,23 +95,23 @@ async def form_of(request: Request) -> Form:
 
 
 def paths_of(form: Form) -> tuple[str, ...]:
-    """Return the chosen paths: those of single boxes, and those of a box for several, one per line."""
+    """Return the chosen paths: one path per field `path`, and one path per line of a field `paths`."""
     found = (said.splitlines() if name == "paths" else [said] for name, said in form if name in ("path", "paths"))
     return tuple(path for paths in found for path in paths)
 
 
 def value(form: Form, name: str) -> str:
-    """Return a field of a form; empty when it is not there."""
+    """Return a field of a form, or an empty text if the field is missing."""
     return dict(form).get(name, "")
 
 
 def number_in(text: str) -> int | None:
-    """Read a number in digits; None for anything else. `int` fails for thousands of digits."""
+    """Parse a number in digits. Returns None for any other text, and if there are too many digits for `int`."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS else None
 
 
 async def failed(request: Request, error: Exception) -> Response:
-    """Show an error of artoo's own or of the system as a page."""
+    """Show an `ArtooError` or `OSError` as a page."""
     status = 404 if isinstance(error, NothingHere) else 500 if isinstance(error, OSError) else 400
     return page(
         request, "failed.html", status, said=str(error) or words_of(request)("There is nothing at this address.")
@@ -119,7 +119,7 @@ async def failed(request: Request, error: Exception) -> Response:
 
 
 class NothingHere(ArtooError):
-    """An address that no page has."""
+    """An error for an address that has no page."""
 
 
 @lru_cache(maxsize=1)
@@ -143,7 +143,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: object) -> object:
-    """Make a value safe to show: a name or an answer cannot hide a part of itself or reverse a line."""
+    """Replace control characters in texts, so that a name or an answer cannot hide text or reverse a line."""
     return printable(value) if type(value) is str else value
 
 

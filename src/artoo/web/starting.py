@@ -1,4 +1,4 @@
-"""Tasks that are started from the page. They run in this process; their questions are in the prompt queue."""
+"""Tasks that are started from the web UI. They run in this process, and their questions are in the prompt queue."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 4
 GRACE_SECONDS = 10.0
-"""How long tasks may take to end when the page is closed; then they are cut off, and can be resumed."""
+"""How long tasks may take to end when the server ends. Then they are cancelled, and can be resumed later."""
 
 
 Open = Callable[[], "AbstractAsyncContextManager[Artoo]"]
 
 
 async def nobody_here(request: ConfirmationRequest) -> Consent:
-    """Wait forever, because there is no terminal: the answer comes from the page or with the end of the task."""
+    """Wait forever, because there is no terminal. The question is answered by the page or ends with the task."""
     await asyncio.Event().wait()
     return Consent.NO
 
@@ -40,18 +40,18 @@ class _Wish:
 
 
 class Starter:
-    """Opens the runtime with the first task and keeps it. `run` is its life."""
+    """A starter of tasks that opens the runtime with the first task and keeps it open until `run` ends."""
 
     def __init__(self, open_runtime: Open) -> None:
         self._open = open_runtime
         self._wishes: asyncio.Queue[_Wish | None] = asyncio.Queue(MOST_AT_ONCE + 1)
         self._alive: set[_Wish] = set()
-        """From the wish to the end of its task."""
+        """The requested tasks that have not ended yet."""
         self._running: set[asyncio.Task[None]] = set()
         self._closing = False
 
     async def start(self, text: str, options: RunOptions) -> str:
-        """Start a task and return its id. Raises ArtooError or OSError when it cannot begin."""
+        """Start a task and return its id. Raises ArtooError or OSError if the task cannot begin."""
         if self._closing:
             raise ConfigurationError("the page is being closed; begin it in a terminal: artoo run")
         if len(self._alive) >= MOST_AT_ONCE:
@@ -62,7 +62,7 @@ class Starter:
         return await wish.begun
 
     async def run(self) -> None:
-        """Runs what is wished until `close`. A runtime that cannot be opened is tried again with the next wish."""
+        """Run the requested tasks until `close`. If the runtime cannot be opened, the next request tries again."""
         while (wish := await self._wishes.get()) is not None:
             opened = False
             try:
@@ -77,7 +77,7 @@ class Starter:
             return
 
     def close(self) -> None:
-        """Asks `run` to end: running tasks are asked to end, then cut off. Idempotent."""
+        """Ask `run` to end. It interrupts running tasks, and cancels them after `GRACE_SECONDS`. Idempotent."""
         if not self._closing:
             self._closing = True
             self._wishes.put_nowait(None)
@@ -102,7 +102,7 @@ class Starter:
                 await asyncio.wait(left)
 
     async def _follow(self, runtime: Artoo, wish: _Wish) -> None:
-        """Follow a task to its end: a task without a listener is ended."""
+        """Read the messages of a task until its end, because a task whose stream is not read ends."""
         why: Exception = ConfigurationError("the task has ended before it began; `artoo log list` may know of it")
         try:
             async for envelope in runtime.stream(wish.text, options=wish.options):
@@ -116,7 +116,7 @@ class Starter:
             self._end(wish, why)
 
     def _end(self, wish: _Wish, why: Exception) -> None:
-        """Answer the request for a task that has not begun with the error `why`."""
+        """Remove the request, and raise the error `why` in `start` if the task has not begun."""
         self._alive.discard(wish)
         if not wish.begun.done():
             wish.begun.set_exception(why)

@@ -1,4 +1,4 @@
-"""Server-sent events. An event's id is a place in a task's log, so that a client continues exactly there."""
+"""Server-sent events. An event's id is a line number of the task's log, so that a client can resume there."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ from artoo.web.others import books_of
 from artoo.web.site import Site, site_of
 
 LOOK_SECONDS = 0.25
-"""How often a log is looked at: mostly one read that finds nothing."""
+"""The interval at which a log is polled. A poll is usually a single read without new data."""
 HOME_SECONDS = 1.0
 SHARED_SECONDS = 5.0
-"""How often the team's database is read again where it is in a store."""
+"""The interval at which pages read the team's database again if it is in a shared store."""
 BEAT_SECONDS = 15.0
-"""Something is heard as often as that: so a connection that is gone is noticed on both sides, also one that died
-without a word (a sleeping laptop, a tunnel that hangs)."""
+"""The interval of keep-alive events, by which both sides notice a lost connection, even if it was not closed (for
+example by a sleeping laptop or a hanging tunnel)."""
 BEAT = b"event: beat\ndata: 0\n\n"
 ROWS = 256
 FAR_BEHIND = 1_000
-"""Who has missed more is told how many, and fetches those rows that are looked at."""
+"""A client that has missed more rows gets only their count, and fetches the rows that it shows."""
 RETRY = b"retry: 1000\n\n"
 LATEST = 60
 
 
 def sent(name: str, data: Mapping[str, object], number: int | None = None) -> bytes:
-    """Format one event. JSON has no line ends, so it is one line of data."""
+    """Format one event. The data is one line, because JSON contains no line ends."""
     head = b"" if number is None else b"id: %d\n" % number
     return head + b"event: " + name.encode() + b"\ndata: " + codec.line_of(data) + b"\n\n"
 
 
 def streamed(events: AsyncGenerator[bytes, None]) -> StreamingResponse:
-    """Return the answer that stays open."""
+    """Build the HTTP response that streams the events."""
     return StreamingResponse(events, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
 
 def place_of(request: Request) -> int | None:
-    """Return the first line that the page does not have: after Last-Event-ID, else as the page says."""
+    """Return the first line that the client lacks, by Last-Event-ID or else `?after`, or None without either."""
     said = request.headers.get("last-event-id") or request.query_params.get("after", "")
     return int(said) + 1 if said.removeprefix("-").isdecimal() and len(said) < 16 else None
 
 
 async def task_events(site: Site, task_id: str, directory: Path, first: int | None) -> AsyncGenerator[bytes, None]:
-    """Yield every line of a log from `first` on, once, in order, and a note when the drawing has changed.
+    """Yield every line of a log once and in order, from line `first`, and an event if the drawing changes.
 
-    A page that reads slowly holds this generator up, and nothing else: what it has not taken is in the log.
+    A slow client delays only this generator, and needs no buffer, because the lines remain in the log.
     """
     yield RETRY
     told, quiet_for = "", 0.0
@@ -86,13 +86,13 @@ async def task_events(site: Site, task_id: str, directory: Path, first: int | No
 
 
 def state_of(site: Site, task_id: str, directory: Path) -> str:
-    """Return the state of a task that is not in its log: whether it runs, and its open questions."""
+    """Return the part of a task's state that is not in its log: the running flag and the keys of open questions."""
     keys = ",".join(one.key for one in open_questions(site.home, task_id))
     return f"{is_running(directory):d}.{keys}"
 
 
 async def home_events(site: Site) -> AsyncGenerator[bytes, None]:
-    """Yield a note when the list of tasks (`state`), a running task, or the team's database changes."""
+    """Yield an event when the list of tasks (`state`), a running task (`running`) or the team's data changes."""
     yield RETRY
     told, quiet_for = dict[str, str](), 0.0
     while not site.closing.is_set():
@@ -120,18 +120,18 @@ def _latest(root: Path) -> list[str]:
 
 
 def signatures(site: Site) -> dict[str, str]:
-    """Return values that change when their parts of the page would. No log is read."""
+    """Return a value for each part of the first page, which changes if that part does. No log is read."""
     root, home = tasks_directory(site.home), site.home
     books = books_of(site.config)
     if site.config.store is None:
         team = _digest(_state(path) for path in (books, books.with_name(f"{books.name}-wal")))
     else:
-        # No event reports the writes of other machines, so the store is read from time to time.
+        # No event reports the writes of other machines, so this value changes every `SHARED_SECONDS`.
         team = _digest((int(time.monotonic() / SHARED_SECONDS),))
     listed, running = list[object](), list[object]()
     for name in _latest(root):
         end, runs = [_state(path) for path in parts_of(root / name)[-1:]], is_running(root / name)
-        # While it runs its log grows all the time, and the list says no more than that it runs.
+        # The log of a running task grows all the time, but the list only shows that the task runs.
         listed += (name, runs, () if runs else end)
         running += (name, end) if runs else ()
     listed += (one.key for one in open_questions(home))
@@ -145,11 +145,11 @@ def _digest(seen: Iterable[object]) -> str:
 
 
 def _state(path: Path) -> str:
-    """Return a value that changes when the file was written. Merely opening the database makes an empty file."""
+    """Return a value that changes when the file is written. It ignores empty files, as opening a database makes."""
     try:
         found = path.stat()
     except OSError:
-        # The file is missing, or was removed meanwhile.
+        # The file does not exist, or was removed meanwhile.
         return ""
     return f"{found.st_size}.{found.st_mtime_ns}" if found.st_size else ""
 

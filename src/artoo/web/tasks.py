@@ -1,4 +1,4 @@
-"""The pages of tasks: the list, one task, its timeline, its questions."""
+"""The pages of tasks: the list of tasks, and each task with its timeline and its questions."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from artoo.words.result import result_words
 
 LISTED = 50
 DRAWN = 4
-"""Tasks that run now and are drawn on the first page, the latest ones."""
+"""The most running tasks that the first page draws. The latest tasks are chosen."""
 FIRST_SECONDS = 0.3
-"""How long the first answer about a task reads its log; the rest comes while the page is looked at."""
+"""How long the first answer about a task reads its log. The page gets the rest later by events."""
 LOG_SECONDS = 5.0
 """How long a new task's page waits for its log."""
 PAGE = "page"
 MOST_SHOWN = 60
-"""Subtasks of a round that are drawn one by one."""
+"""The most subtasks of a round that the page shows individually."""
 
 
 async def home(request: Request) -> Response:
-    """Show the first page; with `?part` only its lists, with `?running` only the running tasks."""
+    """Show the first page. With `?part`, return only its lists, and with `?running` only the running tasks."""
     site, query = site_of(request), request.query_params
     if "running" in query:
         return page(request, "running.html", running=await _running(request))
@@ -57,7 +57,7 @@ async def home(request: Request) -> Response:
     waiting = await asyncio.to_thread(pendings, site.config)
     shared = await site.others.seen(site.config, LISTED)
     left = {one.task.id for one in shared.team.tasks}
-    # The board already tells the user about these.
+    # The page already lists these tasks as the team's.
     pending = [one for one in waiting if one.task_id not in left]
     listed = [*((one, "") for one in tasks), *((one.summary, one.machine) for one in shared.tasks)]
     listed.sort(key=lambda one: one[0].started, reverse=True)
@@ -73,7 +73,7 @@ async def home(request: Request) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A task that runs, as the first page draws it."""
+    """A running task with its two drawings for the first page."""
 
     task_id: str
     story: TaskState
@@ -82,7 +82,7 @@ class Drawn:
 
 
 async def _running(request: Request) -> tuple[Drawn, ...]:
-    """Return the running tasks with their loops, latest first."""
+    """Return the running tasks with drawings of their loops, latest first."""
     site, words = site_of(request), words_of(request)
     found: list[Drawn] = []
     for directory in await asyncio.to_thread(running_tasks, site.home, DRAWN):
@@ -117,14 +117,14 @@ async def start(request: Request) -> Response:
 
 
 async def _logged(directory: Path) -> None:
-    """Returns when a task that has begun has its log, written a moment after its first message is heard."""
+    """Wait up to `LOG_SECONDS` for the log of a new task, which is written shortly after the first message."""
     until = time.monotonic() + LOG_SECONDS
     while not part_path(directory, 0).exists() and time.monotonic() < until:  # noqa: ASYNC110 (a file)
         await asyncio.sleep(0.02)
 
 
 def directory_of(request: Request) -> tuple[str, Path]:
-    """Find the task of the address and its log, or a copy of another machine's. Raises NothingHere."""
+    """Return the task id of the address, and its log or a copy of another machine's log. Raises NothingHere."""
     task_id, home = str(request.path_params["task"]), site_of(request).home
     directory = task_directory(home, task_id)
     if part_path(directory, 0).exists():
@@ -136,21 +136,21 @@ def directory_of(request: Request) -> tuple[str, Path]:
 
 
 async def _at_hand(request: Request) -> None:
-    """Copy the log of another machine's task here, as far as the store has it."""
+    """Copy the log of another machine's task to this home, as far as the shared store has it."""
     site, task_id = site_of(request), str(request.path_params["task"])
     if site.config.store is not None and not part_path(task_directory(site.home, task_id), 0).exists():
         await asyncio.to_thread(fetch, site.config, task_id)
 
 
 async def task(request: Request) -> Response:
-    """Show one task; with `?part` only what changes while it runs."""
+    """Show one task. With `?part`, return only the parts that change during the task."""
     site, words = site_of(request), words_of(request)
     await _at_hand(request)
     task_id, directory = directory_of(request)
     part = "part" in request.query_params
     index, complete = await site.indexes.advanced(directory, FIRST_SECONDS)
     story, running = index.state, is_running(directory)
-    # The end of the log is shown before all of it has been read.
+    # The result is read from the end of the log if the index has not yet read all of the log.
     if not complete:
         summary = await asyncio.to_thread(summary_of, site.home, task_id)
         result = None if summary is None else summary.result
@@ -182,7 +182,7 @@ async def task(request: Request) -> Response:
 
 
 async def rows(request: Request) -> Response:
-    """Return rows of the timeline as JSON: `view` short or all, `first`, `count`."""
+    """Return rows of the timeline as JSON. The query has `view` (short or all), `first` and `count`."""
     _, directory = directory_of(request)
     index, _ = await site_of(request).indexes.advanced(directory, 0.0)
     try:
@@ -204,7 +204,7 @@ async def stream(request: Request) -> Response:
 
 
 async def event(request: Request) -> Response:
-    """Show one line of the log with every prompt, answer and output; with `?part` without the page around it."""
+    """Show one line of the log, with all prompts, answers and outputs. With `?part`, leave out the page's frame."""
     task_id, directory = directory_of(request)
     index = site_of(request).indexes.of(directory)
     number = number_in(str(request.path_params["number"]))
@@ -223,7 +223,7 @@ async def event(request: Request) -> Response:
 
 
 async def stop(request: Request) -> Response:
-    """Asks a task to stop, wherever it runs."""
+    """Ask a task to stop, even if it runs in another process."""
     task_id, _ = directory_of(request)
     await form_of(request)
     await asyncio.to_thread(ask_to_stop, site_of(request).home, task_id)
@@ -231,7 +231,7 @@ async def stop(request: Request) -> Response:
 
 
 async def say(request: Request) -> Response:
-    """Write to a running task, wherever it runs."""
+    """Send a message to a running task, even if it runs in another process."""
     task_id, _ = directory_of(request)
     form = await form_of(request)
     message = UserMessage(text=value(form, "text").strip(), hold=bool(value(form, "hold")), by="web")
@@ -243,7 +243,7 @@ async def say(request: Request) -> Response:
 
 
 async def answer(request: Request) -> Response:
-    """Answer a question, if it is still the one that was shown and has no answer yet."""
+    """Answer a question, if the question is the one that the page showed and has no answer yet."""
     task_id, _ = directory_of(request)
     form = await form_of(request)
     paths = paths_of(form)

@@ -1,4 +1,4 @@
-"""The governed board, the agents, and letters: what `artoo task`, `artoo agent` and `artoo mail` show and do."""
+"""The pages of the team: the board, agents and letters, as in `artoo task`, `artoo agent` and `artoo mail`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from artoo.web.site import form_of, number_in, page, site_of, value
 
 LETTERS = 50
 PULSES = 16
-"""Of each agent, the latest."""
+"""The number of latest heartbeats that are shown for each agent."""
 
 
 async def team(request: Request) -> Response:
-    """Show the team: nine columns, agents, what needs the operator; with `?part` only what changes."""
+    """Show the board's nine columns, the agents, and the work that needs the operator. With `?part`, only the parts
+    that change."""
     site = site_of(request)
     async with open_office(site.config) as office:
         tasks = await office.board.list(limit=MOST_TASKS)
@@ -38,7 +39,7 @@ async def team(request: Request) -> Response:
         archive = await office.mailbox.list(OPERATOR, "archive", limit=LETTERS)
         process = await asyncio.to_thread(serving, office.home)
     columns = [(state, [task for task in tasks if task.state is state]) for state in BoardState]
-    # Unread letters come first, and in each part the newest.
+    # Unread letters come first, and each part has the newest letter first.
     letters = (*reversed(inbox), *reversed(archive))[:LETTERS]
     template = "team_now.html" if "part" in request.query_params else "team.html"
     return page(
@@ -48,7 +49,7 @@ async def team(request: Request) -> Response:
 
 
 async def board_task(request: Request) -> Response:
-    """Show one governed task: its result with the evidence, its changes, its history."""
+    """Show one task of the board, with its result and evidence, its changes, and its history."""
     task_id, why = str(request.path_params["task"]), ""
     async with open_office(site_of(request).config) as office:
         found = await office.board.get(task_id)
@@ -68,7 +69,7 @@ async def board_task(request: Request) -> Response:
 
 
 async def move(request: Request) -> Response:
-    """Move a task: try it again, let it go on, or take it off the board."""
+    """Move a task to another state, for example to retry it, continue it, or remove it from the board."""
     task_id, form = str(request.path_params["task"]), await form_of(request)
     try:
         state = BoardState(value(form, "state"))
@@ -80,7 +81,7 @@ async def move(request: Request) -> Response:
 
 
 async def review(request: Request) -> Response:
-    """Accept or reject a submission, bound to the changes that were shown."""
+    """Approve or reject a submission. The approval covers only the changes that the page showed."""
     task_id, form = str(request.path_params["task"]), await form_of(request)
     why, submission = value(form, "why").strip(), number_in(value(form, "submission"))
     if submission is None:
@@ -99,7 +100,7 @@ async def review(request: Request) -> Response:
 
 
 async def add_task(request: Request) -> Response:
-    """Puts a task on the board."""
+    """Add a task to the board."""
     site, form = site_of(request), await form_of(request)
     async with open_office(site.config) as office:
         project = await asyncio.to_thread(office.projects.name, site.project)

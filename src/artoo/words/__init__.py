@@ -1,1 +1,1 @@
-"""artoo's own sentences in the user's language, the same on every surface."""
+"""artoo's own sentences in the user's language, shared by the command line, the web UI and the protocols."""

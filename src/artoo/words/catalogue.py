@@ -1,7 +1,7 @@
-"""artoo's own sentences in the user's language: English in the code, every other language in a gettext catalogue.
+"""artoo's own sentences in the user's language. The code has the English text, and gettext files the translations.
 
-`in_language("zh")` is called with the English sentence and returns the Chinese one of `zh.po`. Another language is
-one more file. A sentence without a translation stays English; a test compares the catalogue with the code.
+`in_language("zh")` returns a catalogue, which translates an English sentence by `zh.po`. A new language needs only
+a new file. A sentence without a translation stays English. A test compares the catalogue with the code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ENTRY = re.compile(r'^(msgid|msgid_plural|msgstr)(?:\[0\])? ((?:"(?:[^"\\]|\\.)
 
 
 class Catalogue(NullTranslations):
-    """The sentences of one language. Fields in braces are filled in with `str.format`."""
+    """The translations to one language. Fields in braces are filled in with `str.format`."""
 
     def __init__(self, language: str = "en", po: str = "") -> None:
         super().__init__()
@@ -27,26 +27,26 @@ class Catalogue(NullTranslations):
         self._texts = _texts(po)
 
     def __call__(self, text: str, /, **fields: object) -> str:
-        """Return the sentence in this language, with its fields filled in if any are given."""
+        """Translate an English sentence, and fill in its fields if any are given."""
         said = self._texts.get(text, text)
         return said.format(**fields) if fields else said
 
     def gettext(self, message: str) -> str:
-        """Return a sentence in this language."""
+        """Translate an English sentence without filling in fields."""
         return self._texts.get(message, message)
 
     def count(self, one: str, many: str, number: int) -> str:
-        """Fill `{count}` of the form for this number: `1 round`, `2 rounds`."""
+        """Translate the singular or plural form, and fill in `{count}`, for example as `1 round` or `2 rounds`."""
         return self._texts.get(one, one if number == 1 else many).format(count=f"{number:,}")
 
     def sentences(self) -> dict[str, str]:
-        """Return every translated sentence by its English one."""
+        """Return all translations by their English sentences."""
         return dict(self._texts)
 
 
 @cache
 def in_language(language: str) -> Catalogue:
-    """Return the sentences for a BCP 47 tag; English where there is no catalogue."""
+    """Return the catalogue for a BCP 47 tag, or the English catalogue if there is no other."""
     tag = language.lower()
     for known in LANGUAGES:
         if tag.startswith(known):
@@ -60,7 +60,7 @@ def _read(language: str) -> Catalogue:
 
 
 def _texts(po: str) -> dict[str, str]:
-    """Read the entries of a PO file. Plural forms: the first, because none of these languages has a second one."""
+    """Read the entries of a PO file. Only the first plural form is read, because no language here has another."""
     texts: dict[str, str] = {}
     text = ""
     for found in _ENTRY.finditer(po):
@@ -69,7 +69,7 @@ def _texts(po: str) -> dict[str, str]:
             text = said
         elif field == "msgstr":
             texts[text] = said
-    # The entry without a text is the header.
+    # The entry with an empty msgid is the header of the file.
     texts.pop("", None)
     return texts
 

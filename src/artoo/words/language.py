@@ -10,9 +10,9 @@ _LATIN = re.compile("[A-Za-z]")
 
 
 def language_of(text: str) -> str:
-    """ "zh" when Chinese characters carry the text, else "en". Names and paths in Latin do not outvote them.
+    """Return "zh" if the text has at least as many Chinese characters as ASCII words, else "en".
 
-    Text with kana is Japanese, for which there are no sentences yet.
+    A text with kana is Japanese, for which there is no catalogue yet, so it gets "en".
     """
     han = len(_HAN.findall(text))
     if not han or _KANA.search(text):

@@ -19,24 +19,24 @@ DIRECTIVES: Final = {
     "refine": "getting there: fixes what is missing",
     "init": "start",
 }
-"""Macro-states: what the control law found, and what follows from it."""
+"""The names of directives (macro-states), which say what the control law found, and what follows from it."""
 
 DECIDERS: Final = {"nobody": "open"}
-"""The names of deciders; an undecided verdict is open."""
+"""The names of deciders. A verdict without a decider is called open."""
 
 
 def role_name(name: str, text: Catalogue) -> str:
-    """Name a role."""
+    """Return the name of a role in the language of `text`."""
     return text(ROLES.get(name, name))
 
 
 def directive_name(name: str, text: Catalogue) -> str:
-    """Name a macro-state."""
+    """Return the name of a directive in the language of `text`."""
     return text(DIRECTIVES.get(name, name))
 
 
 def led_to(decided: Decided, text: Catalogue) -> str:
-    """Say what a round led to. A success in which nothing failed has no gap: nothing has confirmed the answer."""
+    """Describe the decision after a round. A success without failures is called "answered, not confirmed"."""
     failed = decided.logical_failures + decided.environmental_failures
     if decided.directive is Directive.SUCCESS and not failed:
         return text("answered, not confirmed")

@@ -1,4 +1,4 @@
-"""The state of a result in one word, the same on every surface."""
+"""The state of a result in one word, shared by the command line, the web UI and the protocols."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Status = Literal["success", "pending", "failed"]
 
 
 def status_of(result: FinalResult, *, waits: bool | None = None) -> Status:
-    """Return `failed`, `pending` when changes are, or `success`. `waits` None: as when it ended."""
+    """Return `failed`, `pending` or `success`. `waits`: if changes are pending now; None: as at the task's end."""
     if result.directive is Directive.ABANDON:
         return "failed"
     return "pending" if (result.changes.waits if waits is None else waits) else "success"
 
 
 def resumable(result: FinalResult) -> bool:
-    """Check whether the task can be resumed: it stopped for a reason outside it."""
+    """Check whether the task can be resumed, because it stopped for a reason of the infrastructure."""
     return result.stopped_by is not None and result.stopped_by.is_infrastructure
 
 

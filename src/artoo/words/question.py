@@ -1,4 +1,4 @@
-"""The summary of a long question, which is shown next to its answer."""
+"""The summary of a long question, which is repeated close to the answer, where it is still in sight."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator
 from artoo.contracts.confirmation import ConfirmationRequest
 
 MOST = 8
-"""Parts that are named; a screen of 24 lines has room for them, the title and the prompt."""
+"""The most parts of a summary. A screen of 24 lines has room for them, the title and the prompt."""
 
 LONGEST = 100
-"""Characters of one."""
+"""The most characters of one part."""
 
 SEEN_AT_ONCE = 20
-"""Rows of 80 characters: what a window shows of a question without being scrolled."""
+"""The most rows (of 80 characters) of a question that fit in a window without scrolling."""
 
 
 def beside(request: ConfirmationRequest) -> tuple[str, ...]:
-    """Return the parts of a question that is too long for one window; nothing for others."""
+    """Return the summary of a question that is too long for one window, and nothing for a shorter question."""
     rows = sum(1 + len(line) // 80 for line in request.details)
     return parts(request) if rows > SEEN_AT_ONCE else ()
 
@@ -25,8 +25,8 @@ def beside(request: ConfirmationRequest) -> tuple[str, ...]:
 def parts(request: ConfirmationRequest) -> tuple[str, ...]:
     """Return the first line of each part (a recipient, a path, a host, a text), in their order.
 
-    What is short comes before what is long when there is no room for all; what is left out is counted. Lines that
-    are set in belong to the line above them, so a text of many lines cannot add a part of its own.
+    If there are more than `MOST` parts, short parts are preferred, and the others are counted. An indented line
+    belongs to the part above it, so a text of many lines cannot add a part.
     """
     found = list(_parts(request.details))
     kept = sorted(range(len(found)), key=lambda at: (found[at][1] > 0 or len(found[at][0]) > LONGEST, at))[:MOST]
@@ -35,7 +35,7 @@ def parts(request: ConfirmationRequest) -> tuple[str, ...]:
 
 
 def _parts(details: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Yield each part with the number of lines that follow it."""
+    """Yield the first line of each part, with the number of indented lines below it."""
     head, more = None, 0
     for line in details:
         if head is not None and line.startswith("  "):

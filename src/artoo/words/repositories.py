@@ -1,7 +1,7 @@
-"""The meaning of changed files of a git repository: branches, tags and commits, not names in `.git`.
+"""The meaning of changed files in `.git`, so that a user sees branches, tags and commits instead of file names.
 
-Only what the place of a file says is told here. Whether something is lost git itself was asked
-(`workspace.git`), and that is the change's class and reason.
+This module uses only the path of a file. Losses of commits are found by git itself (`workspace.git`), and are in
+the change's class and reason.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _FILES = {"HEAD": "what is checked out", "refs/stash": "the stash", "index": "wh
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A path in a repository: the directory of its files, and the path below its `.git`."""
+    """A path in a repository, split into the repository's directory and the path below its `.git`."""
 
     repository: str
     inner: str
 
     @classmethod
     def of(cls, path: str) -> Inside | None:
-        """Split a path; None for one outside every `.git`."""
+        """Split a path. Returns None if the path is not below a `.git`."""
         repository, found, inner = path.partition(_MARK)
         return cls(repository, inner) if found else None
 
 
 def meaning(change: ClassifiedChange, language: str) -> str:
-    """Return the meaning of a file, such as `branch main`; empty for a file without one."""
+    """Return the meaning of a file, such as `branch main`, or an empty text if it has none."""
     inside = Inside.of(change.path)
     is_directory = change.size_before is None and change.size_after is None
     if inside is None or is_directory:
@@ -61,9 +61,9 @@ def names_first(changes: Iterable[ClassifiedChange]) -> list[ClassifiedChange]:
 
 
 def is_object(change: ClassifiedChange) -> bool:
-    """Check whether it is a new git object, or the time of one. No program starts these files.
+    """Check whether a change is a new git object or its new timestamp. No program executes these files.
 
-    One that git does not believe is of another class.
+    An object that git rejects has another class, so it does not count.
     """
     inside = Inside.of(change.path)
     if inside is None or change.change_class not in _TOLD_TOGETHER or _OBJECT.fullmatch(inside.inner) is None:
@@ -72,7 +72,7 @@ def is_object(change: ClassifiedChange) -> bool:
 
 
 Group = tuple[str, ChangeClass]
-"""A repository, by the directory of its files, and the class of the changes that share a line."""
+"""The repository's directory, and the class of the changes that share a line."""
 
 
 def group_of(change: ClassifiedChange) -> Group:
@@ -91,14 +91,14 @@ def objects_of(changes: Iterable[ClassifiedChange]) -> dict[Group, list[Classifi
 def apart(
     changes: Iterable[ClassifiedChange],
 ) -> tuple[list[ClassifiedChange], dict[Group, list[ClassifiedChange]]]:
-    """Separate harmless changes in repositories and git's objects from all others.
+    """Return all other changes, and by group the harmless changes in repositories and the git objects.
 
-    Other changes that need approval are never folded.
+    Changes of the second part share a line. Other changes that need approval never share a line.
     """
     others: list[ClassifiedChange] = []
     inside: dict[Group, list[ClassifiedChange]] = {}
     for change in changes:
-        # Only harmless changes share a line: a change that needs approval is always named.
+        # Apart from objects, only harmless changes share a line. Changes that need approval are named one by one.
         silent = change.change_class is ChangeClass.SILENT and Inside.of(change.path) is not None
         if silent or is_object(change):
             inside.setdefault(group_of(change), []).append(change)
@@ -116,7 +116,7 @@ def told(changes: Sequence[ClassifiedChange], language: str) -> str:
         if inner.startswith("objects/"):
             objects += change.kind is ChangeKind.CREATED and change.size_after is not None
             touched += change.change_class is ChangeClass.MODE
-        # A log of git repeats what its reference says.
+        # A reflog is left out, because its branch is named already.
         elif not inner.startswith("logs/") and (named := meaning(change, language)):
             new = change.kind is ChangeKind.CREATED and inner.startswith("refs/")
             parts.append(text("{name} (new)", name=named) if new else named)

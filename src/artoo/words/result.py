@@ -1,6 +1,6 @@
 """artoo's sentences about a result, in the user's language.
 
-Criteria, outputs and a model's or a tool's own words stand as they are.
+Criteria, outputs, and texts of models and tools are not translated.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from artoo.words.catalogue import Catalogue, in_language
 
 _MOST_TRIED = 5
 _OF_A_CHECK = 400
-"""The most characters of each part of a replaced check; the log has all."""
+"""The most characters of each part of a replaced check. The log has the whole text."""
 
 
 class HowTo(NamedTuple):
-    """The options and commands for a person where a result is shown, such as those of a terminal.
+    """The options and commands that suggestions name, which differ between the terminal and other interfaces.
 
-    `budget` and `setting` have room for a name; `answer` continues the conversation.
+    `budget` and `setting` are format strings for a name. `answer` is the command that continues the conversation.
     """
 
     budget: str = ""
@@ -54,7 +54,7 @@ class HowTo(NamedTuple):
 
 
 _NAMES = ("seconds", "calls", "tokens", "money")
-"""The budgets of a task, as every surface names them."""
+"""The names of a task's budgets, which are the same everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +64,19 @@ class ResultWords:
     text: Catalogue
 
     def criterion(self, text: str) -> str:
-        """Return a criterion; those of code are translated."""
+        """Return a criterion. Criteria that code has added are translated."""
         return self.text(text)
 
     def reason(self, unmet: UnmetCriterion) -> str:
-        """Return why a criterion is not met."""
+        """Return the reason why a criterion is not met."""
         found = unmet.found
         if found is None or self.text.gettext(found.template) == found.template:
-            # Without a translation, the reason in English may say more.
+            # If the template has no translation, the English reason may have more details.
             return unmet.reason
         return self.found(found)
 
     def found(self, found: Reason) -> str:
-        """Return what code found."""
+        """Return the translated reason that code has found."""
         return self.text(found.template, subject=found.subject, said=found.said).rstrip("：: ")
 
     def failed(self, result: FinalResult) -> tuple[UnmetCriterion, ...]:
@@ -84,7 +84,7 @@ class ResultWords:
         return tuple(each for each in result.unmet if not each.impossible)
 
     def why_unmet(self, unmet: UnmetCriterion, output: str) -> str:
-        """Return the reason, unless the output has said it already."""
+        """Return the reason, or an empty text if the output begins with it."""
         reason = self.reason(unmet)
         return "" if output.strip().startswith(reason.removesuffix(CUT)) else reason
 
@@ -191,11 +191,11 @@ class ResultWords:
                 return text
 
     def _listed(self, criteria: Iterable[str]) -> str:
-        """Join criteria, without the full stop of the last one."""
+        """Join criteria, without a full stop at the end."""
         return "; ".join(map(self.criterion, criteria)).rstrip(".\u3002")
 
     def why_stopped(self, result: FinalResult) -> str:
-        """Return why a task was abandoned; empty for any other."""
+        """Return the reason why a task was abandoned, or an empty text for any other task."""
         if result.directive is not Directive.ABANDON:
             return ""
         why = result.stopped_by or StoppedBy.INTERNAL
@@ -205,7 +205,7 @@ class ResultWords:
             if not result.detail:
                 return self.text("It cannot be done here, as far as was seen.")
             return self.text("A part of it cannot be done here, as far as was seen: {reason}", reason=result.detail)
-        # A task that gave up because a subtask ran out of time needs time, not other words.
+        # If the task gave up because a subtask ran out of time, the reason is the time.
         late = why in (StoppedBy.REPLANS, StoppedBy.DIVERGENCE) and _is_out_of_time(result)
         reason = self.text("the time for a subtask ran out before there was a result" if late else _STOPPED[why])
         if result.detail not in ("", why.value):
@@ -213,10 +213,10 @@ class ResultWords:
         return self.text("The task could not be completed: {reason}.", reason=reason)
 
     def could(self, result: FinalResult, how: HowTo | None = None) -> tuple[str, ...]:
-        """List possible next steps: the suggestions of a model, else those that follow from the ending.
+        """List possible next steps, which a model suggested, or else which follow from the reason of the ending.
 
-        If no plan was possible, other words would not help. If a subtask ran out of time, more time may. For an
-        answer that no judge has seen, the step is the budget that would have left room for one.
+        If no plan was possible, there is none, because other words would not help. If a subtask ran out of time,
+        more time is suggested. If the budget left no room for a judge, a larger budget is suggested.
         """
         why, how = result.stopped_by, how or HowTo()
         if _is_out_of_time(result):
@@ -229,7 +229,7 @@ class ResultWords:
             return (*result.next_moves, *(self._move(StoppedBy(fact.budget), how) for fact in facts))
         if result.next_moves or why not in _MOVES:
             return result.next_moves
-        # Without any plan, other words or more time would not help.
+        # Without unmet criteria no plan was carried out, so other words or more time would not help.
         in_vain = why in (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS) and not result.unmet
         return () if in_vain else (self._move(why, how),)
 
@@ -241,7 +241,7 @@ class ResultWords:
     def plain(self, result: FinalResult, how: HowTo | None = None, *, told: bool = True) -> str:
         """Return the whole answer as text, with unmet criteria, the reason of the ending, and next steps.
 
-        `told`: to a person. A model that reads it later gets only the suggestions of a model.
+        `told`: true if a user reads the text. If false, a model reads it, and gets only a model's suggestions.
         """
         why, output = self.why_stopped(result), result.output.strip()
         lines = [why, self.text("What was reached:") if why and result.done else "", output]
@@ -257,7 +257,7 @@ class ResultWords:
 
 
 def _is_out_of_time(result: FinalResult) -> bool:
-    """Check whether a subtask of the last round had no time left."""
+    """Check whether a subtask of the last round ran out of time."""
     found = (unmet.found for unmet in result.unmet)
     return any(reason is not None and reason.found is Found.OUT_OF_TIME for reason in found)
 
@@ -296,5 +296,5 @@ _MOVES: Final = {
 
 
 def result_words(language: str) -> ResultWords:
-    """Return the sentences for a BCP 47 tag; English where there is no catalogue."""
+    """Return the sentences for a BCP 47 tag, in English if there is no catalogue for it."""
     return ResultWords(in_language(language))

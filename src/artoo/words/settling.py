@@ -1,4 +1,4 @@
-"""artoo's sentences about settled changes, in the user's language."""
+"""artoo's sentences about applied, discarded and pending changes, in the user's language."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ CLASSES = {
     ChangeClass.EDIT: "edited",
     ChangeClass.SILENT: "new",
 }
-"""What a change of each class is called."""
+"""The names of the classes of changes."""
 
 _CONFLICTS_SHOWN = 5
 
 
 def counted(counts: Sequence[ClassCount], text: Catalogue) -> str:
-    """Return `2 deleted, 1 link, 3 edited`: how many of each class, most dangerous first."""
+    """Return the number of changes of each class, most dangerous first, such as `2 deleted, 1 link, 3 edited`."""
     return text(", ").join(part for one in counts for part in _parts(one, text))
 
 
@@ -38,7 +38,7 @@ def _parts(count: ClassCount, text: Catalogue) -> tuple[str, ...]:
 
 
 def rewritten(count: ClassCount, text: Catalogue) -> str:
-    """Return `2 branches, 1 tag rewritten (11 commits)`; empty where git names neither."""
+    """Return a text like `2 branches, 1 tag rewritten (11 commits)`, or an empty text without branches and tags."""
     parts = [text.count("{count} branch", "{count} branches", count.branches)] if count.branches else []
     parts += [text.count("{count} tag", "{count} tags", count.tags)] if count.tags else []
     if not parts:
@@ -48,24 +48,24 @@ def rewritten(count: ClassCount, text: Catalogue) -> str:
 
 
 def title(what: str, language: str, *, unfinished: bool) -> str:
-    """Return the question in one line."""
+    """Return the question for approval in one line. `what`: the counts of the changes."""
     text = in_language(language)
     before = text("the task was not finished; ") if unfinished else ""
     return before + text("apply what the task changed: {what}", what=what)
 
 
 def why_it_waits(conflicts: Sequence[Conflict], language: str, *others: str) -> str:
-    """Return why changes are pending, apart from the approval that they need; empty if they only need that.
+    """Return the reasons why changes are pending, or an empty text if they only need approval.
 
-    How to approve them depends on the surface, which adds it.
+    The caller adds how to approve them, because this differs between the interfaces.
     """
     return joined(*others, met(conflicts, language) if conflicts else "")
 
 
 def waiting(reason: str, counts: Sequence[ClassCount], conflicts: int, language: str) -> str:
-    """Return the reason and the counts of pending changes in one sentence, for a surface without a list.
+    """Return the reason and the counts of pending changes in one sentence, where no list of changes is shown.
 
-    If only conflicts are left, the user's version stays in any case.
+    If only conflicts are left, the sentence says that the user's version stays.
     """
     # New files need no approval, so they are counted only if nothing else is pending.
     loud = [each for each in counts if each.change_class is not ChangeClass.SILENT] or list(counts)
@@ -77,32 +77,32 @@ def waiting(reason: str, counts: Sequence[ClassCount], conflicts: int, language:
 
 
 def dropped(language: str) -> str:
-    """Say that the changes of which an answer speaks were discarded."""
+    """Return the sentence that the changes described by an answer were discarded."""
     return in_language(language)("the changes were discarded; none of them took effect")
 
 
 def not_yet(waits: str, language: str) -> str:
-    """Say below an answer that its changes are pending. `waits`: see `waiting`."""
+    """Return the sentence that an answer's changes are pending. `waits`: the text that `waiting` returns."""
     return in_language(language)("Not done yet: {waits}", waits=waits)
 
 
 def unfinished(language: str) -> str:
-    """Say why changes that need no approval were not applied."""
+    """Return the reason why changes that need no approval were not applied."""
     return in_language(language)("the task was not finished")
 
 
 def kept_in_memory(language: str) -> str:
-    """Warn that pending changes do not outlive the next start of the machine."""
+    """Return the warning that pending changes are lost when the machine restarts."""
     return in_language(language)("artoo's home (ARTOO_HOME) is in memory: what waits there is lost at a reboot")
 
 
 def rest_by_hand(language: str) -> str:
-    """Say that the user settled the rest while the task was interrupted."""
+    """Return the sentence that the user applied or discarded the rest while the task was interrupted."""
     return in_language(language)("you settled the rest while the task was cut off")
 
 
 def met(conflicts: Sequence[Conflict], language: str) -> str:
-    """Describe the conflicts."""
+    """List the conflicts in one sentence, at most `_CONFLICTS_SHOWN` by name."""
     text = in_language(language)
     shown = ", ".join(f"{one.path} ({one.reason})" for one in conflicts[:_CONFLICTS_SHOWN])
     more = len(conflicts) - _CONFLICTS_SHOWN
@@ -111,5 +111,5 @@ def met(conflicts: Sequence[Conflict], language: str) -> str:
 
 
 def joined(*parts: str) -> str:
-    """Join the sentences that are not empty."""
+    """Join the parts that are not empty."""
     return "; ".join(part for part in parts if part)

@@ -1,5 +1,5 @@
-"""Text from models, tools and files made safe to show: on a terminal, which it might command, and in a page, where
-a part of it might turn a line round or stand between letters unseen.
+"""Functions that make text from models, tools and files safe to show. On a terminal such text could contain control
+sequences, and on a web page it could contain invisible characters or reverse a line.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _SELECTORS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 
 
 def printable(text: str) -> str:
-    """Return `text` with control, direction and other invisible characters written out as `\\x1b` or `\\u202e`.
+    """Return `text` with control, direction and other invisible characters escaped as `\\x1b` or `\\u202e`.
 
-    A joiner or a selector behind a character that it shapes (Persian, emoji, variants of Chinese characters) stays;
-    more of them say nothing to a reader, and may carry a message. A carriage return is left out.
+    One joiner or variation selector after a visible character stays, because Persian, emoji and Chinese need it.
+    Further ones are escaped, because they may hide a message. Carriage returns are removed.
     """
-    # Most texts are plain ASCII, and long outputs are shown often.
+    # This fast path helps, because most texts are plain ASCII, and long outputs are shown often.
     if _PLAIN.fullmatch(text):
         return text
     shown, before = list[str](), ""
@@ -33,12 +33,12 @@ def printable(text: str) -> str:
 
 
 def uncoloured(text: str) -> str:
-    """Remove the colours of a program from `text` (ECMA-48, SGR); `printable` handles other control."""
+    """Remove colour codes (ECMA-48, SGR) from a program's output. `printable` escapes other control characters."""
     return _COLOUR.sub("", text)
 
 
 def written(character: str) -> str:
-    """Return a character as its number; a byte of a name that is no text as that byte."""
+    """Return a character as an escape such as `\\u202e`. An undecodable byte becomes, for example, `\\xe9`."""
     number = ord(character)
     if 0xDC80 <= number <= 0xDCFF:
         number -= 0xDC00
@@ -60,7 +60,7 @@ def _selects(character: str) -> bool:
 
 
 def _is_plain(character: str) -> bool:
-    """Check whether a character is visible by itself, or is a blank."""
+    """Check whether a character is visible by itself or a blank."""
     hidden = not character or unicodedata.category(character) in _HIDDEN_CATEGORIES
     return not hidden and not is_ignorable(character)
 
@@ -71,7 +71,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def duration(milliseconds: float, *, whole: bool = False) -> str:
-    """Format a duration as `0.4 s`, `12 s`, `3 min 05 s`, `2 h 05 min`; `whole` leaves out tenths."""
+    """Format a duration like `0.4 s`, `12 s`, `3 min 05 s` or `2 h 05 min`. If `whole` is true, omit tenths."""
     seconds = milliseconds / 1000
     if seconds < 9.95 and not whole:
         return f"{seconds:.1f} s"

@@ -1,4 +1,4 @@
-"""The answer "always" to a question: lines of permission, written into the user's configuration."""
+"""The answer "always" to a question, which adds permission lines to the user's configuration."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.errors import ConfigurationError
 
 _KINDS = frozenset({"network", "credential", "recipient", "tool"})
-"""Operations that can be allowed for ever. A project's skills, hooks and servers are approved by their content."""
+"""The operations that can be allowed forever. A project's skills, hooks and servers are approved by content."""
 
 
 def lines_for(acts: Iterable[AskedAct]) -> tuple[str, ...]:
-    """Return the lines that permit exactly these operations; none if one of them is not for a line."""
+    """Return the lines that permit exactly these operations, or no line if one of them cannot be permitted so."""
     from artoo.runtime.app.run_options import check_policy_line
 
     lines: list[str] = []
@@ -30,7 +30,7 @@ def lines_for(acts: Iterable[AskedAct]) -> tuple[str, ...]:
 
 
 def allow_always(lines: Iterable[str]) -> str:
-    """Add lines to `allow` of the configuration, and return where they are. Raises ConfigurationError."""
+    """Add lines to `allow` in the configuration file, and return the file's path. Raises ConfigurationError."""
     from artoo.runtime.app.home import CONFIG_NAME, default_home
     from artoo.runtime.config.loader import checked, read_config
     from artoo.settings.text_file import bytes_of, decoded, put

@@ -1,4 +1,4 @@
-"""Completion in a conversation: commands, ids of tasks, and files."""
+"""Tab completion of commands, task ids and files in a conversation."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class ConversationCompleter(Completer):
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Offer slash commands at the beginning of the line, tasks behind a command that takes one, else paths."""
+        """Offer slash commands at the beginning of a line, task ids after a command that takes one, else paths."""
         line, word = document.text_before_cursor, document.get_word_before_cursor(WORD=True)
         if line.startswith("/") and " " not in line:
             names = dict.fromkeys((*SLASH_COMMANDS, *known_commands(self._home)))
             yield from (_of(name, line[1:]) for name in names if name.startswith(line[1:]))
             return
         command = SLASH_COMMANDS.get(line[1:].partition(" ")[0]) if line.startswith("/") else None
-        # Only the first argument of these commands is a task.
+        # Only the first argument of these commands is a task id.
         if command in _NAMING_TASKS and len(line.split()) + line.endswith(" ") == 2:
             yield from self._tasks(word)
             return

@@ -1,7 +1,7 @@
-"""Law 1's question on a terminal: everything is shown, and only a clear yes is one.
+"""The question for approval (law 1) on a terminal. It shows everything, and only a clear yes counts as approval.
 
-Of a question that is longer than the screen, the parts that it asks about are repeated right above the prompt. The
-last lines of a long text are chosen by its writer, and could push them out of sight.
+If a question is longer than the screen, its main parts are repeated directly above the prompt. Otherwise the author
+of a long text could push them out of sight by further lines.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SAID = {
     Consent.KEEP: "kept for later",
     Consent.DISCARD: "discarded",
 }
-"""What is shown of an answer."""
+"""The text that confirms each answer."""
 
 _ANSWERS: dict[str, Consent] = {
     **dict.fromkeys(("o", "once", "y", "yes", "一次", "一", "是"), Consent.ONCE),
@@ -42,7 +42,7 @@ _ALWAYS = frozenset(("a", "always", "总是", "始终"))
 
 
 class Dialogue:
-    """Asks on `terminal`, reads from `keyboard`; both are terminals. Implements `ports.confirm.Confirm`."""
+    """Questions on `terminal`, answered on `keyboard`; both are terminals. Implements `ports.confirm.Confirm`."""
 
     def __init__(self, keyboard: TextIO, terminal: TextIO) -> None:
         self._keyboard = Keyboard(keyboard)
@@ -54,7 +54,7 @@ class Dialogue:
 
     @contextmanager
     def over(self, display: Display, answer: Callable[[], str] = str) -> Generator[None]:
-        """Let questions pause this display while the block runs. A review is shown below what `answer` returns."""
+        """Let questions pause this display during the block. A review is shown below the text of `answer`."""
         self._display, self._answer = display, answer
         try:
             yield
@@ -62,11 +62,11 @@ class Dialogue:
             self._display, self._answer = Display(), str
 
     def refuse(self) -> None:
-        """Answers an open question with no: the person wants to stop."""
+        """Answer an open question with no, because the user wants to stop."""
         self._keyboard.give_up()
 
     async def message(self, question: str) -> str | None:
-        """Return the line that the user types at `question`; None at the end of input or when they want to stop."""
+        """Ask for a line of text. Returns None at the end of input or if the user wants to stop."""
         async with self._turn, self._display.paused():
             self._keyboard.begin()
             self._screen.say(question)
@@ -74,13 +74,13 @@ class Dialogue:
             try:
                 said = await self._keyboard.read()
             finally:
-                # No Enter has ended the line of the question.
+                # Without an answer, no Enter has ended the line of the question.
                 if not said:
                     self._screen.say("\n")
         return said.strip() if said else None
 
     def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
-        """Says under the question that it is settled: another window was quicker."""
+        """Print below the question that it was answered elsewhere, for example in the web UI."""
         text = in_language(request.language)
         if isinstance(given.said, Words):
             said = given.said.text
@@ -99,7 +99,7 @@ class Dialogue:
             return await self._answered(request)
 
     async def _in_words(self, request: ConfirmationRequest) -> Consent | Words:
-        """Ask for a line of text. To a plan a clear yes or no is enough; the end of input is no."""
+        """Ask for a line of text. For a plan, a clear yes or no is also an answer. The end of input means no."""
         text = in_language(request.language)
         self._screen.show(question_lines(request, request.details))
         self._keyboard.forget()
@@ -118,7 +118,7 @@ class Dialogue:
         from artoo.cli.review.review_prompt import Asking
 
         assert request.review is not None
-        if answer := self._answer().strip():  # what the changes are for is read before they are approved
+        if answer := self._answer().strip():  # the user reads the answer before approving its changes
             self._screen.show([*fold_prose(printable(answer), self._screen.width).splitlines(), ""])
         asking = Asking(request.review, request.language, self._screen, self._keyboard, Here())
         decision = await asking.ask()
@@ -126,7 +126,7 @@ class Dialogue:
         return decision
 
     def take_different(self) -> str:
-        """Return once what must be different according to the last review; empty if nothing was said."""
+        """Return and clear the user's text about what must be different, from the last review, or an empty text."""
         said, self._different = self._different, ""
         return said
 
@@ -134,9 +134,9 @@ class Dialogue:
         text, lines = in_language(request.language), question_lines(request, request.details)
         in_sight = self._screen.fits(lines)
         self._screen.show(lines)
-        # Keys that were pressed before the question was shown are no answer to it.
+        # Keys that were pressed before the question was shown do not count as an answer.
         self._keyboard.forget()
-        # The parts of a long question are repeated where the user answers.
+        # The parts of a long question are repeated directly above the prompt.
         beside = "".join(f"{line}\n" for line in question_lines(request, parts(request)))
         lines = lines_for(request.acts)
         ask = text("Allow it? [o]nce, for this [t]ask, [N]o: ")
@@ -154,7 +154,7 @@ class Dialogue:
                 return consent
 
     def _always(self, lines: tuple[str, ...], language: str) -> Consent:
-        """Write lines of permission into the configuration; the task may go on, whatever the disk says."""
+        """Add permission lines to the configuration. If that fails, the operation is allowed for this task."""
         text = in_language(language)
         try:
             said = text("allowed always, in {file}", file=allow_always(lines))
@@ -165,7 +165,7 @@ class Dialogue:
 
 
 def dialogue() -> Dialogue | None:
-    """Return the dialogue on this process's terminal; None without one, and then every answer is no."""
+    """Return the dialogue on this process's terminal, or None without a terminal, when every answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     return Dialogue(sys.stdin, sys.stderr)

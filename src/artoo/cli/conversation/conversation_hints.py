@@ -1,4 +1,4 @@
-"""The ways to say something to artoo on a terminal: options and commands."""
+"""The options and commands of the terminal that suggestions name."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from artoo.words.result import HowTo
 
 
 def typed(talk: str = "-c") -> HowTo:
-    """Return the ways. `talk`: the option that continues the conversation; empty inside one."""
+    """Return the options and commands. `talk`: the option that continues a conversation; empty inside it."""
     return HowTo("--budget {}=…", "artoo config set {} …", f'artoo {talk} "…"' if talk else "")

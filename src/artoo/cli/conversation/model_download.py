@@ -17,7 +17,7 @@ _HOW = "fetch it with artoo model pull, or name a server: artoo config set model
 async def ask_to_download(config: Config) -> None:
     """Ask whether the local model may be fetched, if a task here would fetch it and a user can answer.
 
-    Raises ModelUnreachable when the user says no.
+    Raises ModelUnreachable if the user refuses.
     """
     missing = None if not is_asked() else _missing(config)
     if missing is None:
@@ -45,7 +45,7 @@ def _missing(config: Config) -> tuple[str, int] | None:
             return None
         chosen = store.active() if named is None else store.find(named)
     except ConfigurationError:
-        return None  # the task says what is wrong
+        return None  # the task reports the error
     if isinstance(chosen, Path) or store.path_of(chosen).exists():
         return None
     return chosen.name, chosen.size

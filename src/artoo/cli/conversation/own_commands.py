@@ -13,7 +13,7 @@ from artoo.runtime.extensions.prompt_files import PromptFile, command_in, prompt
 
 
 def known_commands(home: Path) -> dict[str, PromptFile]:
-    """Return the slash commands that can be used here; none if their folders cannot be read."""
+    """Return the user's slash commands that can be used here, or none if their folders cannot be read."""
     try:
         return prompt_files(home, Path.cwd())
     except (ConfigurationError, OSError):
@@ -21,10 +21,10 @@ def known_commands(home: Path) -> dict[str, PromptFile]:
 
 
 async def as_request(text: str, home: Path, project: Path | None = None) -> str:
-    """Return the request that a slash command of the user stands for, and any other text unchanged.
+    """Return the request that a slash command of the user expands to, and any other text unchanged.
 
-    A project's command is asked about the first time, and after each change. Raises ConfigurationError when it is
-    not approved.
+    A project's command needs approval at its first use, and after each change. Raises ConfigurationError without
+    this approval.
     """
     named = command_in(text)
     if named is None:
@@ -41,9 +41,9 @@ async def as_request(text: str, home: Path, project: Path | None = None) -> str:
 
 
 async def _prompt_of_server(name: str, prompt: str, given: str) -> str:
-    """Return the text of a prompt of one of the user's MCP servers; arguments are KEY=VALUE.
+    """Return the text of a prompt of one of the user's MCP servers. Arguments have the form KEY=VALUE.
 
-    Raises ConfigurationError for a server that there is not, and for arguments of another form.
+    Raises ConfigurationError if the server is unknown, or if an argument has another form.
     """
     import shlex
 

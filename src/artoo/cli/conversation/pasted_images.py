@@ -1,4 +1,4 @@
-"""Images whose paths a person pastes or drags into the conversation: whole, quoted or escaped."""
+"""Images whose paths a user pastes or drags into the conversation, plain, quoted or escaped."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MOST_LOOKED_AT = 32
 
 
 def images_in(line: str) -> tuple[Path, ...]:
-    """Find the images whose whole paths (or file URLs) are in the line, each once, in order.
+    """Find the images whose full paths (or file URLs) are in the line, each once, in order.
 
-    A bare name is a file's name and no picture to be shown: "rename a.png" wants no eyes.
+    A bare file name does not count. For example, the model need not see the image for "rename a.png".
     """
     found = (path for path in _paths_in(line) if is_image(path))
     return tuple(dict.fromkeys(found))[:MOST_IMAGES]
@@ -27,14 +27,14 @@ def images_in(line: str) -> tuple[Path, ...]:
 
 def _paths_in(line: str) -> Iterator[Path]:
     for number, match in enumerate(_PATH.finditer(line)):
-        # A pasted listing may have thousands of paths, and each costs a look at the disk.
+        # A pasted listing may have thousands of paths, and each check reads the disk.
         if number == _MOST_LOOKED_AT:
             return
         single, double, bare = match.groups()
         written = single or double or re.sub(r"\\(.)", r"\1", bare)
         path = _path(written)
         if bare and not path.exists():
-            # The sentence may end right behind the path.
+            # Punctuation of the sentence may follow the path directly.
             path = _path(written.rstrip(".,;:!?)]}"))
         yield path
 
@@ -42,4 +42,4 @@ def _paths_in(line: str) -> Iterator[Path]:
 def _path(written: str) -> Path:
     if written.startswith("file://"):
         return Path(unquote(urlsplit(written).path))
-    return Path(os.path.expanduser(written))  # noqa: PTH111 - which leaves an unknown person's as it is
+    return Path(os.path.expanduser(written))  # noqa: PTH111 - unlike pathlib, it keeps an unknown user's `~name`

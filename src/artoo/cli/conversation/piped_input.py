@@ -1,4 +1,4 @@
-"""What is piped into `artoo "…"`: material for the request, not a part of its words."""
+"""The data that is piped into `artoo "…"`, which is material for the request, but not a part of its text."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import stat
 import click
 
 LARGEST = 16 << 20
-"""Bytes that are read; more belongs in a file."""
+"""The most bytes that are accepted. Larger data belongs in a file."""
 _PATIENCE = 3.0
-"""Seconds in which a pipe must have said something: one that a service manager left open never will."""
+"""The seconds to wait for the first byte of a pipe. A pipe that a service manager left open never delivers any."""
 _PIECE = 1 << 16
 
 
 def piped_input(descriptor: int = 0) -> bytes:
-    """Return what is piped or redirected into this process; nothing where nothing is. Raises click.UsageError."""
+    """Return the data that is piped or redirected into this process, if any. Raises click.UsageError."""
     try:
         mode = os.fstat(descriptor).st_mode
     except OSError:  # it is closed

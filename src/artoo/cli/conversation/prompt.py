@@ -1,4 +1,4 @@
-"""The line that a person types on: editing, and a history that is kept in artoo's home."""
+"""The input line of a conversation, with editing, and with a history in artoo's home."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from artoo.disk.whole import write_whole
 
 HISTORY_NAME = "history"
 LARGEST_HISTORY, KEPT_HISTORY = 256 * 1024, 64 * 1024
-"""Bytes: a history larger than the first is cut to its last entries, the second of these at most."""
+"""Sizes in bytes. A history larger than the first is cut to its last entries, at most the second size."""
 
 
 class Prompt:
-    """Reads lines from the terminal. The history file is readable by its owner only."""
+    """A reader of lines from the terminal. The history file is readable by its owner only."""
 
     def __init__(self, home: Path, status: Callable[[], str] | None = None) -> None:
-        """`status` is shown below the line. Alt-Enter makes a new line, and Ctrl-R searches the history."""
+        """Show the text of `status` below the line. Alt-Enter inserts a line break; Ctrl-R searches the history."""
         self._session: PromptSession[str] = PromptSession(
             history=_history(home / HISTORY_NAME),
             completer=ConversationCompleter(home),
@@ -35,7 +35,7 @@ class Prompt:
         self._beside: PromptSession[str] = PromptSession(history=self._session.history, erase_when_done=True)
 
     async def read(self) -> str | None:
-        """Read the next line; None at the end of input. Ctrl-C clears the line, and leaves if it is empty twice."""
+        """Read a line. Ctrl-C clears it. Returns None at the end of input, and for two Ctrl-C on an empty line."""
         emptied = False
         while True:
             try:
@@ -48,12 +48,12 @@ class Prompt:
                 return None
 
     async def read_beside(self, status: Callable[[], str]) -> str | None:
-        """Return a line that is typed while a task runs; None for Ctrl-C and the end of input.
+        """Read a line during a task. Returns None for Ctrl-C and the end of input.
 
-        `status` is shown above the line and asked for twice a second. The line leaves nothing on the screen.
+        The text of `status` is shown above the line, and updated twice a second. The line is erased afterwards.
         """
 
-        # A toolbar is not shown where the cursor cannot be located.
+        # A toolbar would not be shown on terminals that cannot report the cursor position.
         def message() -> FormattedText:
             columns = self._beside.output.get_size().columns
             return FormattedText([("fg:ansibrightblack", f"{status()[: columns - 1]}\n"), ("", "› ")])
@@ -65,7 +65,7 @@ class Prompt:
 
 
 def _keys() -> KeyBindings:
-    """Return the keys that make a new line in the text; Enter sends it."""
+    """Return the binding of Alt-Enter, which inserts a line break. Enter alone sends the text."""
     keys = KeyBindings()
 
     @keys.add("escape", "enter")
@@ -76,7 +76,7 @@ def _keys() -> KeyBindings:
 
 
 def _history(path: Path) -> History:
-    """Open the history file; in a home that cannot be written, a history of this session only."""
+    """Open the history file, or a history in memory if the home cannot be written."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
@@ -87,10 +87,10 @@ def _history(path: Path) -> History:
 
 
 def shorten(path: Path) -> None:
-    """Cuts a long history to its last whole entries. An entry begins with a line of the form `# time`."""
+    """Cut a long history to its last whole entries. An entry begins with a line of the form `# time`."""
     if path.stat().st_size <= LARGEST_HISTORY:
         return
     kept = path.read_bytes()[-KEPT_HISTORY:]
-    # The cut may lie inside an entry, whose rest would look like an entry of its own.
+    # The cut may be inside an entry, and its rest would look like an entry of its own.
     start = kept.find(b"\n# ")
     write_whole(path, kept[start:] if start >= 0 else b"", sync=False)

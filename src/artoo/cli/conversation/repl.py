@@ -1,4 +1,4 @@
-"""`artoo` alone: a conversation. What is said is a request; what begins with a slash is a command."""
+"""The conversation that `artoo` alone starts. A line is a request, or a command if it begins with a slash."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from artoo.words.catalogue import Catalogue, in_language
 
 
 def converse(*, name: str | None = None, latest: bool = False) -> int:
-    """Hold a conversation: a new one, a named session, or the latest. Returns the exit code."""
+    """Run a conversation, which is new, named, or the latest. Returns the exit code."""
     if not sys.stdout.isatty():
         raise click.UsageError('a conversation needs a terminal; give a request: artoo "…"')
     return asyncio.run(_converse(name, latest))
@@ -69,7 +69,7 @@ _ABOUT_TALK = frozenset(
 
 
 class Conversation:
-    """One session: the last turns, and what ran. `sees`: a model takes images."""
+    """A conversation at the terminal. `sees`: if true, a configured model accepts images."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Conversation:
         self._sees = sees
 
     async def hold(self) -> None:
-        """Reads and answers until end of input or /quit."""
+        """Read and handle lines until the end of input or /quit."""
         from importlib.metadata import version
 
         banner = self._text(
@@ -120,7 +120,7 @@ class Conversation:
                 return
 
     async def _own_command(self, line: str) -> None:
-        """Run the request that a slash command of the user stands for."""
+        """Run the request that a slash command of the user expands to."""
         try:
             request = await as_request(line, self._home)
         except ArtooError as error:
@@ -129,7 +129,7 @@ class Conversation:
         await self._request(request)
 
     async def _request(self, request: str) -> None:
-        """Runs one request; its errors are shown, and the conversation goes on."""
+        """Run one request. Errors are shown, and the conversation continues."""
         request, talk = without_marks(request), self._talk
         try:
             options = RunOptions(images=self._images(request), apply=talk.mode, plan=talk.plan)
@@ -153,7 +153,7 @@ class Conversation:
             await self._request(different)
 
     def _images(self, request: str) -> tuple[Path, ...]:
-        """Return the images whose paths were pasted, and name them; none where no model takes images."""
+        """Print the names of pasted images, and return the images, or none if no model accepts images."""
         found = images_in(request)
         for path in found:
             not_shown = "{name} is not shown to the model: none is said to take images (models.brain.images)"
@@ -161,13 +161,13 @@ class Conversation:
         return found if self._sees else ()
 
     async def _audit(self) -> None:
-        """Print the report of the Auditor since its last one."""
+        """Print the Auditor's report since its previous report."""
         from artoo.cli.views.audit_view import report_lines
 
         show_lines(report_lines(await self._terminal.runtime.audit()))
 
     async def _go_back(self, command: SlashCommand, arguments: Sequence[str]) -> None:
-        """Take back the last exchanges with their changes, or continue under another name."""
+        """Handle /rewind (undo the last exchanges with their changes) and /fork (continue under another name)."""
         config = load_config()
         try:
             if command is SlashCommand.FORK:
@@ -178,7 +178,7 @@ class Conversation:
             say(str(error))
 
     async def _about_talk(self, command: SlashCommand, arguments: Sequence[str]) -> None:
-        """Show or change what holds for the requests of this conversation."""
+        """Show or change the settings for the requests of this conversation."""
         try:
             match command:
                 case SlashCommand.MODE:
@@ -195,7 +195,7 @@ class Conversation:
             say(str(error))
 
     async def _command(self, words: Sequence[str]) -> bool:
-        """Runs a slash command. False when the person wants to leave."""
+        """Run a slash command. Returns False if the user wants to leave."""
         name, arguments = words[0][1:], list(words[1:])
         command = SLASH_COMMANDS.get(name)
         if command is SlashCommand.QUIT:
@@ -221,8 +221,8 @@ class Conversation:
 
 
 def _is_slash(word: str) -> bool:
-    """Check whether a word is a command (`/help`) or the beginning of a request (`/etc/hosts`, `/tmp`)."""
+    """Check whether a word is a command (`/help`), and not the beginning of a request (`/etc/hosts`, `/tmp`)."""
     if not word.startswith("/") or "/" in word[1:]:
         return False
-    # An unknown word is a command with a typing mistake, unless a file has that name.
+    # An unknown word counts as a mistyped command, unless a file has that name.
     return word[1:] in SLASH_COMMANDS or not Path(word).exists()

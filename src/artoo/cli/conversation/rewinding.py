@@ -1,4 +1,4 @@
-"""`/rewind` and `/fork`: go back in a conversation with its files, or continue it under another name."""
+"""`/rewind`, which undoes the last exchanges with their changes, and `/fork`, which copies a conversation."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from artoo.sandbox.reading.programs import own_environment, own_python
 
 
 async def rewind(session: Session, config: Config, arguments: Sequence[str]) -> None:
-    """Take back the last exchanges (1, or the number given): their changes, then the words.
+    """Undo the last exchanges (1, or the given number), with their changes, and remove them from the conversation.
 
-    What of a task is pending is discarded, and what was applied is undone, the latest task first. When something
-    cannot be taken back, the exchange stays and so do all before it. Raises ConfigurationError for a number that is
-    none.
+    The latest task comes first. Its pending changes are discarded, and its applied changes are undone. If that
+    fails, this exchange and all before it stay. Raises ConfigurationError then, and for an invalid number.
     """
     turns = session.exchanges
     dropped = turns[len(turns) - _count(arguments, len(turns)) :]
@@ -40,10 +39,10 @@ async def rewind(session: Session, config: Config, arguments: Sequence[str]) -> 
 
 
 def fork(session: Session, config: Config, arguments: Sequence[str]) -> Session:
-    """Return a new conversation that begins with what was said in this one; NAME and a number may be given.
+    """Return a new conversation that begins with a copy of this one. Arguments may be NAME and a number.
 
-    The number takes so many last exchanges off. Files stay as they are, and pending changes stay those of their
-    tasks. Raises ConfigurationError for a name that is taken.
+    The number is the count of last exchanges to leave out. Files and pending changes stay as they are. Raises
+    ConfigurationError if the name is taken.
     """
     turns = session.exchanges
     numbers = [each for each in arguments if each.isdecimal()]
@@ -59,7 +58,7 @@ def fork(session: Session, config: Config, arguments: Sequence[str]) -> Session:
 
 
 def _count(arguments: Sequence[str], most: int) -> int:
-    """Return how many exchanges are meant. Raises ConfigurationError."""
+    """Return the number of exchanges in the arguments, by default 1. Raises ConfigurationError."""
     said = arguments[0] if arguments else "1"
     if not said.isdecimal() or not 1 <= int(said) <= most:
         raise ConfigurationError(f"{said!r} is no number of exchanges; this conversation has {most}")
@@ -67,7 +66,7 @@ def _count(arguments: Sequence[str], most: int) -> int:
 
 
 def _states(config: Config, turns: Sequence[Turn]) -> dict[str, str]:
-    """Return what is there to take back of each task. Blocking."""
+    """Return for each task a note on its applied and pending changes, such as `(applied)`. Blocks."""
     from artoo.runtime.changes.find_pending import pendings
     from artoo.runtime.changes.undo import can_be_undone
     from artoo.workspace.directory import Workspaces
@@ -81,7 +80,7 @@ def _states(config: Config, turns: Sequence[Turn]) -> dict[str, str]:
     named = {(True, True): "(applied, and pending)", (True, False): "(applied)", (False, True): "(pending)"}
     ids = [turn.task_id or "" for turn in turns]
     states = {one: named.get((one in undoable, one in pending), "") for one in ids}
-    # A follow-up has taken over what was pending before it, so that this is discarded with it.
+    # A follow-up task has taken over earlier pending changes, so they are discarded with it.
     places = Workspaces(config.home)
     whole = (one for one in ids if one in pending and continued(places.directory(one)) is not None)
     return states | {one: f"{states[one]}, with what was pending before" for one in whole}
@@ -92,6 +91,6 @@ def _verbs(state: str) -> list[str]:
 
 
 async def run_artoo(arguments: Sequence[str]) -> int:
-    """Run another artoo on this terminal: stores that are open here may be opened once per process only."""
+    """Run artoo in a new process on this terminal, because a process can open its stores only once."""
     process = await asyncio.create_subprocess_exec(*own_python("-m", "artoo", *arguments), env=own_environment())
     return await process.wait()

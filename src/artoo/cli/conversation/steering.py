@@ -1,4 +1,4 @@
-"""Steering of a task that runs on this terminal: messages, and interruption of its turn (SPEC 3.5)."""
+"""Steering of a task that runs on this terminal, by messages and by interruption of its turn (SPEC 3.5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BY = "terminal"
 
 
 class Steering:
-    """One running task, as the terminal reaches it. `stop` asks the task to end."""
+    """The control of one running task from the terminal. `stop` asks the task to end."""
 
     def __init__(self, runtime: Artoo, view: TaskView, stop: Callable[[], None]) -> None:
         self._runtime = runtime
@@ -34,7 +34,7 @@ class Steering:
         return self._held.is_set()
 
     def hold(self) -> bool:
-        """Hold the turn under way. False: no message could follow, or the task waits for one already."""
+        """Interrupt the turn. Returns False if no message could follow, or if the task waits for one already."""
         view = self._view
         # A hold without a way to answer would stop the task forever.
         busy = not view.state.task_id or view.question or view.stopping or view.state.result is not None
@@ -49,7 +49,7 @@ class Steering:
         return True
 
     def send(self, text: str) -> None:
-        """Send a message to the task, and print why if it cannot be sent."""
+        """Send a message to the task, or print the reason if that fails."""
         self._held.clear()
         try:
             self._runtime.send(text, self._view.state.task_id, by=BY)
@@ -58,7 +58,7 @@ class Steering:
 
     @asynccontextmanager
     async def asking(self, dialogue: Dialogue | None) -> AsyncGenerator[None]:
-        """Ask for a message with `dialogue` whenever a turn was interrupted, while the block runs."""
+        """Ask for a message with `dialogue` after each interruption of a turn, during the block."""
         if dialogue is None:
             yield
             return
@@ -68,7 +68,7 @@ class Steering:
 
     @asynccontextmanager
     async def typed(self, reading: Coroutine[None, None, None]) -> AsyncGenerator[None]:
-        """Run `reading`, which sends what is typed, while the block runs."""
+        """Run `reading`, which sends the typed lines, during the block."""
         self._can_answer = True
         async with beside(reading):
             yield
@@ -87,7 +87,7 @@ class Steering:
 
 @asynccontextmanager
 async def beside(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
-    """Run `work` while the block runs, then cancel it. Its own error is raised when the block has ended."""
+    """Run `work` during the block, and then cancel it. If `work` failed, its error is raised after the block."""
     task = asyncio.ensure_future(work)
     try:
         yield

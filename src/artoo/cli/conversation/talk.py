@@ -1,4 +1,4 @@
-"""What holds for the requests of one conversation: the mode, the plan, the model, and what they have cost."""
+"""The settings of one conversation's requests (approval mode, plan, model), and their cost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COUNTS = tuple(name for name in Cost.model_fields if name != "money")
 
 @dataclass(slots=True)
 class Talk:
-    """The settings of a conversation, changed by slash commands. `mode` None: as configured."""
+    """The settings of a conversation, which slash commands change. `mode` None means the configured mode."""
 
     config: Config
     text: Catalogue
@@ -40,7 +40,7 @@ class Talk:
     costs: list[Cost] = field(default_factory=list[Cost])
 
     def status(self) -> str:
-        """Return the line below the prompt: model, project, mode, and what was spent."""
+        """Return the line below the prompt, with model, project, mode, and used tokens."""
         mode = self.mode or self.config.apply
         spent = sum(each.prompt_tokens + each.completion_tokens for each in self.costs)
         parts = (self._model(), Path.cwd().name, f"apply: {mode.value}", "plan first" if self.plan else "")
@@ -48,11 +48,11 @@ class Talk:
         return f" {DOT.join(part for part in (*parts, used) if part)}"
 
     def ended(self, result: FinalResult) -> None:
-        """Count what a request has cost."""
+        """Add the cost of an ended request."""
         self.costs.append(result.cost)
 
     def set_mode(self, arguments: Sequence[str]) -> None:
-        """Set which changes take effect without a question, or show it. Raises ConfigurationError."""
+        """Set and show the mode, which decides what takes effect unasked. Raises ConfigurationError."""
         if arguments:
             try:
                 self.mode = ApplyMode(arguments[0])
@@ -62,12 +62,12 @@ class Talk:
         show(f"apply: {(self.mode or self.config.apply).value}")
 
     def toggle_plan(self) -> None:
-        """Switch on or off that a plan is shown for approval before anything runs."""
+        """Toggle whether plans are shown for approval before anything runs."""
         self.plan = not self.plan
         show("plans are shown before anything runs" if self.plan else "plans run at once")
 
     def show_cost(self) -> None:
-        """Show what the requests of this conversation have cost together."""
+        """Show the total cost of this conversation's requests."""
         whole = Cost()
         for each in self.costs:
             counts = {name: getattr(whole, name) + getattr(each, name) for name in _COUNTS}
@@ -79,7 +79,7 @@ class Talk:
         show(f"{requests}{DOT}{cost_line(whole, self.text, rounds=0)}")
 
     async def show_context(self, session: Session, runtime: Artoo) -> None:
-        """Show what the next request is given of this conversation, and how much fits into the models' windows."""
+        """Show how much of this conversation the next request includes, and the models' context windows."""
         size = sum(len(turn.input) + len(turn.summary) for turn in session.turns)
         told, kept = len(session.turns), len(session.exchanges)
         lines = [f"{told} of {kept} exchanges, {size:,} characters, go with the next request"]
@@ -97,7 +97,7 @@ class Talk:
 
 
 async def show_sessions(home: Path, here: Session) -> None:
-    """List the latest conversations, the latest first."""
+    """List the latest conversations, latest first."""
     found = await asyncio.to_thread(latest_sessions, home, _SESSIONS)
     kept = [one for one in found if one.exchanges]
     marks = ("*" if one.name == here.name else " " for one in kept)
@@ -117,7 +117,7 @@ async def run_shell(command: str) -> None:
 
 
 def without_marks(request: str) -> str:
-    """Return a request in which `@path` is the path itself, where such a file is there."""
+    """Return a request without the `@` of each `@path` whose file exists."""
 
     def plain(match: re.Match[str]) -> str:
         return match[1] if Path(match[1]).exists() else match[0]

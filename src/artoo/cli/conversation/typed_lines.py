@@ -1,4 +1,4 @@
-"""The input line of a conversation that stays open while a task runs: what is typed steers the task."""
+"""The input line of a conversation that stays open during a task, and steers the task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from artoo.cli.display.task_state import TaskView
 
 
 class TalkDisplay(PlainDisplay):
-    """Lines above an input line: what a model says as it comes, then what PlainDisplay prints."""
+    """A display above the input line, which prints the model's text as it comes, and the lines of PlainDisplay."""
 
     def __init__(self, view: TaskView) -> None:
         super().__init__(sys.stderr, view)
@@ -26,11 +26,11 @@ class TalkDisplay(PlainDisplay):
         self._turn = 0
 
     def paused(self) -> AbstractAsyncContextManager[None]:
-        """Take the input line away while the block runs."""
+        """Remove the input line during the block."""
         return in_terminal()
 
     def update(self) -> None:
-        """Print whole lines of the model's words, then the facts that were not printed before."""
+        """Print complete new lines of the model's text, and then new facts."""
         # `patch_stdout` replaces the stream while the input line is open.
         self._stream = sys.stderr
         for line in self._new_lines():
@@ -39,7 +39,7 @@ class TalkDisplay(PlainDisplay):
 
     def _new_lines(self) -> Iterator[str]:
         state = self._view.state
-        # A turn ended, and its words with it.
+        # A new turn has begun, whose text starts at 0.
         if state.model_calls != self._turn:
             self._turn, self._printed = state.model_calls, 0
         # The rest of an unfinished line is in the answer that is printed at the end.
@@ -50,26 +50,26 @@ class TalkDisplay(PlainDisplay):
 
 
 class TypedLines:
-    """Reads lines with `prompt` while a task runs."""
+    """A reader of lines from `prompt` during a task."""
 
     def __init__(self, prompt: Prompt) -> None:
         self._prompt = prompt
         self._view = TaskView()
 
     def display(self, view: TaskView) -> TalkDisplay:
-        """Return the display that leaves room for the line."""
+        """Return the display that works with an open input line."""
         self._view = view
         return TalkDisplay(view)
 
     @asynccontextmanager
     async def listening(self, steering: Steering) -> AsyncGenerator[None]:
-        """Read lines and pass them on while the block runs."""
+        """Read lines and send them to the task during the block."""
         with patch_stdout(raw=True):
             async with steering.typed(self._read(steering)):
                 yield
 
     async def _read(self, steering: Steering) -> None:
-        """Send lines to the task. Ctrl-C interrupts the turn; once more, or Ctrl-D, ends the task."""
+        """Send lines to the task. Ctrl-C or Ctrl-D interrupts the turn, and a second time ends the task."""
         while True:
             line = await self._prompt.read_beside(self._status)
             if line is None:

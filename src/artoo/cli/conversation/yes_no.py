@@ -1,4 +1,4 @@
-"""Questions of yes or no to the user of a terminal."""
+"""Yes-or-no questions to the user of a terminal."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def is_asked() -> bool:
 
 
 async def agreed(question: str) -> bool:
-    """Ask a question. Only a clear yes is one; an empty line and the end of input are no.
+    """Ask a question. Only a clear yes counts as yes. An empty line and the end of input mean no.
 
-    Ctrl-C ends the wait at once: a read that blocks would keep the loop from it until the answer is there.
+    Ctrl-C ends the wait at once, because the read does not block the event loop.
     """
     click.echo(question, err=True, nl=False)
     return is_yes(await Keyboard(sys.stdin).read())

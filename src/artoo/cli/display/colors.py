@@ -1,4 +1,4 @@
-"""Colours with a meaning. Each comes with a word or a sign that says the same."""
+"""Colours and their meanings. Each colour is used with a word or a sign of the same meaning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TextIO
 
 
 class Tone(StrEnum):
-    """The meaning of a colour. The value is its code (ECMA-48, SGR), which every palette of a terminal knows."""
+    """The meaning of a colour. The value is its SGR code (ECMA-48), which every terminal supports."""
 
     HEAD = "1"
     DANGER = "1;31"
@@ -27,7 +27,7 @@ class Paint:
     colours: bool = False
 
     def __call__(self, text: str, tone: Tone) -> str:
-        """Return `text` in a tone. Pass whole lines that are safe to print: the codes are added as they are."""
+        """Return `text` in the colour of a tone. The text must be safe to print, because it is not escaped here."""
         return f"\x1b[{tone.value}m{text}\x1b[0m" if self.colours and text else text
 
 

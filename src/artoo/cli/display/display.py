@@ -1,4 +1,4 @@
-"""Chooses how a running task is shown: live on a terminal, plain lines elsewhere, or not at all."""
+"""The base class of progress displays, and the choice between a live display, plain lines, and none."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ class Progress(StrEnum):
 
 
 class Display:
-    """The display of a running task. This one shows nothing."""
+    """The base class for displays of a running task, which shows nothing."""
 
     @contextmanager
     def shown(self) -> Generator[None]:
-        """Show the task while the block runs; afterwards the terminal is as it was."""
+        """Show the task during the block, and restore the terminal afterwards."""
         yield
 
     def paused(self) -> AbstractAsyncContextManager[None]:
-        """Stop drawing while the block runs, because something else has the terminal."""
+        """Stop drawing during the block, while something else uses the terminal."""
         return nullcontext()
 
     def update(self) -> None:
-        """Show the changes of a task."""
+        """Show changes of the task's state."""
 
 
 def display_for(
     wanted: Progress, stream: TextIO, view: TaskView, environ: Mapping[str, str] | None = None
 ) -> Display:
-    """Choose the display for a stream. `auto` is live on a capable terminal and plain elsewhere."""
+    """Choose the display for a stream. `auto` means live on a capable terminal, and plain otherwise."""
     from artoo.cli.display.plain import PlainDisplay
 
     given = os.environ if environ is None else environ

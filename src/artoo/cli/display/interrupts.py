@@ -1,4 +1,4 @@
-"""Ctrl-C: once interrupts the turn under way where that is possible, then ends the task, then leaves what hangs."""
+"""The handling of Ctrl-C, which first interrupts the turn (if possible), then the task, and then the command."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any, Self
 from artoo.cli.commands.exit_codes import INTERRUPTED
 
 GRACE_SECONDS = 1.0
-"""How long an exit lets clean-up run before the process ends without it."""
+"""How long clean-up may take at an exit. Then the process ends without it."""
 
 SHOW_CURSOR = "\x1b[?25h"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """The signals of one command. Use it as a context manager in the command's task.
+    """The signal handling of one command. Use it as a context manager in the command's asyncio task.
 
-    During a task SIGINT first interrupts the turn under way, where the task can be steered. The next signal asks
-    the task to end, and the one after that cancels the command. Between tasks SIGINT does nothing in a conversation
-    (the prompt reads the key); everything else cancels the command. When cancelling takes longer than a second, the
-    process exits, with the cursor shown.
+    During a task, the first SIGINT interrupts the present turn, if the task can be steered. The next signal asks
+    the task to end, and the next one cancels the command. Between tasks, SIGINT does nothing in a conversation,
+    because the prompt reads the key. Any other signal cancels the command. If cancelling takes longer than a
+    second, the process exits, after making the cursor visible.
     """
 
     def __init__(self, *, conversation: bool = False) -> None:
@@ -54,7 +54,7 @@ class Interrupts:
 
     @contextmanager
     def during(self, stop: Callable[[], object], hold: Callable[[], bool] | None = None) -> Generator[None]:
-        """Run a task in the block. `stop` asks it to end; `hold` interrupts its turn, if it can."""
+        """Handle signals for the block's task. `stop` asks it to end; `hold` interrupts its turn if possible."""
         self._stop, self._asked = stop, False
         self._hold = hold or _cannot
         try:
@@ -63,18 +63,18 @@ class Interrupts:
             self._stop, self._hold = None, _cannot
 
     def _on_signal(self, number: int, _: object) -> None:
-        """Pass a signal to the event loop, and make sure that the command ends if it should.
+        """Pass a signal to the event loop, and start the timer if the command must end.
 
-        Not by `add_signal_handler`: its handlers wait for the loop, and a clean-up may block that.
+        `add_signal_handler` is not used, because its handlers wait for the loop, which a clean-up may block.
         """
         assert self._loop is not None
         if self._ends_command(number):
             self._leave_soon()
-        # A signal handler runs between any two instructions: the state changes only in the loop.
+        # A signal handler may run between any two instructions, so the state is changed only in the loop.
         self._loop.call_soon_threadsafe(self._received, number)
 
     def _ends_command(self, number: int) -> bool:
-        """Check whether nothing is left that could end in order."""
+        """Check whether the next signal must end the command, because no task is left to stop."""
         if self._stop is not None:
             return self._asked
         return not self._conversation or number != signal.SIGINT
@@ -89,7 +89,7 @@ class Interrupts:
             self._command.cancel()
 
     def _leave_soon(self) -> None:
-        """End the process after a second, whatever it does until then; at once when asked once more."""
+        """End the process after `GRACE_SECONDS`, or immediately at the second call."""
         if self._leaving is not None:
             leave()
         self._leaving = threading.Timer(GRACE_SECONDS, leave)
@@ -98,12 +98,12 @@ class Interrupts:
 
 
 def _cannot() -> bool:
-    """Interrupt nothing: what runs cannot be steered."""
+    """Return False, because the running task cannot be steered."""
     return False
 
 
 def leave() -> None:
-    """Stop the process now. Results are written in one piece and files atomically, so nothing is half written."""
+    """Exit immediately. Nothing is left half written, because results and files are written atomically."""
     if sys.stderr.isatty():
         sys.stderr.write(SHOW_CURSOR + "\n")
         sys.stderr.flush()

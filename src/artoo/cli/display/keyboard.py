@@ -11,7 +11,7 @@ LONGEST_ANSWER = 4_096
 
 
 class Keyboard:
-    """The input of a user. One reader at a time; an empty text is the end of input, or a wish to stop."""
+    """The user's keyboard, for one reader at a time. An empty text means the end of input or a wish to stop."""
 
     def __init__(self, source: TextIO) -> None:
         self._source = source
@@ -19,22 +19,22 @@ class Keyboard:
         self._given_up = False
 
     def begin(self) -> None:
-        """Start a new question: an earlier Ctrl-C does not end it."""
+        """Prepare for a new question, which an earlier Ctrl-C does not end."""
         self._given_up = False
         self.forget()
 
     def forget(self) -> None:
-        """Drops what was typed already: it was no answer to what is asked now."""
+        """Drop earlier input, because it was not an answer to the present question."""
         termios.tcflush(self._source.fileno(), termios.TCIFLUSH)
 
     def give_up(self) -> None:
-        """Answer the present read, and all that follow in this conversation, with an empty text."""
+        """Answer the present read and all reads until `begin` with an empty text."""
         self._given_up = True
         if self._answer is not None and not self._answer.done():
             self._answer.set_result("")
 
     async def read(self) -> str:
-        """Read what the terminal delivers next: a line with its end; empty at the end of input."""
+        """Read the next line with its line end, or an empty text at the end of input."""
         if self._given_up:
             return ""
         loop = asyncio.get_running_loop()
@@ -58,5 +58,5 @@ def _read(descriptor: int) -> str:
     try:
         return os.read(descriptor, LONGEST_ANSWER).decode("utf-8", "replace")
     except OSError:
-        # The terminal is gone.
+        # The terminal was closed.
         return ""

@@ -1,8 +1,8 @@
-"""Lines that are longer than the terminal end between words there, and not in the middle of one.
+"""Word wrap of lines that are longer than the width of the terminal.
 
-Of what a person decides about, every further row begins with a mark (`fold_marked`): a line of a diff or a name
-with many blanks in it would look like several. The mark stands no further right than the sign of a diff's line,
-so no text of a file can draw one.
+In a text that a user decides about, each continuation row begins with a mark (`fold_marked`). Otherwise one line of
+a diff, or one name with many blanks, could look like several lines. The mark is never further right than the sign
+of a diff line, so the text of a file cannot imitate it.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from collections.abc import Iterable, Iterator
 _PIECE = re.compile(r"\S+|[^\S\n]+")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _DEEPEST = 6
-"""Columns that continued lines are set in at most: where the sign of a diff's line stands (review.layout)."""
+"""The deepest indentation of continuation rows. It is the column of the sign of a diff line (review.layout)."""
 MARK, PLAIN_MARK = "\u21b3 ", "... "
-"""What a further row begins with, and where the terminal's encoding has no such sign."""
+"""The mark at the beginning of a continuation row, and its ASCII form for other encodings."""
 _TAB = 8
-"""Columns that a tab takes at most. It is given all of them: a line is folded too early rather than too late."""
+"""The most columns of a tab. Every tab counts as that many, so a line is wrapped too early rather than too late."""
 _FENCES = ("```", "~~~")
 
 
 def cells(text: str) -> int:
-    """Count the columns of a line: wide characters count twice, colours nothing."""
-    # Imported late: most starts have no long line.
+    """Count the columns of a line. Wide characters count twice, and colour codes do not count."""
+    # The import is slow and rarely necessary, because most commands print no long line.
     from rich.cells import cell_len
 
     return cell_len(_COLOUR.sub("", text).replace("\t", " " * _TAB))
 
 
 def folded(line: str, columns: int, mark: str = "") -> list[str]:
-    """Split a line into rows. Further rows begin where its own text begins, behind `mark`.
+    """Split a line into rows. Continuation rows have the indentation of the line, and then `mark`.
 
-    A word that is longer than a row (a path, a line of Chinese) is left to the terminal, which goes on where the
-    row ends: so it can be copied in one piece. Colours stay with their words.
+    A word that is longer than a row (a path, a line of Chinese) is wrapped by the terminal, so that it can be
+    copied in one piece. Colour codes stay with their words.
     """
     if (len(line) <= columns and line.isascii() and "\t" not in line) or cells(line) <= columns:
         return [line]
@@ -50,29 +50,29 @@ def folded(line: str, columns: int, mark: str = "") -> list[str]:
             filled = filled or (width > 0 and not blank)
     if filled or not rows:
         return [*rows, row]
-    # The end of a colour may stand behind blanks.
+    # The code that ends a colour may follow trailing blanks.
     rows[-1] += "".join(_COLOUR.findall(row))
     return rows
 
 
 def rows_of(lines: Iterable[str], columns: int) -> int:
-    """Count the rows of these lines on a terminal of so many columns, with marks."""
+    """Count the rows that these lines take, with marks, on a terminal with `columns` columns."""
     width = max(1, columns)
     return sum(max(1, -(-cells(row) // width)) for line in lines for row in folded(line, width, MARK))
 
 
 def fold_text(text: str, columns: int) -> str:
-    """Fold sentences of artoo's own, of any number of lines."""
+    """Wrap artoo's own sentences, without marks."""
     return "\n".join(row for line in text.split("\n") for row in folded(line, columns))
 
 
 def fold_marked(text: str, columns: int, mark: str = MARK) -> str:
-    """Fold a text that a user decides about: each further row has a mark, so it looks like no line."""
+    """Wrap a text that a user decides about. A mark distinguishes each continuation row from a line."""
     return "\n".join(row for line in text.split("\n") for row in folded(line, columns, mark))
 
 
 def fold_prose(text: str, columns: int) -> str:
-    """Fold an answer. Lines with a layout (fenced, indented, rows of a table) are kept as they are."""
+    """Wrap an answer, except for lines with a layout (fenced, indented, or rows of a table)."""
     return "\n".join(_prose_rows(text.split("\n"), columns))
 
 

@@ -1,4 +1,4 @@
-"""The display of a running task on a terminal: redrawn in place, gone when the task ends."""
+"""The display of a running task on a terminal, which is redrawn in place and erased at the task's end."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from artoo.words.shown import duration
 
 FRAMES_PER_SECOND = 8
 ECHOED = 3
-"""Columns of `^C` and the cursor behind it."""
+"""The columns of `^C` and the cursor after it, which the terminal itself prints."""
 LINES_CHECKLIST = 5
 LINES_PRINTED = 3
-"""Last lines of running commands that are shown."""
+"""The number of last output lines of running commands that are shown."""
 WORDS_SHOWN = 4_000
-"""Characters of the model's words in which the last lines are looked for, eight times a second."""
+"""The last characters of the model's text that are split into lines, eight times a second."""
 ROWS_BESIDES_SUBTASKS = 6 + LINES_CHECKLIST + 2 * LINES_PRINTED
-"""Lines for the request, the past rounds, the phase, the cost and the hint."""
+"""The lines for the request, past rounds, phase, cost, hint, checklist and output."""
 
 
 class LiveDisplay(Display):
-    """A display that is drawn eight times a second on standard error, and leaves nothing behind."""
+    """A display that is drawn eight times a second on standard error, and erased at the end."""
 
     def __init__(self, console: Console, view: TaskView) -> None:
         self._console = console
@@ -46,7 +46,7 @@ class LiveDisplay(Display):
 
     @contextmanager
     def shown(self) -> Generator[None]:
-        """Shows the display while the block runs (in the event loop), and restores the terminal however it ends."""
+        """Show the display during the block (in the event loop), and always restore the terminal afterwards."""
         self._begin()
         try:
             yield
@@ -55,7 +55,7 @@ class LiveDisplay(Display):
 
     @asynccontextmanager
     async def paused(self) -> AsyncGenerator[None]:
-        """Remove the display while the block runs, and draw it again afterwards."""
+        """Erase the display during the block, and draw it again afterwards."""
         if self._live is None:
             yield
             return
@@ -66,7 +66,7 @@ class LiveDisplay(Display):
             self._begin()
 
     def _begin(self) -> None:
-        """Start a new live area: one that is started again would erase what was printed since."""
+        """Start a new `Live` object, because restarting the old object would erase text that was printed since."""
         self._live = Live(
             console=self._console,
             auto_refresh=False,
@@ -87,13 +87,13 @@ class LiveDisplay(Display):
             live.stop()
 
     def _tick(self, live: Live) -> None:
-        """Run one frame, and schedule the next on the event loop: a thread could see a half-changed state."""
+        """Draw one frame, and schedule the next on the event loop. A thread could see a half-changed state."""
         live.refresh()
         self._frame += 1
         self._next = asyncio.get_running_loop().call_later(1 / FRAMES_PER_SECOND, self._tick, live)
 
     def draw(self) -> RenderableType:
-        """Build one frame: request, past rounds in a line each, subtasks of the present round, cost."""
+        """Build one frame: the request, a line per past round, the subtasks of the present round, and the cost."""
         view, state = self._view, self._view.state
         present = view.rounds[-1] if view.rounds else None
         rows: list[RenderableType] = [_row(view.intent, "bold")]
@@ -116,7 +116,7 @@ class LiveDisplay(Display):
             rows.append(_row("  " + view.text("Ctrl-C again exits at once"), "dim"))
         last = rows[-1]
         if isinstance(last, Line):
-            # A terminal writes ^C behind it: were that to begin a new row, one would stay when this is erased.
+            # The terminal prints ^C after the last row. If ^C began a new row, erasing would leave one row behind.
             last.truncate(max(1, self._console.width - ECHOED), overflow="ellipsis")
         return Group(*rows)
 
@@ -141,12 +141,12 @@ class LiveDisplay(Display):
         return _row(f"  {self._spin()} {self._view.phase}  {self._waited(self._view.since)}", "cyan")
 
     def _waited(self, since: float) -> str:
-        """Return the time since then, once it is at least a second."""
+        """Format the time since `since`, or return an empty text if it is less than a second."""
         elapsed = self._view.clock() - since
         return duration(elapsed * 1000, whole=True) if elapsed >= 1 else ""
 
     def _subtasks(self, present: Round) -> RenderableType:
-        """Build a line for each subtask, running ones first when there is not room for all."""
+        """Build a line for each subtask. If there is no room for all, running subtasks are preferred."""
         text = self._view.text
         table = Table.grid(padding=(0, 1), expand=True)
         table.add_column(width=3, no_wrap=True)
@@ -154,7 +154,7 @@ class LiveDisplay(Display):
         table.add_column(ratio=4, no_wrap=True, overflow="ellipsis")
         table.add_column(no_wrap=True, justify="right", min_width=7)
         room = max(3, self._console.height - ROWS_BESIDES_SUBTASKS - 2)
-        # Running subtasks get a row first; the shown rows keep the order of the plan.
+        # Running subtasks are chosen first, but the chosen rows keep the order of the plan.
         ordered = sorted(present.subtasks.values(), key=lambda one: (not one.at_work, one.number))
         shown = sorted(ordered[:room], key=lambda one: one.number)
         for subtask in shown:
@@ -183,7 +183,7 @@ class LiveDisplay(Display):
         )
 
     def _activity(self, subtask: Subtask) -> str:
-        """Describe what the subtask does, what it did last, or why it failed."""
+        """Describe the subtask's present or latest operation, or the reason of its failure."""
         text = self._view.text
         if subtask.stage is Stage.WAITING:
             return text("waiting")
@@ -217,12 +217,12 @@ class LiveDisplay(Display):
 
 
 def _in_sight(items: Sequence[ChecklistItem]) -> Sequence[ChecklistItem]:
-    """Return the part of a checklist that is shown: around the first item that is not done."""
+    """Return at most `LINES_CHECKLIST` items of a checklist, around the first item that is not done."""
     begun = next((number for number, item in enumerate(items) if item.status != "done"), len(items))
     first = max(0, min(begun - 1, len(items) - LINES_CHECKLIST))
     return items[first : first + LINES_CHECKLIST]
 
 
 def _row(content: str, style: str = "") -> Line:
-    """Return one line that is cut, never wrapped."""
+    """Return a line that is truncated to the width, never wrapped."""
     return Line(content, style=style, no_wrap=True, overflow="ellipsis")

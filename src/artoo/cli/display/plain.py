@@ -1,4 +1,4 @@
-"""The display without a terminal: a sparse line on standard error whenever something was settled."""
+"""The progress display without a terminal, which prints one line on standard error for each completed step."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from artoo.contracts.shortened import shortened
 from artoo.tasklog.state import Stage, Subtask
 
 LONGEST = 160
-"""Characters of a line; a reason may be long, and the whole of it is in the result."""
+"""The most characters of a line. A long reason is cut here, because the result has the whole of it."""
 
 _INTENT = 80
-"""Of these, what names a subtask: a small model's is the whole request, and what became of it stands behind."""
+"""The most characters of a subtask's intent, which may be a whole request, so that its outcome still fits."""
 
 
 class PlainDisplay(Display):
-    """Prints each settled fact once: rounds, outcomes, corrections, decisions, trouble."""
+    """A display that prints each fact once: rounds, outcomes, corrections, decisions and problems."""
 
     def __init__(self, stream: TextIO, view: TaskView) -> None:
         self._stream = stream
@@ -32,12 +32,12 @@ class PlainDisplay(Display):
         self._full = False
 
     def update(self) -> None:
-        """Says what was not said before."""
+        """Print the facts that were not printed before."""
         for key, line in self._facts():
             if key not in self._said:
                 self._said.add(key)
                 short = shortened(line, LONGEST)
-                # A reader could not tell the same command from its repetition.
+                # An identical line after the last one would tell the reader nothing.
                 if short == self._last:
                     continue
                 self._last = short
@@ -46,7 +46,7 @@ class PlainDisplay(Display):
     def _say(self, line: str) -> None:
         if self._full:
             return
-        # Progress is never worth an encoding error.
+        # An encoding error must not stop the task, so other characters become `?`.
         encoding = self._stream.encoding or "utf-8"
         safe = line.encode(encoding, "replace").decode(encoding)
         try:
@@ -60,11 +60,11 @@ class PlainDisplay(Display):
             self._full = True
 
     def _columns(self) -> int:
-        """Return the columns of a terminal. For a pipe, lines stay whole."""
+        """Return the columns of the terminal. For a pipe, return enough columns for every line."""
         return shutil.get_terminal_size().columns if self._stream.isatty() else LONGEST + len("artoo: ")
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        """Yield every settled fact so far, each with a key of its own."""
+        """Yield every fact so far with a unique key."""
         view, text = self._view, self._view.text
         if view.fetch.running:
             yield view.fetch.line, view.fetch.line
@@ -105,7 +105,7 @@ class PlainDisplay(Display):
                 yield f"{where} {subtask.number} end", f"{head}: {FAILED} {failed}"
 
     def _answered(self, subtask: Subtask) -> str:
-        """Describe a finished subtask. One without criteria of its own is judged with the whole task."""
+        """Describe a finished subtask. A subtask without criteria is judged only with the whole task."""
         text = self._view.text
         if not subtask.judged:
             return f"{WAITING} {text('an answer')}"

@@ -1,4 +1,4 @@
-"""Run one task from the terminal: its messages update a TaskView, which a display shows."""
+"""Functions that run one task from the terminal. Its messages update a `TaskView`, which a display shows."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:  # it loads every role
 
 @asynccontextmanager
 async def open_runtime(config: Config, aside: Aside, confirm: Confirm | None = None) -> AsyncGenerator[Artoo]:
-    """Open the real runtime, which tells `aside` what is no message, and asks with `confirm`.
+    """Open the runtime, which reports downloads and output to `aside`, and asks for approval by `confirm`.
 
-    Raises ModelUnreachable when the user does not want the local model, and no server is set up.
+    Raises ModelUnreachable if no model server is set up, and the user refuses to download the local model.
     """
     from artoo.runtime.app.artoo import Artoo
 
@@ -44,7 +44,7 @@ async def open_runtime(config: Config, aside: Aside, confirm: Confirm | None = N
 
 @contextmanager
 def _said_how_to_go_on(view: TaskView) -> Generator[None]:
-    """Print how to resume the task, if the user leaves it before its end."""
+    """Print how to resume the task, if the command is cancelled before the task's end."""
     try:
         yield
     except asyncio.CancelledError:
@@ -55,7 +55,7 @@ def _said_how_to_go_on(view: TaskView) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The parts with which a terminal runs tasks. `on_message` sees every message."""
+    """The objects that a terminal needs to run tasks. `on_message` is called with every message."""
 
     runtime: Artoo
     interrupts: Interrupts
@@ -75,11 +75,11 @@ async def follow_task(
     line: TypedLines | None = None,
     on_message: Callable[[Envelope], None] | None = None,
 ) -> tuple[FinalResult, TaskView]:
-    """Show the messages of a task on `stream` (standard error) to their end, and let Ctrl-C stop it.
+    """Show the messages of a task on `stream` (by default standard error) until its end, and let Ctrl-C stop it.
 
-    `title` is shown until the request is known. Questions pause the display. `on_message` replaces the terminal's.
-    `numbers` as in TaskView. `line` is the input line of a conversation, which stays open while the task runs;
-    without one, Ctrl-C asks the dialogue for a message. Raises ProtocolError when the stream ends without a result.
+    `title` is shown until the request is known. Questions pause the display. `on_message` replaces the callback of
+    `terminal`. `numbers` is as in TaskView. `line` is the input line of a conversation, which stays open during the
+    task. Without it, Ctrl-C asks for a message in the dialogue. Raises ProtocolError if the stream has no result.
     """
     aside, dialogue, on_message = terminal.aside, terminal.dialogue, on_message or terminal.on_message
     view = TaskView(fetch=aside.fetch, numbers=numbers, answered=dialogue is not None)
@@ -109,7 +109,7 @@ async def follow_task(
                 view.hear(envelope)
                 display.update()
                 if view.stopping and isinstance(envelope.payload, UserRequest):
-                    # The user asked to stop before a task existed that could be interrupted.
+                    # The user asked to stop before the task began, so it is interrupted now.
                     terminal.runtime.interrupt()
                 if on_message is not None:
                     on_message(envelope)

@@ -1,4 +1,4 @@
-"""Text from models, tools and files on standard output and on a terminal's lines (`artoo.words.shown`)."""
+"""Functions that print text from models, tools and files safely on standard output (see `artoo.words.shown`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artoo.words.shown import printable
 __all__ = ["asked_line", "one_line", "print_json", "printable", "show", "show_as_it_is"]
 
 _ASKED = 300
-"""Characters."""
+"""The most characters of a request that names its task."""
 
 
 def one_line(text: str) -> str:
@@ -20,29 +20,29 @@ def one_line(text: str) -> str:
 
 
 def asked_line(request: str) -> str:
-    """A request that names its task, on one line: of a pasted page the beginning, or it would push off the screen
-    what is decided about; `artoo log show` has all of it.
+    """Return a request, which names its task, on one line. A long request is shortened, because it would push other
+    text off the screen. `artoo log show` prints all of it.
     """
     return shortened(one_line(request), _ASKED)
 
 
 def show(text: str) -> None:
-    """Prints `text` on standard output, made safe when that is a terminal.
+    """Print `text` on standard output. On a terminal, invisible characters are escaped.
 
-    One write, so that an interrupt leaves all of it or nothing; what the encoding cannot show becomes `?`.
+    The text is written at once, so that an interrupt leaves all or nothing. Unencodable characters become `?`.
     """
     show_as_it_is(printable(text) if sys.stdout.isatty() else text)
 
 
 def show_as_it_is(text: str) -> None:
-    """Print text that is safe already and may have artoo's own colours, like `show`."""
+    """Print text like `show`, but unchanged, because it is safe already and may contain artoo's own colours."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
     sys.stdout.flush()
 
 
 def print_json(found: object) -> None:
-    """Print one JSON value: plain values, contracts, dataclasses, moments and paths, nested in any way."""
+    """Print a value as JSON. It may contain plain values, contracts, dataclasses, times and paths."""
     import pydantic_core
 
     plain = pydantic_core.to_jsonable_python(found, by_alias=False)

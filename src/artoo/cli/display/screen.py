@@ -1,4 +1,4 @@
-"""The terminal that shows a question: its size, its colours, and one way to write on it."""
+"""The terminal that shows questions, with its size, its colours, and safe output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artoo.cli.display.line_wrap import MARK, PLAIN_MARK, fold_marked, fold_pros
 from artoo.cli.display.sanitize import print_json, printable, show_as_it_is
 
 NARROWEST, WIDEST = 60, 200
-"""Columns that a layout is made for. A narrower terminal wraps lines by itself."""
+"""The limits of a layout's width in columns. A narrower terminal wraps the lines itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,29 +28,29 @@ class Screen:
 
     @classmethod
     def of(cls, stream: TextIO) -> Screen:
-        """Return the screen of a stream, with colours where they are wanted and possible."""
+        """Return the screen of a stream, with colours if they are wanted and possible."""
         return cls(stream, Paint(colours=not is_plain(stream, os.environ)))
 
     def say(self, text: str) -> None:
-        """Write text that is safe to print, folded between words. Characters without an encoding are escaped."""
+        """Write safe text, wrapped between words. Characters that the encoding lacks are escaped."""
         encoding = self.stream.encoding or "ascii"
-        # A mark that the encoding lacks would be escaped, and be longer than the fold allows for.
+        # If the encoding lacks the mark, its escape would be longer than the wrapping assumes.
         has_mark = MARK.encode(encoding, "ignore").decode(encoding) == MARK
         text = fold_marked(text, self.size().columns, MARK if has_mark else PLAIN_MARK)
         self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self.stream.flush()
 
     def show(self, lines: Iterable[str]) -> None:
-        """Write lines, each with its end."""
+        """Write lines, and add a line end to each."""
         self.say("".join(f"{line}\n" for line in lines))
 
     def fits(self, lines: Iterable[str]) -> bool:
-        """Check whether all lines are in sight at once, with room for a question below them."""
+        """Check whether all lines fit on the screen at once, with room for a question below them."""
         size = self.size()
         return rows_of(lines, size.columns) < size.lines - 1
 
     def size(self) -> os.terminal_size:
-        """Return the columns and rows now. Some terminals report 0 until they are told their size."""
+        """Return the present columns and rows. Some terminals report 0, which the usual size replaces."""
         usual = shutil.get_terminal_size()
         try:
             own = os.get_terminal_size(self.stream.fileno())
@@ -60,17 +60,17 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Return the columns to lay text out for."""
+        """Return the number of columns for the layout of text."""
         return min(max(self.size().columns, NARROWEST), WIDEST)
 
 
 def show_lines(
     lines: Iterable[str], stream: TextIO | None = None, *, prose: bool = False, painted: bool = False
 ) -> None:
-    """Print lines on standard output or `stream`. Lines that are not `painted` are made safe first.
+    """Print lines on standard output or `stream`. Unless `painted` is true, invisible characters are escaped.
 
-    In a pipe each line stays whole. On a terminal a long line is folded between words, and its further rows have
-    a mark, because a name with many blanks could look like several lines. Rows of `prose` have no mark.
+    In a pipe each line stays whole. On a terminal a long line is wrapped between words, and continuation rows have
+    a mark, because a name with many blanks could look like several lines. With `prose`, rows have no mark.
     """
     text = "\n".join(lines)
     text = text if painted else printable(text)

@@ -1,4 +1,4 @@
-"""Reports of the runtime that are not on the stream: the model's download, and output of commands."""
+"""Reports of the runtime that are not in the stream of messages, that is, downloads and output of commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _unseen(printed: Printed) -> None:
 
 @dataclass(slots=True)
 class Fetch:
-    """The download of a model. The runtime calls it with bytes done, bytes in all, and the phase."""
+    """The download of a model. The runtime calls the object with the bytes done, the total, and the phase."""
 
     done: int = 0
     total: int = 0
@@ -38,22 +38,22 @@ class Fetch:
 
     @property
     def share(self) -> float:
-        """Return the share that is done, from 0 to 1."""
+        """Return the downloaded fraction, from 0 to 1."""
         return self.done / self.total if self.total else 0.0
 
     @property
     def line(self) -> str:
-        """Format it as `fetching from the hub: 30% of 1,117 MB`, in steps of ten per cent."""
+        """Format the progress as `fetching from the hub: 30% of 1,117 MB`, in steps of ten per cent."""
         return f"{self.phase}: {int(self.share * 10) * 10}% of {self.total / MEGABYTE:,.0f} MB"
 
 
 @dataclass(slots=True)
 class Aside:
-    """The reports of one runtime. The display that shows a task sets `printed`."""
+    """The receiver of one runtime's reports. The display of the present task sets `printed`."""
 
     fetch: Fetch = field(default_factory=Fetch)
     printed: Callable[[Printed], None] = _unseen
 
     def on_output(self, printed: Printed) -> None:
-        """Report output of a command to the display of the moment."""
+        """Pass the output of a command to the present display."""
         self.printed(printed)

@@ -1,4 +1,4 @@
-"""The signs and numbers of the display. A terminal without Unicode shows `?` in their place."""
+"""The symbols and number formats of the display. A terminal without Unicode shows `?` for each symbol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from artoo.words.shown import duration
 MATCHED, FAILED, WAITING, OPEN = "✓", "✗", "·", "○"
 BULLET, ARROW, DOT, BAR = "•", "→", " · ", "│"
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-"""The frames of an operation that goes on."""
+"""The animation frames for a running operation."""
 
 
 def loss_line(decided: Decided, text: Catalogue) -> str:
@@ -25,14 +25,14 @@ def loss_line(decided: Decided, text: Catalogue) -> str:
 
 
 def round_line(decided: Decided, text: Catalogue, *, numbers: bool) -> str:
-    """Describe what a round led to; with `numbers`, with the figures of the control law."""
+    """Describe the decision after a round. With `numbers`, add the figures of the control law."""
     if numbers:
         return loss_line(decided, text)
     return f"{ARROW} {led_to(decided, text)}"
 
 
 def money_text(money: Money, text: Catalogue) -> str:
-    """Format money as `0.0123 USD`, with the number of calls without a price. Small amounts are never zero."""
+    """Format money as `0.0123 USD`, with the number of unpriced calls. A small amount is never rounded to zero."""
     amount = f"{money.amount:,.2f}" if money.amount >= 1 else f"{Decimal(f'{money.amount:.3g}'):f}"
     shown = f"{amount} {money.currency}"
     if money.unpriced_calls:

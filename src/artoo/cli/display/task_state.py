@@ -1,4 +1,4 @@
-"""A task as a person at a terminal watches it: the state of the task, in words and safe for a terminal."""
+"""The state of a task for display on a terminal, as text that is safe to print."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ PHASES = {
     Phase.SETTLING: "reading what it changed",
     Phase.ENDED: "reading what it changed",
 }
-"""What is shown of a phase; while subtasks work, they show it themselves."""
+"""The description of each phase. While subtasks run, their own lines are shown instead."""
 
 _Progress = tuple[object, ...]
 
 
 @dataclass(slots=True)
 class TaskView:
-    """The state of a task, and what a terminal shows besides it.
+    """The state of a task, and further data for the display.
 
-    `clock` gives seconds, for how long something has been going on. `answered`: a person is there to answer
-    questions. `numbers`: rounds are shown with the control law's figures.
+    `clock` returns seconds, by which elapsed times are measured. `answered`: if true, a user can answer questions.
+    `numbers`: if true, rounds are shown with the figures of the control law.
     """
 
     clock: Callable[[], float] = time.monotonic
@@ -54,25 +54,25 @@ class TaskView:
     started: float = 0.0
     since: float = 0.0
     answer_shown: str = ""
-    """The answer that was shown above a review."""
+    """The answer that was printed above the review of the changes."""
     _title: str = ""
     _stopped: bool = False
     _printed: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """The last lines of the calls that print."""
+    """The last output lines of running calls, by the id of the operation."""
     _since: dict[str, tuple[_Progress, float]] = field(default_factory=dict[str, tuple[_Progress, float]])
-    """How far each subtask of the present round is, and since when."""
+    """The progress of each subtask of the present round, and the time of its last change."""
 
     def __post_init__(self) -> None:
         self.started = self.since = self.clock()
 
     def begin(self, request: str) -> None:
-        """Show what was asked, before the first message arrives."""
+        """Set the request that is shown before the first message arrives."""
         self._title = request
         self.text = in_language(language_of(request))
         self.since = self.clock()
 
     def show_answer(self) -> str:
-        """Return the answer as it stands, for a review, and note that it is shown; empty while there is none."""
+        """Return the answer so far, for the review, and record that it is shown. It is empty if there is none."""
         ends = [each.evidence for each in self.state.rounds if each.evidence is not None]
         last = ends[-1] if ends else None
         self.answer_shown = "" if last is None or isinstance(last, PlanRefused) else last.merged_output
@@ -84,14 +84,14 @@ class TaskView:
         self.since = self.clock()
 
     def hear(self, envelope: Envelope) -> None:
-        """Take in one message."""
+        """Apply one message to the state."""
         payload, phase, rounds = envelope.payload, self.phase, len(self.state.rounds)
         self.state.apply(envelope)
         if isinstance(payload, UserRequest):
             self.text = in_language(language_of(payload.text))
         elif isinstance(payload, TaskSpec):
             self.text = in_language(payload.language)
-        # The lines of a call that has ended would otherwise stay for the whole task.
+        # The lines of ended calls are removed, because they would otherwise stay for the whole task.
         for act in [act for act in self._printed if act not in self.state.running]:
             del self._printed[act]
         if self.phase != phase:
@@ -104,13 +104,13 @@ class TaskView:
                 self._since[subtask.subtask_id] = progress, self.clock()
 
     def hear_printed(self, printed: Printed) -> None:
-        """Take what a command of this task has printed so far."""
+        """Store the last output lines of a command of this task."""
         if printed.task_id == self.state.task_id and printed.act in self.state.running:
             self._printed[printed.act] = tuple(printable(uncoloured(line).expandtabs()) for line in printed.lines)
 
     @property
     def rounds(self) -> list[Round]:
-        """Return the rounds that had a plan, or a plan that was refused."""
+        """Return the rounds that got a plan, accepted or refused."""
         return [each for each in self.state.rounds if each.planned]
 
     @property
@@ -125,7 +125,7 @@ class TaskView:
 
     @property
     def phase(self) -> str:
-        """Describe what the task is doing, where the subtasks do not show it."""
+        """Describe the present phase, or return an empty text if the lines of the subtasks show it."""
         text = self.text
         if self.stopping:
             return text("stopping; collecting the results so far")
@@ -165,14 +165,14 @@ class TaskView:
 
     @property
     def verdicts(self) -> tuple[CriterionVerdict, ...]:
-        """Return the verdicts on which the last decision rests."""
+        """Return the verdicts of the last round with evidence, on which the decision is based."""
         judged = (each for each in reversed(self.state.rounds) if each.evidence is not None and not each.refused)
         last = next(judged, None)
         return () if last is None else last.verdicts
 
     @property
     def cost(self) -> Cost:
-        """Return the cost so far, as the stream reports it."""
+        """Return the cost so far, as counted from the messages."""
         state = self.state
         return Cost(
             llm_calls=state.model_calls,
@@ -188,18 +188,18 @@ class TaskView:
         return () if subtask.running is None else self._printed.get(subtask.running.act, ())
 
     def working_since(self, subtask: Subtask) -> float:
-        """Return since when the subtask is where it is."""
+        """Return the time of the subtask's last progress, in seconds of `clock`."""
         return self._since.get(subtask.subtask_id, ((), self.since))[1]
 
 
 def command_of(subtask: Subtask) -> str:
-    """Describe the call that runs now; empty if none does."""
+    """Describe the running call, or return an empty text if no call runs."""
     call = subtask.running
     return "" if call is None else one_line(f"{call.tool}: {call.input}")
 
 
 def activity_of(subtask: Subtask) -> str:
-    """Describe the call that ended last, with its status unless it is `ok`; empty if none did."""
+    """Describe the latest ended call, with its status unless that is `ok`, or return an empty text without one."""
     call = subtask.ended
     if call is None:
         return ""

@@ -1,4 +1,4 @@
-"""The checks of `artoo doctor`. Each is a function that returns one finding and changes nothing."""
+"""The checks of `artoo doctor`. Each check is a function that returns a finding, and changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from artoo.runtime.config.loader import APPLY_ALL, load_config
 from artoo.runtime.config.model import Config
 
 ROOM_NEEDED = 200 * 1000 * 1000
-"""Bytes that logs, memory and staged changes need to work at all."""
+"""The least free bytes that logs, memory and staged changes need."""
 
 
 class State(StrEnum):
@@ -34,7 +34,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report. `remedy` says what to do, and is empty when nothing needs to be done."""
+    """One line of the report. `remedy` says what the user can do, and is empty if nothing needs to be done."""
 
     name: str
     state: State
@@ -54,7 +54,7 @@ def system() -> Finding:
 
 
 def home(directory: Path) -> Finding:
-    """Check artoo's own directory: it exists or can be made, is writable, and is private."""
+    """Check that artoo's own directory exists or can be created, is writable, and is private."""
     existing = _existing(directory)
     if not existing.is_dir():
         return Finding("home", State.FAIL, f"{existing} is not a directory", "move it, or set ARTOO_HOME elsewhere")
@@ -82,7 +82,7 @@ def apply(config: Config) -> Finding:
 
 
 def configuration(directory: Path, environ: Mapping[str, str]) -> tuple[Finding, Config | None]:
-    """Check the configuration file and the environment. None: they cannot be used."""
+    """Check the configuration file and the environment. The configuration is None if they cannot be used."""
     try:
         config = load_config(environ)
     except ConfigurationError as error:

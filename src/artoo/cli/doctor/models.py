@@ -15,7 +15,7 @@ from artoo.runtime.config.model import Config
 
 PATIENCE_SECONDS = 5.0
 SHOWN = 5
-"""Models of a server that are named when the wanted one is not among them."""
+"""The most models of a server that are named if the configured model is not among them."""
 
 
 async def models(config: Config, environ: Mapping[str, str]) -> tuple[list[Finding], int]:
@@ -38,7 +38,7 @@ async def models(config: Config, environ: Mapping[str, str]) -> tuple[list[Findi
 
 
 async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
-    """Asks a server which models it has: no tokens are spent."""
+    """Ask a server for its list of models, which uses no tokens."""
     from artoo.llm.http import HttpTransport
 
     name, where = f"model {tier}", f"{settings.model} at {settings.base_url} ({settings.source})"

@@ -1,4 +1,4 @@
-"""Checks of the sandbox on this machine (Law 1), and of better ones that do not work here."""
+"""Checks of the sandbox on this machine (law 1), and of better backends that do not work here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def sandbox(home: Path) -> list[Finding]:
 
 
 async def _bounds() -> Finding:
-    """Return who counts the memory and processes of commands: the kernel, or artoo."""
+    """Report whether the kernel or artoo itself limits the memory and processes of commands."""
     from artoo.sandbox.limits.cgroup import group_parent
 
     found = await asyncio.to_thread(group_parent)
@@ -41,7 +41,7 @@ async def _bounds() -> Finding:
 
 
 def _kept(home: Path) -> list[Finding]:
-    """Return where what is pending lies, when that does not last."""
+    """Warn if pending changes would be lost at a reboot, because the home is in memory."""
     from artoo.sandbox.reading.mount_table import MountTable
 
     if not MountTable.read().in_memory(os.fsencode(home.resolve())):
@@ -51,7 +51,7 @@ def _kept(home: Path) -> list[Finding]:
 
 
 def findings_of(backends: Sequence[BackendDiagnosis]) -> list[Finding]:
-    """Return what is to be said of `backends`, which were tried best first: the first that works is used."""
+    """Return the findings about `backends`, which are sorted best first. The first backend that works is used."""
     findings: list[Finding] = []
     for one in backends:
         if one.works:

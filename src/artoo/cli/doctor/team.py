@@ -1,4 +1,4 @@
-"""Checks of MCP servers and standing agents, whose problems are silent until they are used."""
+"""Checks of MCP servers and standing agents, whose problems would only appear when they are used."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def _agents(config: Config) -> AsyncGenerator[Finding]:
         agents, problems = await roster(office)
     for each in agents:
         if each.state in (Standing.FOLDER_GONE, Standing.RETIRED):
-            # A problem below says what can be done about a missing folder.
+            # The problems below include the missing folder, with a remedy.
             continue
         ready = each.state in (Standing.READY, Standing.PAUSED)
         detail = each.state + (f": {each.detail}" if each.detail else "")

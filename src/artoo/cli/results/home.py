@@ -1,4 +1,4 @@
-"""The home and the store of this process, as every command finds them."""
+"""The home and the shared store of this process, which all commands use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def current_home() -> Path:
-    """Return artoo's own directory: `ARTOO_HOME`, else `~/.artoo`."""
+    """Return artoo's own directory, which is `ARTOO_HOME` or else `~/.artoo`."""
     from artoo.runtime.app.home import default_home
 
     return default_home(os.environ)
 
 
 def current_store() -> StoreAddress | None:
-    """Return the address of the shared store; None if there is none. Raises ConfigurationError."""
+    """Return the address of the shared store, or None if none is configured. Raises ConfigurationError."""
     from artoo.runtime.config.loader import load_config
     from artoo.store.address import parse
 

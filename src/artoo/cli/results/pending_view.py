@@ -1,4 +1,4 @@
-"""Pending changes, as the commands find and name them."""
+"""Functions by which the commands find, name and describe pending changes."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _WHERE = "artoo status lists the pending changes"
 
 
 def settling_commands(one: Pending, name: str) -> dict[str, str]:
-    """Return the commands that settle pending changes, by verb. `name` names the task."""
+    """Return the commands that show, apply or discard pending changes, by verb. `name` is the task's name."""
     if one.outdated:
         return {"discard": f"artoo discard {name}"}
     if one.on_board and not one.forsaken:
         return _on_the_board(one, name)
-    # With a conflict and without --rest nothing would be applied.
+    # If there is a conflict, nothing would be applied without --rest.
     apply = f"artoo apply {name}{' --rest' if one.conflicts else ''}"
     if one.stands == BoardState.FAILED:
         again = {"again": f"artoo task move {name} pending WHY"}
@@ -51,7 +51,7 @@ def settling_commands(one: Pending, name: str) -> dict[str, str]:
 
 
 def _on_the_board(one: Pending, name: str) -> dict[str, str]:
-    """Return the commands for work of the team, which its review settles."""
+    """Return the commands for a task of the team, whose changes a review approves or rejects."""
     looks = {"diff": f"artoo diff {name}", "show": f"artoo task show {name}"}
     if one.cut_off and one.stands != BoardState.REVIEW:
         return looks
@@ -76,9 +76,9 @@ def all_waiting(config: Config) -> tuple[Pending, ...]:
 def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False) -> Pending:
     """Return the pending task whose id begins with `task`.
 
-    None means the latest task, or with `only` the single one, among those that ended if any did.
+    `task` None means the latest task, or, with `only`, the only task. Tasks that ended are preferred.
 
-    Raises ConfigurationError when there is none, or more than one fits.
+    Raises ConfigurationError if no task fits, or more than one.
     """
     if task is None:
         if not found:
@@ -95,9 +95,9 @@ def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False
 def task_and_paths(
     task: str | None, paths: tuple[str, ...], found: tuple[Pending, ...]
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Split the words into task and paths. A first word that begins no id of a pending task is a path.
+    """Split the words into task and paths. The first word is a path unless the id of a pending task begins with it.
 
-    One that looks like an id of artoo's, and is no file here, names a task of which nothing waits.
+    Exception: a first word in the form of an id, which is no file here, names a task without pending changes.
     """
     if task is None or not found or any(one.task_id.startswith(task) for one in found):
         return task, paths
@@ -116,16 +116,16 @@ async def with_the_task(
     only: bool = False,
     applying: bool | None = False,
 ) -> T:
-    """Run `work` with the pending task that was typed, and the paths, also for work of another machine.
+    """Run `work` with the pending task and the paths that the user typed. The task may be of another machine.
 
-    `paths` None: nothing typed can be a path. `applying`: whether it may take effect, None:
-    it is to be dropped. Raises ConfigurationError as `the_task`, and for what may be a task or a path, or is an
-    empty path: a variable that was not set has not named everything.
+    `paths` None: the command takes no paths. `applying`: true to apply the changes, None to discard them. Raises
+    ConfigurationError like `the_task`, and if a word may be a task or a path, or a path is empty, because an unset
+    variable must not select everything.
     """
     typed = () if paths is None else (*([task] if task else []), *paths)
     if empty := [path for path in typed if not path.strip("/")]:
         raise ConfigurationError(f"{empty[0]!r} names no change of a task; artoo diff lists the changes")
-    # Work of another machine is not pending here: its files are fetched for the length of the command.
+    # The changes of another machine are not pending here, so their files are fetched during the command.
     if task and config.store is not None and not any(one.task_id.startswith(task) for one in found):
         from artoo.team.by_hand import brought
 
@@ -148,12 +148,12 @@ async def with_the_task(
 
 
 async def _is_path(task: str, pending: Pending) -> bool:
-    """Check whether a word for the task is also a path that the task changed.
+    """Check whether the word that names the task is also a path that the task changed.
 
-    In these years all ids begin with 01, and a folder may have that name. The longer names that artoo prints for
-    tasks cannot be paths by chance.
+    At present all ids begin with 01, which may be the name of a folder. The longer names that artoo prints for
+    tasks are not ambiguous in practice.
     """
-    # Changes of an older format cannot be read.
+    # Pending changes in an older format cannot be read.
     if pending.outdated:
         return False
     review, here = await pending.diff(), Here()
@@ -161,7 +161,7 @@ async def _is_path(task: str, pending: Pending) -> bool:
 
 
 def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:
-    """Describe each pending task: name, request, changes, since when, until when, commands."""
+    """Describe each pending task by its name, request, changes, times and commands."""
     lines: list[str] = []
     for one in found:
         name = name_at(home, one.task_id)
@@ -191,7 +191,7 @@ def _cut_off(one: Pending) -> str:
 
 
 def waiting_object(one: Pending) -> JsonObject:
-    """Return the same as JSON."""
+    """Return the description of a pending task as a JSON object."""
     from artoo.cli.results.result_json import iso
     from artoo.words.settling import waiting
 

@@ -1,6 +1,6 @@
-"""Output for programs, and error messages, without secrets, like the logs.
+"""Redaction of secrets in output for programs and in error messages, as in the logs.
 
-Reviews and answers are for the user, who could not judge them with parts removed. They are printed unchanged.
+Reviews and answers are printed without redaction, because the user could not judge them with parts removed.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def say(text: str) -> None:
-    """Print a line of artoo's own on standard error."""
+    """Print one of artoo's own messages on standard error, with secrets redacted."""
     click.echo(f"artoo: {outward(text)}", err=True)
 
 
 def outward(text: str) -> str:
-    """Return `text` without secrets, by value and by format."""
+    """Return `text` with secrets redacted, which are found by known values and by format."""
     return _redactor().text(text)
 
 

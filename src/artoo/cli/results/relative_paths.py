@@ -1,4 +1,4 @@
-"""Paths as a person reads and writes them: from where they stand, never ambiguous, every byte visible."""
+"""Conversion of paths between absolute and short form. Short paths are unambiguous, with every byte visible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _printable(path: str | Path) -> str:
 
 
 def _current_directory() -> str:
-    """Return the current directory as a printable path; empty when it is gone."""
+    """Return the current directory as a printable path, or an empty text if it was removed."""
     try:
         return _printable(os.getcwd())  # noqa: PTH109 (Path.cwd gives the same, and costs more)
     except FileNotFoundError:
@@ -32,9 +32,9 @@ class Here:
     home: str = field(default_factory=lambda: _printable(Path.home()))
 
     def short(self, path: str) -> str:
-        """Shorten a printable absolute path from here, or from `~`; other paths are returned unchanged.
+        """Return a printable absolute path relative to the current directory or to `~`, or else unchanged.
 
-        What it is shortened to leads back to it: `named(short(path)) == path`.
+        The short path is reversible, that is, `named(short(path)) == path`.
         """
         if path == self.directory:
             return "."
@@ -45,38 +45,38 @@ class Here:
         return f"~/{below}" if below is not None else path
 
     def named(self, typed: str) -> str:
-        """Return the printable absolute path of `typed`, which may be printable or plain."""
+        """Return the printable absolute path of `typed`, which may be escaped already or not."""
         if typed.startswith("~/"):
             typed = f"{self.home}/{typed[2:]}"
         absolute = os.path.normpath(typed if typed.startswith("/") else f"{self.directory}/{typed}")
-        # Bytes of the argument that are no text come as surrogates; printable paths have a form for them.
+        # Undecodable bytes of the argument arrive as surrogates, which become escapes of a printable path.
         return printable_path(path_bytes(os.fsencode(absolute).decode("utf-8", "backslashreplace")))
 
     def holds(self, typed: str, path: str) -> bool:
-        """Check whether a printable absolute path is the place that `typed` names, or lies below it."""
+        """Check whether a printable absolute path is the path that `typed` names, or is below it."""
         return holds(self.named(typed), path)
 
 
 def _below(path: str, directory: str) -> str | None:
-    """Return the part of `path` below a directory. Nothing is below none, and all is below the root as it is."""
+    """Return the part of `path` below a directory, or None. An unknown directory and the root shorten no path."""
     if directory in ("", "/"):
         return None
     return path[len(directory) + 1 :] if path.startswith(directory + "/") and path != directory + "/" else None
 
 
 def holds(place: str, path: str) -> bool:
-    """Check whether `path` is this place or lies below it; both are printable and absolute."""
+    """Check whether `path` is `place` or is below it. Both are printable and absolute."""
     return path == place or path.startswith(place.rstrip("/") + "/")
 
 
 PATHS_SHOWN = 6
-"""Paths that stand on one line."""
+"""The most paths on one line."""
 
 
 def on_one_line(paths: Sequence[str], here: Here, words: Catalogue, rest: int = 0) -> str:
-    """List the user's own paths, the nearest first, then how many more there are (with `rest`), and git's files.
+    """List the first paths, the count of further ones (including `rest`), and the count of git's own files.
 
-    What lies deep, caches above all, must not take the room of what was asked for.
+    Short paths come first, so that deep paths, such as caches, do not displace the requested files.
     """
     own = sorted((path for path in paths if not is_gits(path)), key=lambda path: (path.count("/"), path))
     shown, gits = [here.short(path) for path in own[:PATHS_SHOWN]], len(paths) - len(own)

@@ -1,4 +1,4 @@
-"""The result of a task for programs: one JSON object, and an exit code."""
+"""The result of a task for programs, as one JSON object and an exit code."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from artoo.words.settling import not_yet, waiting
 
 
 def exit_code(result: FinalResult, *, strict: bool = False) -> int:
-    """0 when done (perhaps with gaps), 4 done and something waits; 1 abandoned, 3 no model, 5 a question,
-    130 interrupted.
+    """Return the exit code: 0 done (perhaps with gaps), 4 done with pending changes, 1 abandoned, 3 no model,
+    5 a question, 130 interrupted.
 
-    `strict`: what is incomplete is not done, and neither is what nothing decided.
+    `strict`: if true, an incomplete or unverified result has exit code 1.
     """
     if result.directive is not Directive.ABANDON:
         if strict and (result.open or result.unmet or result.assurance is Assurance.UNVERIFIED):
@@ -37,9 +37,9 @@ def exit_code(result: FinalResult, *, strict: bool = False) -> int:
 
 
 def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> str:
-    """Format the result as one line of JSON, for programs. `verdicts` are the last ones of subtasks and task.
+    """Format the result as one line of JSON, for programs. `verdicts` are the last verdicts of subtasks and task.
 
-    `answer` is the answer, and below it what of that is pending; how to settle it is in `pending`.
+    The field `answer` also mentions pending changes. The field `pending` has the commands for them.
     """
     words = result_words(result.language)
     return json.dumps(
@@ -75,13 +75,13 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
 
 
 def settled_object(settled: Settled, exclude: set[str] | None = None) -> dict[str, object]:
-    """Return the settlement of changes as JSON, with all applied paths, and times as ISO 8601."""
+    """Return the state of applied and pending changes as JSON, with all applied paths, and times in ISO 8601."""
     named: dict[str, object] = {"applied": list(settled.took_effect), "expires_at": iso(settled.expires_at)}
     return settled.model_dump(mode="json", exclude=exclude) | named
 
 
 def _not_yet(result: FinalResult) -> str:
-    """Say that the changes of which the answer speaks are pending; empty where none are."""
+    """Return the sentence that the answer's changes are pending, or an empty text if none are pending."""
     changes = result.changes
     if not changes.waits:
         return ""
@@ -91,7 +91,7 @@ def _not_yet(result: FinalResult) -> str:
 
 
 def _pending(result: FinalResult) -> dict[str, object] | None:
-    """Return how to settle pending changes, and until when; None when there are none."""
+    """Return the commands for pending changes and their expiry, or None if there are none."""
     changes = result.changes
     if not changes.waits:
         return None
@@ -104,5 +104,5 @@ def _pending(result: FinalResult) -> dict[str, object] | None:
 
 
 def iso(seconds: float | None) -> str | None:
-    """Format a time (seconds since the epoch) as ISO 8601; None stays None."""
+    """Format a time (seconds since the epoch) as ISO 8601. Returns None for None."""
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""The result of a task for a person: the answer first and alone, then in few lines what code knows."""
+"""The result of a task for the user, with the answer first, and then a few lines of facts from code."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ ASSURANCE = {
 }
 
 LISTED = 20
-"""Entries of a list that are shown; the rest are counted. Unmet criteria are always all shown."""
+"""The most entries of a list that are shown. The rest are counted. Unmet criteria are always all shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The text of a result. `name` is the task's id, or a beginning of it that names the task.
+    """The text of a result. `name` is the task's id, or a unique beginning of it.
 
-    `terminal`: the answer is made safe for one; all else is safe anyway. `columns` of it, between whose words long
-    lines end; 0: they do not. `talk`: the option that goes on with this conversation.
+    `terminal`: if true, the answer is made safe for a terminal; the other lines are always safe. `columns`: the
+    width at which lines are wrapped, or 0 for no wrapping. `talk`: the option that continues this conversation.
     """
 
     result: FinalResult
@@ -54,11 +54,11 @@ class Ending:
 
     @property
     def text(self) -> Catalogue:
-        """Return the sentences of the display."""
+        """Return the catalogue of the display's language."""
         return self.view.text
 
     def lines(self) -> str:
-        """Return the whole text: why the task stopped, the answer, what is missing, the facts."""
+        """Return the whole text: the reason of a stop, the answer, unmet criteria, and facts."""
         stopped, answer = one_line(self.words.why_stopped(self.result)), uncoloured(self.result.output).strip()
         if not answer and not stopped:
             answer = self.text("(no output)")
@@ -77,7 +77,7 @@ class Ending:
         return result_words(self.text.language)
 
     def _gaps(self) -> Iterable[str]:
-        """Yield what is missing, and for an abandoned task what was reached and tried."""
+        """Yield unmet criteria, withheld operations, next steps, and partial results of an abandoned task."""
         yield self._unmet()
         if self.result.directive is Directive.ABANDON:
             yield self._listed(self.text("Reached"), self.result.done, BULLET)
@@ -86,7 +86,7 @@ class Ending:
         yield self._listed(self.text("Next"), self.words.could(self.result, typed(self.talk)), ARROW)
 
     def _unmet(self) -> str:
-        """List every failed criterion with its reason and the role that answers for it. It is never shortened."""
+        """List every failed criterion with its reason and the accountable role. The list is never shortened."""
         failed = self.words.failed(self.result)
         if not failed:
             return ""
@@ -108,7 +108,7 @@ class Ending:
         return "\n".join(lines)
 
     def _facts(self) -> str:
-        """List facts that code has checked, independent of the answer: a line each."""
+        """List the facts that code has checked, independently of the answer, one per line."""
         settled = SettledLines(self.result.changes, self.text, self.name, self.here, self.paint)
         known = (one_line(self.words.fact(fact)) for fact in self.result.facts)
         lines = [self._assurance(), *known, *settled.lines()]
@@ -124,14 +124,14 @@ class Ending:
         """Yield the pending changes of earlier requests of the conversation, with the command to apply them."""
         words = self.text
         for turn in self.view.state.earlier:
-            if turn.here and self.result.changes.state != "none":  # this task has taken it over
+            if turn.here and self.result.changes.state != "none":  # this task has taken over those changes
                 continue
             command = words("apply it: {command}", command=self.paint(f"artoo apply {turn.task_id}", Tone.HEAD))
             waits = words("Pending your approval: {what}", what=one_line(listed(turn.waits)))
             yield f"{waits}{DOT}{command}"
 
     def _assurance(self) -> str:
-        """Say how far the answer is verified, unless the facts below say that nothing confirms it."""
+        """Return a line on how far the answer is verified, unless the facts already say that it is not."""
         result = self.result
         unsaid = not result.facts or result.assurance is not Assurance.UNVERIFIED
         if result.directive is Directive.ABANDON or not unsaid:
@@ -142,7 +142,7 @@ class Ending:
 
 
 def allowing(acts: Iterable[AskedAct]) -> list[str]:
-    """Return the options that would have allowed these operations, as they are typed."""
+    """Return the command-line options that would have allowed these operations."""
     from artoo.runtime.app.run_options import check_policy_line
 
     lines: list[str] = []

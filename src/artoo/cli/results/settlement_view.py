@@ -1,4 +1,4 @@
-"""The settlement of a task's changes as text: applied files, and pending changes with their commands."""
+"""The state of a task's changes as text: applied files, and pending changes with their commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from artoo.words.settling import counted
 
 
 def from_here(reason: str, conflicts: Sequence[Conflict], here: Here, language: str) -> str:
-    """Shorten the paths in a reason that names conflicts."""
+    """Replace the paths in a reason that names conflicts by short paths."""
     from artoo.words.settling import met
 
     if not conflicts:
@@ -32,7 +32,7 @@ def from_here(reason: str, conflicts: Sequence[Conflict], here: Here, language: 
 
 
 def _only_times(change: ClassifiedChange) -> bool:
-    """Check whether only the times of a file changed, which no user would notice."""
+    """Check whether a change affects only metadata such as times, which a user would not notice."""
     return change.kind is ChangeKind.METADATA and change.change_class is ChangeClass.SILENT
 
 
@@ -42,7 +42,7 @@ def _depth(path: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SettledLines:
-    """`name` is the beginning of the task's id that is enough to name it."""
+    """The lines about a task's changes. `name` is a unique beginning of the task's id."""
 
     settled: Settled
     text: Catalogue
@@ -51,7 +51,7 @@ class SettledLines:
     paint: Paint
 
     def lines(self) -> Iterable[str]:
-        """Yield the applied files, the pending changes, and what left the machine."""
+        """Yield the applied files, the pending changes, and the data that was sent from this machine."""
         yield from self._files()
         yield from self._waits()
         if self.settled.went_out:
@@ -59,7 +59,7 @@ class SettledLines:
         yield from (f"  {one_line(sent)}" for sent in self.settled.went_out)
 
     def _files(self) -> Iterable[str]:
-        """Yield the files that were made, changed and removed, and how to undo that."""
+        """Yield the files that were created, changed and removed, and the command that undoes this."""
         settled = self.settled
         listed = {one.path for one in settled.changes} if settled.state == "applied" else set[str]()
         before = [path for path in settled.applied if path not in listed]
@@ -94,7 +94,7 @@ class SettledLines:
             yield f"git {self.here.short(where)}: {plain(told(changes, self.text.language))}"
 
     def _moves(self, moved: Mapping[str, str]) -> str:
-        """List moves. Files in a directory that is moved are left out."""
+        """List moved paths. Files in a moved directory are left out."""
         whole = [path for path in sorted(moved, key=_depth) if path.rpartition("/")[0] not in moved]
         shown = [f"{self.here.short(path)} {ARROW} {self.here.short(moved[path])}" for path in whole]
         more = len(shown) - PATHS_SHOWN
@@ -102,7 +102,7 @@ class SettledLines:
         return ", ".join((*shown[:PATHS_SHOWN], *rest))
 
     def _waits(self) -> Iterable[str]:
-        """Yield the pending changes, and the commands that settle them."""
+        """Yield the pending changes, and the commands that apply, show or discard them."""
         changes = self.settled
         if changes.reason:
             yield one_line(from_here(changes.reason, changes.conflicts, self.here, self.text.language))
@@ -114,7 +114,7 @@ class SettledLines:
             others = [conflict_hint(self.name, self.text)]
         else:
             yield self.paint(self.text("Pending your approval: {what}", what=what), Tone.WAITS)
-            # With a conflict and without --rest nothing would be applied.
+            # If there is a conflict, nothing would be applied without --rest.
             rest = " --rest" if changes.conflicts else ""
             command = self.paint(f"artoo apply {self.name}{rest}", Tone.HEAD)
             yield "  " + self.text("apply it: {command}", command=command)
@@ -129,9 +129,9 @@ class SettledLines:
 
 
 def later_lines(afterwards: Afterwards, name: str, language: str, *, on_board: bool) -> Iterable[str]:
-    """Say what became of a task's changes after its end, oldest first, and how to settle what is still pending.
+    """Yield the later history of a task's changes, oldest first, and the commands for still pending changes.
 
-    `name` names the task to artoo's commands, or the task of the board under which its changes are pending.
+    `name` is the task's name in commands, or the name of the board task under which the changes are pending.
     """
     text = in_language(language)
     for one in afterwards.became:

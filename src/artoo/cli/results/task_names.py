@@ -1,4 +1,4 @@
-"""The names of tasks in commands: the beginning of an id, as short as it may be."""
+"""The names of tasks in commands. A name is a short but unique beginning of the task's id."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from artoo.runtime.app.task_ids import short_name
 
 ID_SHOWN = 13
-"""Characters of an id in a list: for a UUIDv7 its whole time stamp."""
+"""The number of characters of an id in a list. They contain the whole time stamp of a UUIDv7."""
 
 
 def name_at(home: Path, task_id: str) -> str:
-    """Return the shortest name of a task: no other pending, logged or undoable task begins so."""
+    """Return the shortest beginning of a task's id that no other pending, logged or undoable task shares."""
     from artoo.tasklog.layout import tasks_directory
     from artoo.workspace.commit import tasks_with_records
     from artoo.workspace.directory import Workspaces
@@ -33,5 +33,5 @@ def tasks_at(home: Path, most: int) -> list[str]:
 
 
 def local_time(seconds: float) -> str:
-    """Format a time (seconds since the epoch) on the user's own clock."""
+    """Format a time (seconds since the epoch) in the local time zone."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,4 +1,4 @@
-"""A review as lines of text. What is dangerous is named path by path and never folded; every line is printable."""
+"""A review as lines of text. Dangerous changes are listed path by path, never folded. Every line is printable."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from artoo.words.repositories import Group, apart, group_of, is_object, meaning,
 from artoo.words.settling import CLASSES, counted
 
 MOST_NAMED = 12
-"""The most paths of a harmless class in the overview; the rest are counted, and all are in the diff."""
+"""The most paths of a harmless class in the overview. The rest are counted, and all are in the diff."""
 
 MOST_BESIDE = 5
-"""The most paths of a dangerous class next to the question; all of them are listed above it."""
+"""The most paths of a dangerous class that are repeated close to the question. All are listed above it."""
 
 ROWS_BESIDE = 3
-"""The most rows of a class there, so that all classes and the question fit on a small screen."""
+"""The most rows of a class in this repetition, so that all classes and the question fit on a small screen."""
 
 LONGEST_BESIDE = 60
-"""The most characters of a path there, and of its meaning."""
+"""The most characters of a path in this repetition, and of its meaning."""
 
 SIGNS: dict[ChangeClass, tuple[str, Tone]] = {
     ChangeClass.DELETION: ("-", Tone.DANGER),
@@ -53,15 +53,15 @@ SIGNS: dict[ChangeClass, tuple[str, Tone]] = {
     ChangeClass.EDIT: ("~", Tone.WAITS),
     ChangeClass.SILENT: ("+", Tone.MADE),
 }
-"""The sign and the tone of each class, next to words that say the same."""
+"""The sign and the tone of each class. They are shown with the name of the class, which has the same meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A review and its layout: `width` columns, paths as seen from `here`.
+    """The layout of a review for `width` columns, with paths relative to `here`.
 
-    `opened_by` is the command that shows what is in a directory; with it, a new one with a crowd in it is one line.
-    `unfolded`: git's objects have a line each.
+    `opened_by` is the command that lists a directory. With it, a new directory with many new files is one line.
+    `unfolded`: if true, each git object has a line of its own.
     """
 
     review: Review
@@ -80,7 +80,7 @@ class Layout:
 
     @property
     def words(self) -> Catalogue:
-        """Return the sentences of the language."""
+        """Return the catalogue of the language."""
         return in_language(self.language)
 
     @property
@@ -94,18 +94,18 @@ class Layout:
         return tuple(one for one in in_order_of_danger(self.review.changes) if one.path not in self.blocked)
 
     def head(self) -> list[str]:
-        """Return the question, and the number of changes of each class."""
+        """Return the lines of the question, and of the number of changes of each class."""
         unfinished = "This task did not finish. Apply its changes anyway?"
         head = self.words(unfinished if self.review.unfinished else "Apply the changes of this task?")
         counts = counted(self.review.counts, self.words)
         return [self.paint(f"? {head}", Tone.HEAD), *([f"  {counts}"] if counts else [])]
 
     def whole(self) -> list[str]:
-        """Lay out the whole review: every change with its diff, once."""
+        """Lay out the whole review, that is, every change once, with its diff."""
         return [*self.head(), *self.diffs(), *self.conflicts(), *self.went_out()]
 
     def overview(self) -> list[str]:
-        """Lay out an overview: counts, dangerous paths one by one, the others in short, conflicts, sent data."""
+        """Lay out the counts, each dangerous path, the other paths in short, the conflicts, and the sent data."""
         lines = self.head()
         for change_class in ChangeClass:
             of_class = [one for one in self.applicable if one.change_class is change_class]
@@ -119,14 +119,14 @@ class Layout:
         return [*lines, *self.conflicts(), *self.went_out()]
 
     def told_apart(self, changes: Iterable[ClassifiedChange]) -> tuple[list[ClassifiedChange], list[str]]:
-        """Separate changes with a line of their own from those that share a line for their repository."""
+        """Return the changes that have a line of their own, and a line per repository for the others."""
         found, repositories = apart(one for one in changes if one.path not in self._implied)
         return found, [self._repository(group, inside) for group, inside in repositories.items()]
 
     def beside(self) -> list[str]:
-        """List the dangers next to the answer: one line per class, so that none scrolls out of sight.
+        """Repeat the dangerous changes close to the answer, one entry per class, so that they stay in sight.
 
-        Every class has its count and its first paths, so that no loss is hidden by however many others.
+        Every class has its count and its first paths, so that many changes cannot hide a class.
         """
         lines: list[str] = []
         for change_class in ChangeClass:
@@ -149,7 +149,7 @@ class Layout:
         return line
 
     def _name(self, change: ClassifiedChange) -> str:
-        """Name a path, shortened in its middle where it is very long, and its meaning."""
+        """Return a path, shortened in the middle if it is very long, and its meaning."""
         path = self.here.short(change.path)
         if len(path) > LONGEST_BESIDE:
             path = f"{path[: LONGEST_BESIDE // 2 - 2]}...{path[1 - LONGEST_BESIDE // 2 :]}"
@@ -157,16 +157,16 @@ class Layout:
         return f"{path} ({named})" if named else path
 
     def lines(self, changes: Sequence[ClassifiedChange]) -> list[str]:
-        """Lay out a line for each change. A reason that is repeated by neighbours is shown once."""
+        """Lay out a line for each change. If consecutive changes have the same reason, it is shown once."""
         before = (None, *changes)
         return [self.line(one, last=last) for last, one in zip(before, changes, strict=False)]
 
     def line(
         self, change: ClassifiedChange, number: int | None = None, last: ClassifiedChange | None = None
     ) -> str:
-        """Lay out one change: sign, class, path, sizes, and why it needs approval.
+        """Lay out one change with its sign, class, path, sizes, and the reason why it needs approval.
 
-        It is never shortened, except for a reason that the `last` line has given.
+        The line is never shortened, except that it does not repeat the reason of the change `last`.
         """
         sign, tone = SIGNS[change.change_class]
         named_class = self.words(CLASSES[change.change_class])
@@ -184,9 +184,9 @@ class Layout:
         about = [part for part in (named, self._sizes(change), plain(change.detail)) if part]
         about += [self.words("from {path}", path=self.here.short(came_from))] if came_from is not None else []
         plainly_gone = change.change_class is ChangeClass.DELETION and change.kind is ChangeKind.DELETED
-        # The class of a deleted file says all that its reason would.
+        # A deleted file needs no reason, because its class already says that it is deleted.
         if change.reason and not plainly_gone:
-            # A rebase changes many files of git for one reason, which is given once.
+            # A rebase changes many files of git for one reason, which is shown once.
             known = change.rewrites is not None and last is not None and last.rewrites == change.rewrites
             same = known and last is not None and last.reason == change.reason
             about.append(self.words("as above") if same else plain(why(change, self.language, self.here.short)))
@@ -195,7 +195,7 @@ class Layout:
         return f"  {count}{self.paint(head, tone)}  {where}{rest}"
 
     def _repository(self, group: Group, changes: Sequence[ClassifiedChange]) -> str:
-        """Describe the harmless changes in one repository, or its objects, by their meaning."""
+        """Describe the harmless changes or the git objects of one repository in one line."""
         where, change_class = group
         sign, tone = SIGNS[change_class]
         named_class = "git" if change_class is ChangeClass.SILENT else self.words(CLASSES[change_class])
@@ -210,7 +210,7 @@ class Layout:
         last: ClassifiedChange | None = None
         for change in self.applicable:
             together = objects.get(group_of(change), []) if is_object(change) else []
-            # The objects of one repository share the line of the first of them.
+            # The objects of one repository share one line, at the place of the first object.
             if together:
                 lines += [self._repository(group_of(change), together)] if change is together[0] else []
                 continue
@@ -224,7 +224,7 @@ class Layout:
         return [*lines, *(self._crowd(place, files) for place, files in crowded.items())]
 
     def _crowd(self, place: str, files: int) -> str:
-        """Lay out a new directory with a crowd of files as one line."""
+        """Lay out a new directory with many new files as one line."""
         sign, tone = SIGNS[ChangeClass.SILENT]
         where = self.here.short(place)
         about = self.words(
@@ -235,7 +235,7 @@ class Layout:
         return f"  {self.paint(f'{sign} {self.words(CLASSES[ChangeClass.SILENT])}', tone)}  {where}/ ({about})"
 
     def has_diffs(self) -> bool:
-        """Check whether there is more to see than the overview shows."""
+        """Check whether the diffs show more than the overview."""
         return any(one.diff for one in (*self.review.changes, *self.review.conflicts)) or any(
             sum(one.change_class is each for one in self.applicable) > MOST_NAMED
             for each in ChangeClass
@@ -243,7 +243,7 @@ class Layout:
         )
 
     def conflicts(self) -> list[str]:
-        """Lay out the conflicts in both versions."""
+        """Lay out the conflicts, each with the user's and the task's version."""
         if not self.review.conflicts:
             return []
         head = self.words("In conflict, so not applied (your version stays):")
@@ -258,7 +258,7 @@ class Layout:
         return lines
 
     def went_out(self) -> list[str]:
-        """List what left the machine."""
+        """List the data that was sent from this machine."""
         if not self.review.went_out:
             return []
         shown = [f"    {one_line(line)}" for line in self.review.went_out]
@@ -276,7 +276,7 @@ class Layout:
 
 
 def waiting_line(counts: Sequence[ClassCount], conflicts: int, words: Catalogue) -> str:
-    """Count pending changes by class, and conflicts."""
+    """Return the number of pending changes of each class, and of conflicts, in one line."""
     parts = [counted(counts, words)]
     if conflicts:
         parts.append(words("{count} in conflict with later changes", count=f"{conflicts:,}"))
@@ -284,7 +284,7 @@ def waiting_line(counts: Sequence[ClassCount], conflicts: int, words: Catalogue)
 
 
 def conflict_hint(name: str, words: Catalogue) -> str:
-    """Say what can be done when only conflicts are left of a task."""
+    """Return the advice for a task of which only conflicts are pending."""
     return words(
         "your version stays; copy parts of the task's version by hand: {look}; then discard it: {drop}",
         look=f"artoo diff {name}",

@@ -1,4 +1,4 @@
-"""The one question of a task: its review, and then apply all, choose, keep or discard."""
+"""The question at a task's end, which shows the review, and asks to apply, choose, keep or discard the changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AGAIN = frozenset(("s", "show", "show again", "看", "再看一遍"))
 
 
 class Asking:
-    """The review of one task at a keyboard and a screen."""
+    """The question about one task's changes, with a keyboard and a screen."""
 
     def __init__(self, review: Review, language: str, screen: Screen, keyboard: Keyboard, here: Here) -> None:
         self._screen = screen
@@ -31,13 +31,13 @@ class Asking:
         self._layout = Layout(review, language, here, screen.paint, screen.width)
         self._words = self._layout.words
         self.different = ""
-        """What must be different, if the user has said that: the changes are kept, and the next request says it."""
+        """The user's text about what must be different. It keeps the changes, and becomes the next request."""
 
     async def ask(self) -> Consent | Choice:
-        """Ask for the decision. The end of input, an empty line and Ctrl-C keep the changes for later."""
+        """Ask for the decision. An empty line, the end of input and Ctrl-C keep the changes for later."""
         in_sight = self._show()
         while True:
-            # A danger that has scrolled out of sight is repeated where the user answers.
+            # If the review has scrolled, the dangerous changes are repeated close to the prompt.
             if not in_sight:
                 self._say_dangers()
             self._screen.say(self._words(ASK if self._layout.applicable else ASK_PART))
@@ -49,7 +49,7 @@ class Asking:
             in_sight = False
 
     def _show(self) -> bool:
-        """Shows the review. True when all of it stands on the screen, so that nothing has scrolled away."""
+        """Show the review. Returns True if all of it fits on the screen, so that nothing has scrolled away."""
         layout = self._layout
         whole = layout.whole()
         in_sight = self._screen.fits(whole)
@@ -60,16 +60,16 @@ class Asking:
             if layout.has_diffs():
                 self._screen.show(["", *layout.diffs()])
                 self._screen.show(["", *layout.went_out()])
-        # Keys that were pressed before the review was shown are no answer to it.
+        # Keys that were pressed before the review was shown do not count as an answer.
         self._keyboard.forget()
         return in_sight
 
     def _say_dangers(self) -> None:
-        """Print the dangers once more, right above the place where the user answers."""
+        """Print the dangerous changes again, directly above the prompt."""
         self._screen.show(self._layout.beside())
 
     async def _decided(self, said: str) -> Consent | Choice | None:
-        """Return what an answer decides; None when the question is to be asked again."""
+        """Return the decision of an answer, or None if the question must be asked again."""
         word = said.strip().casefold()
         if word in _KEEP:
             return Consent.KEEP
@@ -92,7 +92,7 @@ class Asking:
         return None
 
     async def _choice(self) -> Choice | None:
-        """Ask for a part, and name it once more before it is applied. None: back to the question."""
+        """Ask for a part of the changes, and confirm it. Returns None to go back to the question."""
         listed = self._layout.applicable
         self._screen.show([self._layout.line(one, number) for number, one in enumerate(listed, start=1)])
         while True:

@@ -1,4 +1,4 @@
-"""A part of a review, as a person names it: numbers of its list, ranges, paths, directories."""
+"""The selection of a part of a review by numbers of the list, ranges, paths or directories."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def chosen(typed: str, listed: Sequence[ClassifiedChange], here: Here) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Find the paths that `typed` names, in the order of the list, and the parts that name none.
+    """Return the paths that `typed` selects, in the order of the list, and the parts of `typed` that select none.
 
-    A number is a place in the list (from 1), unless it is the name of a path in it; a directory is all below it.
-    With what is moved goes where it stands now.
+    A number is a position in the list (from 1), unless a listed path has that name. A directory selects all paths
+    below it. A moved file is selected with its new path.
     """
     wanted: set[str] = set()
     unknown: list[str] = []
     for part in _parts(typed):
-        # A path comes first: a file may have the name of a number.
+        # Paths are tried first, because the name of a file may be a number.
         found = of_path(part, listed, here) or _of_numbers(part, listed)
         wanted |= with_arrivals(found, listed)
         if not found:
@@ -30,7 +30,7 @@ def chosen(typed: str, listed: Sequence[ClassifiedChange], here: Here) -> tuple[
 
 
 def of_path(typed: str, listed: Sequence[ClassifiedChange], here: Here) -> tuple[str, ...]:
-    """Find the listed paths that are `typed` or lie below it."""
+    """Return the listed paths that are `typed` or are below it."""
     place = here.named(typed)
     return tuple(one.path for one in listed if holds(place, one.path))
 
@@ -44,10 +44,10 @@ def _of_numbers(part: str, listed: Sequence[ClassifiedChange]) -> tuple[str, ...
 
 
 def _parts(typed: str) -> list[str]:
-    """Split words like a shell, so that a path with spaces can be quoted; commas separate numbers only."""
+    """Split words like a shell, so that a path with spaces can be quoted. Commas separate only numbers."""
     lexer = shlex.shlex(typed, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
-    # A backslash belongs to a printable path.
+    # A backslash is not an escape here, because printable paths contain backslashes.
     lexer.escape = ""
     try:
         parts = list(lexer)

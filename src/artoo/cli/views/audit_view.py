@@ -1,4 +1,4 @@
-"""The look of reports and checks of the Auditor on a terminal, and as JSON."""
+"""The layout of the Auditor's reports and verifications for the terminal, and as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE = 200
 
 
 def report_lines(report: AuditReport) -> list[str]:
-    """Lay out a report, one figure per line; zeros are left out, except for tasks."""
+    """Lay out a report with one topic per line. Topics without findings are left out."""
     return list(_report(report))
 
 
@@ -64,7 +64,7 @@ def _list(name: str, lines: Sequence[str], count: int) -> Iterator[str]:
 
 
 def verification_lines(found: Verification) -> list[str]:
-    """List what was checked, every problem, and what cannot be proved."""
+    """List the checked chains, every problem, and the properties that cannot be proved."""
     records = sum(chain.records for chain in found.chains)
     messages = sum(chain.messages for chain in found.chains)
     lines = [
@@ -97,8 +97,8 @@ def verification_lines(found: Verification) -> list[str]:
 
 
 def verification_object(found: Verification) -> JsonObject:
-    """Return the same as JSON."""
-    # The times of a chain serve the check of task logs, and are no part of the report.
+    """Return a verification as JSON."""
+    # The times of a chain are only used to check task logs, so the report omits them.
     moments = ("begun", "last")
     chains = [{name: said for name, said in asdict(chain).items() if name not in moments} for chain in found.chains]
     return {
@@ -111,7 +111,7 @@ def verification_object(found: Verification) -> JsonObject:
 
 
 def proof_lines(proof: Proof) -> list[str]:
-    """Say whether the decisions of a task were reached again, and where not."""
+    """Lay out whether a replay of a task reached the same decisions, with violations and the first difference."""
     replayed = proof.replayed
     task, difference = replayed.recording.task_id, replayed.difference
     lines = [one_line(f"task {task}: {each.rule}: {each.what}")[:_LINE] for each in proof.violations]

@@ -1,4 +1,4 @@
-"""The look of a task's log on a terminal, and as JSON."""
+"""The layout of a task's log for the terminal, and as JSON."""
 
 from __future__ import annotations
 
@@ -34,26 +34,27 @@ from artoo.words.shown import plural
 
 LINE = 160
 NAMED = 3
-"""Unreadable lines whose place and problem are shown; `--json` has all."""
+"""The most unreadable lines whose position and error are shown. `--json` has all."""
 
 _TONES = {"good": MATCHED, "bad": FAILED}
 _SHOWN = (
     *(ModelCalled, ToolCalled, CriterionJudged, CorrectionSignal, PlanRefused, RoleFailure, RouteViolation),
     *(MessagesDropped, MemoryRead, MemoryWritten, TaskResumed),
 )
-"""Events that have a line of their own."""
+"""The kinds of events that are shown, each on its own line."""
 
 KEPT_CHARACTERS = 32_000_000
-"""Weight of the events that a story keeps, the first and the last half each."""
+"""The total weight of the events that a story keeps, half for the first and half for the last events."""
 _EVENT_CHARACTERS = 2_000
-"""Weight of an event without its long texts."""
+"""The weight of an event without its long texts."""
 
 JsonObject = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event and where it stands: `subtask_id` is empty before the first subtask of the round, None after it."""
+    """One event and its position. Outside of subtasks, `subtask_id` is empty before the round's first subtask, and
+    None afterwards."""
 
     round: int
     subtask_id: str | None
@@ -62,10 +63,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Story:
-    """A task from its log: its state, and its events as far as they are kept, in order.
+    """A task from its log, with its state, and with the first and last events in order.
 
-    `left_out` events between `first` and `last` are not kept. `unreadable` names lines of the log that could not be
-    read.
+    `left_out` counts the omitted events between `first` and `last`. `unreadable` names the unreadable lines.
     """
 
     state: TaskState = field(default_factory=TaskState)
@@ -85,7 +85,7 @@ class Story:
 
 
 def told(items: Iterable[Envelope | Gap], *, whole: bool = True) -> Story:
-    """Reduce a log, in order, to its story. `whole`: with prompts, answers and outputs."""
+    """Reduce the messages of a log to its story. `whole`: if true, keep prompts, answers and outputs."""
     story, weight = Story(), 0
     for item in items:
         if isinstance(item, Gap):
@@ -96,7 +96,7 @@ def told(items: Iterable[Envelope | Gap], *, whole: bool = True) -> Story:
             continue
         entry = _entry(story.state, item, whole=whole)
         weight += _weight(entry)
-        # The first half of the room is for the beginning of the log, the other half moves with its end.
+        # Half of the weight is for the first events. The other half is a window of the last events.
         if not story.last and weight <= KEPT_CHARACTERS // 2:
             story.first.append(entry)
             continue
@@ -125,7 +125,7 @@ def _weight(entry: Entry) -> int:
 
 
 def _details(event: Contract) -> list[tuple[str, str]]:
-    """Return the long texts of an event, each with its name."""
+    """Return the long texts of an event as pairs of name and text."""
     if isinstance(event, ModelCalled):
         return [("system", event.system), ("user", event.asked), ("answer", event.answer)]
     if isinstance(event, ToolCalled):
@@ -138,7 +138,7 @@ def _details(event: Contract) -> list[tuple[str, str]]:
 def task_lines(tasks: Sequence[TaskSummary], machines: Mapping[str, str], changes: Mapping[str, str]) -> list[str]:
     """Lay out one line per task.
 
-    `machines` names the machine of each task that ran elsewhere, `changes` what became of a task's changes.
+    `machines` maps tasks of other machines to the machine, and `changes` maps tasks to the state of their changes.
     """
     columns = (("changes", changes, ""), ("machine", machines, "here"))
     more = [each for each in columns if each[1]]
@@ -159,7 +159,7 @@ def task_lines(tasks: Sequence[TaskSummary], machines: Mapping[str, str], change
 def tasks_object(
     tasks: Sequence[TaskSummary], machines: Mapping[str, str], changes: Mapping[str, str]
 ) -> list[JsonObject]:
-    """Return the same as JSON; `changes`, `machine` and `directory` are null where there is none."""
+    """Return the tasks as JSON. `changes`, `machine` and `directory` are null if unknown."""
     return [
         {
             "task_id": task.task_id,
@@ -176,7 +176,7 @@ def tasks_object(
 
 
 def story_object(story: Story, afterwards: Afterwards) -> JsonObject:
-    """Return a story as JSON: every event whole."""
+    """Return a story as JSON, with all fields of every event."""
     state = story.state
     return {
         "task_id": state.task_id,
@@ -209,9 +209,9 @@ def _round_object(part: Round, entries: Sequence[Entry]) -> JsonObject:
 
 
 def story_lines(story: Story, since: Iterable[str], *, full: bool = False) -> Iterator[str]:
-    """Lay out the rounds, the trajectory of several, the result, and what became of the changes `since`.
+    """Lay out the rounds, the figures of several rounds, the result, and `since`, the lines on its changes.
 
-    `full` adds prompts, answers, outputs and each note of memory.
+    `full`: if true, add prompts, answers, outputs, and each note of memory.
     """
     state, rounds = story.state, list(story.rounds)
     text = in_language(language_of(state.request))
@@ -252,7 +252,7 @@ def _sign(subtask: Subtask) -> str:
 
 
 def _event_lines(events: Sequence[Contract], *, full: bool) -> Iterator[str]:
-    """Yield a line per event; notes of memory that follow each other share one, unless all is wanted."""
+    """Yield a line per event. Unless `full` is true, consecutive notes of memory share one line."""
     for are_notes, group in groupby(events, lambda event: isinstance(event, MemoryWritten) and not full):
         found = list(group)
         if are_notes and len(found) > 1:
@@ -265,7 +265,7 @@ def _event_lines(events: Sequence[Contract], *, full: bool) -> Iterator[str]:
 
 
 def _line(event: Contract) -> str:
-    """Return the line that the web UI has, too, behind the kind of event where that is unclear."""
+    """Return the same text as in the web UI, after the kind of the event if the text alone is unclear."""
     kind = event.kind()
     text, tone = event_text(kind, event.model_dump(mode="json"))
     if isinstance(event, ModelCalled):
@@ -278,7 +278,7 @@ def _line(event: Contract) -> str:
 
 
 def _notes_line(notes: Sequence[MemoryWritten]) -> str:
-    """Summarise notes: `memory written: 17 notes on 5 tools, 1 kind of request`."""
+    """Summarise notes, such as `memory written: 17 notes on 5 tools, 1 kind of request`."""
     about = Counter(space.partition(":")[0] for space in {note.space for note in notes})
     tools, kinds = about.pop("tool", 0), about.pop("intent", 0)
     named = [plural(tools, "tool")] if tools else []

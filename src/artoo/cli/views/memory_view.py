@@ -1,4 +1,4 @@
-"""The look of memory as lines of text, and as JSON."""
+"""The layout of memory as lines of text, and as JSON."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def overview_lines(found: Overview) -> Iterator[str]:
 
 
 def kind_lines(found: Sequence[Kind]) -> list[str]:
-    """Lay out the kinds of request, each with its newest one."""
+    """Lay out the kinds of request, each with its newest request."""
     rows = [(each.label, str(each.requests), shortened(one_line(each.example), CONTENT_WIDTH)) for each in found]
     lines = table_lines(("kind", "requests", "newest"), rows, "Memory knows no kind of request yet.")
     hint = "artoo memory rename OLD NEW renames a kind, or merges it with another."
@@ -110,7 +110,7 @@ def report_lines(report: DreamReport) -> Iterator[str]:
 
 
 def finding_lines(found: Findings, after: Findings, *, checked_only: bool) -> list[str]:
-    """Lay out the findings of verify, and whether they are repaired."""
+    """Lay out the findings of `artoo memory verify`, and whether they were repaired."""
     lines = [f"{found.records:,} records in {found.pairs:,} pairs"]
     if found.sound:
         return [*lines, "Sums and indexes agree with the records."]
@@ -151,7 +151,7 @@ def explanation_object(found: Explanation) -> JsonObject:
 
 
 def _named(about: Potentials | MemoryChange) -> str:
-    """Name a pair on one line; `--json` has it whole."""
+    """Return a pair on one line, shortened. `--json` has the whole pair."""
     return f"{one_line(about.space)}  {shortened(one_line(about.entity), NAME_WIDTH)}"
 
 

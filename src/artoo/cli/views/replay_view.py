@@ -1,4 +1,4 @@
-"""The result of a replay, for a person and as JSON."""
+"""The result of a replay as lines of text, and as JSON."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def replay_lines(replayed: Replayed) -> list[str]:
 
 
 def what_if_object(task_id: str, lines: Sequence[str], rounds: Sequence[Recomputed]) -> JsonObject:
-    """Return the decisions of other hyperparameters as JSON."""
+    """Return the logged decisions, and the decisions under other hyperparameters, as JSON."""
     return {
         "task_id": task_id,
         "with": list(lines),

@@ -1,4 +1,4 @@
-"""Helpers of the commands about a team: its database, and ids."""
+"""Helpers of the team's commands, which open its database and resolve ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JsonObject = dict[str, object]
 
 
 def in_office(work: Callable[[Office], Awaitable[T]]) -> T:
-    """Run `work` with the team of this home, whether or not a process serves it."""
+    """Run `work` with the database of this home's team. No `artoo serve` needs to run."""
     from artoo.team.office import open_office
 
     async def run() -> T:
@@ -31,11 +31,11 @@ def in_office(work: Callable[[Office], Awaitable[T]]) -> T:
 
 
 def the_one(beginning: str, ids: Sequence[str], what: str) -> str:
-    """Find the only id that begins so. Raises ConfigurationError when there is none, or more than one."""
+    """Return the only id with this beginning. Raises ConfigurationError if none or several match."""
     if not beginning:
         raise ConfigurationError(f"an empty text names no {what}; `artoo {what} list` shows those there are")
     found = [one for one in ids if one.startswith(beginning)]
-    # A whole id is meant even if it begins another one.
+    # A whole id is unambiguous even if another id begins with it.
     if beginning in found:
         return beginning
     if len(found) != 1:

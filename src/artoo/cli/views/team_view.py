@@ -1,4 +1,4 @@
-"""The look of agents, tasks, letters and tables on a terminal."""
+"""The layout of agents, tasks, letters and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from artoo.cli.results.task_names import ID_SHOWN
 from artoo.contracts.agents import BoardTask, TaskChanged, TaskMoved
 
 LONGEST_ID = 20
-"""Characters of an id that is not a UUID: its kind, and enough of the rest."""
+"""The number of characters shown of an id that is not a UUID. They contain its kind, and enough of the rest."""
 
 NARROWEST = 12
-"""The fewest columns of the last cell of a row; below that it gets a line of its own."""
+"""The fewest columns of the last cell of a row. With fewer columns the cell gets a line of its own."""
 
 _PLAIN_ID = 36
 _GAP = 2
 
 
 def short(identifier: str) -> str:
-    """Shorten an id to a beginning that no other has."""
+    """Shorten an id to a beginning that is unique in practice."""
     return identifier[: ID_SHOWN if len(identifier) == _PLAIN_ID else LONGEST_ID]
 
 
 def when(moment: datetime) -> str:
-    """Format a time on the user's own clock."""
+    """Format a time in the local time zone."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
@@ -40,7 +40,7 @@ def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]], empty: str)
     widths = [max(map(cell_len, cells)) for cells in zip(heads, *listed, strict=True)]
     columns = shutil.get_terminal_size().columns
     rest = columns - sum(widths[:-1]) - _GAP * len(widths[:-1])
-    # On a narrow terminal the ids must stay whole, because commands take them.
+    # On a narrow terminal the ids must stay whole, because the user passes them to commands.
     if rest < min(NARROWEST, widths[-1]):
         blocks = ((" ".join(filter(None, row[:-1])), f"  {_cut(row[-1], columns - _GAP)}") for row in listed)
         return [line for block in blocks for line in block if line.strip()]

@@ -1,1 +1,1 @@
-"""artoo as an A2A server: the work of foreign agents comes onto the board, with the official SDK."""
+"""artoo as an A2A server, with the official SDK. Tasks of foreign agents are added to the team's board."""

@@ -1,4 +1,4 @@
-"""The application: a card, JSON-RPC and REST for the team and each exposed agent; behind tokens, but the cards."""
+"""The ASGI application: card, JSON-RPC and REST of the team and of each exposed agent. Only cards need no token."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ from artoo.protocols.wire import INVALID_REQUEST, PARSE_ERROR
 
 _JSON = ("application/json", "application/a2a+json")
 _CONTENT_TYPE_NOT_SUPPORTED = -32_005
-"""The protocol's code."""
+"""The error code that A2A defines."""
 _BODILESS = (":cancel", ":subscribe")
 LARGEST_BODY = 1 << 20
-"""Bytes of a request: texts are short here."""
+"""The most bytes of a request. It is small, because messages contain only text."""
 
 
 class Holder(User):
-    """The holder of a token, by the name that the operator gave."""
+    """The caller, under the name that the operator gave to the token."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     @property
     def is_authenticated(self) -> bool:
-        """Check whether there was a token."""
+        """Check whether the request had a token."""
         return bool(self._name)
 
     @property
     def user_name(self) -> str:
-        """Return the name."""
+        """Return the caller's name."""
         return self._name
 
 
 class JsonBodies:
-    """Reads each body whole, and answers those that are too large, not JSON, or not declared as JSON.
+    """ASGI middleware that reads each body, and refuses it if it is too large, not JSON, or not declared as JSON.
 
-    The SDK takes some of these for good ones, and answers others as defects of the server. A REST request whose
-    address says everything needs no body.
+    The SDK accepts some of these bodies, and answers others as internal errors. The body may be empty for REST
+    requests whose address is complete (`_BODILESS`).
     """
 
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request, as ASGI says."""
+        """Handle one request. Implements ASGI."""
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._inner(scope, receive, send)
             return
@@ -101,14 +101,14 @@ def _refused(path: str, text: str, code: int, status: int) -> JSONResponse:
     """Return the error in the form of this path's binding."""
     if path.rstrip("/").endswith(RPC):
         error: dict[str, object] = {"code": code, "message": text}
-        # JSON-RPC answers with 200, except to a body that was never read as JSON-RPC.
+        # JSON-RPC errors have status 200, except for a body that was too large to be read as JSON-RPC.
         return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 413 if status == 413 else 200)
     told = {"code": status, "status": "INVALID_ARGUMENT", "message": text}
     return JSONResponse({"error": told}, status_code=status)
 
 
 class _Contexts(DefaultServerCallContextBuilder):
-    """Says who asks, and what returns when they are gone."""
+    """Adds to each call the caller, and a function that returns when the caller has disconnected (`GONE`)."""
 
     def build(self, request: Request) -> ServerCallContext:
         context = super().build(request)
@@ -118,13 +118,13 @@ class _Contexts(DefaultServerCallContextBuilder):
 
 
 async def _gone(request: Request) -> None:
-    """Returns when the client has left. Its body has been read."""
+    """Wait until the client has disconnected. The body of the request must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 def place_of(agent: str) -> str:
-    """Return the path of an agent; empty for the team."""
+    """Return the URL path of an agent, which is empty for the team."""
     return f"/agents/{agent}" if agent else ""
 
 
@@ -133,7 +133,7 @@ def application(
 ) -> ASGIApp:
     """Build the application of the team (the empty name in `agents`) and of each agent.
 
-    `tokens` are by foreign agent; `names` are the own names of this server.
+    `tokens` maps each foreign agent to its token. `names` are the accepted hosts of this server.
     """
     routes: list[BaseRoute] = []
     cards: dict[str, AgentCard] = {}
@@ -145,11 +145,11 @@ def application(
         place, contexts = place_of(agent), _Contexts()
         cards[place + AGENT_CARD_WELL_KNOWN_PATH] = card
         routes += create_agent_card_routes(card, card_url=place + AGENT_CARD_WELL_KNOWN_PATH)
-        # Clients join addresses with and without a slash.
+        # Some clients add a slash to the address.
         for address in (place + RPC, f"{place}{RPC}/"):
             routes += create_jsonrpc_routes(handler, address, contexts, enable_v0_3_compat=True)
         rest = create_rest_routes(handler, contexts, path_prefix=place + REST)
-        # Mounted routes are for tenants, and there are none.
+        # Mounted routes serve tenants, which artoo does not have.
         routes += [route for route in rest if not isinstance(route, Mount)]
     routes.append(Route(KEYS_PATH, keys))
     app = JsonBodies(Starlette(routes=routes))

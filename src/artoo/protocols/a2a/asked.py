@@ -1,4 +1,4 @@
-"""The content of a foreign agent's message: text, and nothing else."""
+"""The parser for the requests of a foreign agent, whose messages may contain only text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TAKEN = frozenset({"text/plain", "text/*", "*/*", "text"})
 
 
 def asked_in(params: SendMessageRequest, agent: str) -> Asked:
-    """Read a new piece of work. Raises A2AError: what is wrong, and what would be right."""
+    """Read the task that a message asks for. Raises A2AError, whose text says how to correct the message."""
     message = params.message
     if params.tenant:
         raise InvalidParamsError("there are no tenants here: every agent has an address of its own")
@@ -55,7 +55,7 @@ def _text(message: Message) -> str:
 
 
 def page_of(tasks: Sequence[Task], params: ListTasksRequest) -> ListTasksResponse:
-    """Return one page of the wanted tasks, the latest change first. Raises InvalidParamsError."""
+    """Return one page of the tasks that match `params`, latest change first. Raises InvalidParamsError."""
     size = params.page_size if params.HasField("page_size") else DEFAULT_LIST_TASKS_PAGE_SIZE
     validate_page_size(size)
     if params.tenant:

@@ -1,4 +1,4 @@
-"""Agent cards: what there is to ask here, signed with this home's own key."""
+"""Agent cards, which describe the team and its agents. They are signed with the key of this home."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ _TEAM = (
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Signs with ES256. `keys` is the public half as a JWK set, `pem` the private one."""
+    """A signer with ES256. `keys` is the public key as a JWK set, `pem` the private key, `name` the key's id."""
 
     pem: bytes
     name: str
     keys: dict[str, object]
 
     def sign(self, card: AgentCard, url: str) -> AgentCard:
-        """Sign the card; `url` is where the keys are."""
+        """Sign the card. `url` is the address of this server, which publishes the public keys."""
         header = ProtectedHeader(kid=self.name, alg=ALGORITHM, jku=url + KEYS_PATH, typ="JOSE")
         return create_agent_card_signer(self.pem, header)(card)
 
 
 def own_signer(home: Path) -> Signer:
-    """Load the key in artoo's home, or create it for its owner only. Raises ConfigurationError."""
+    """Load the key from artoo's home, or create it, readable by its owner only. Raises ConfigurationError."""
     file = home / KEY_FILE
     pem = made_once(file, _new_key)
     try:

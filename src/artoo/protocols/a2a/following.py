@@ -1,4 +1,4 @@
-"""Observation of a foreign agent's task on the board, in whatever process it is worked on."""
+"""Observation of a foreign agent's task through the board, because another process may work on the task."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from artoo.team.office import Office
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
-"""The board is looked at so often even when nothing seems to be written."""
+"""How often the board is read, even if no notification of a write arrives."""
 
 Look = Callable[[], Awaitable[ForeignTask | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """A view of tasks on the board. `clean` takes secrets out of what leaves."""
+    """The observer of foreign agents' tasks on the board. `clean` redacts secrets in results."""
 
     office: Office
     clean: Redactor
 
     async def settled(self, seen: ForeignTask, look: Look) -> ForeignTask:
-        """Wait until the task rests: at its end, or when only a person can let it go on."""
+        """Wait until the task has ended, or until only the operator can let it continue."""
         async with self.office.wake.watching() as following:
             now = seen
             while not rests(now):
@@ -40,7 +40,7 @@ class Following:
             return now
 
     async def events(self, seen: ForeignTask, look: Look) -> AsyncGenerator[Update]:
-        """Yield what happens after `seen`, in order and without loss, until the task rests."""
+        """Yield the updates after `seen`, in order and without loss, until the task rests (see `rests`)."""
         known, waited, now = len(statuses(seen)), seen.waits, seen
         async with self.office.wake.watching() as following:
             while True:
@@ -57,7 +57,7 @@ class Following:
                 now = await look() or now
 
     async def result(self, seen: ForeignTask) -> tuple[str, ...]:
-        """Return the texts of a result that has passed its review; nothing of one that has not."""
+        """Return the texts of the result if the task is completed, that is, approved. Otherwise return no text."""
         ended = seen.ended
         if ended is None or ended.after is not BoardState.COMPLETED:
             return ()
@@ -69,7 +69,7 @@ class Following:
 
 
 async def again(work: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Run endless work, and start it again when the database could not be used for a moment."""
+    """Run `work` forever, and start it again after an error of the database."""
     while True:
         try:
             await work()

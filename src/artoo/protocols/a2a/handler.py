@@ -1,4 +1,4 @@
-"""The requests that a foreign agent may make, in every binding. Implements the SDK's request handler."""
+"""The handler of all requests of foreign agents, for JSON-RPC and REST. Implements the SDK's `RequestHandler`."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ from artoo.runtime.config.foreign_agents import Peer
 T = TypeVar("T")
 
 MOST_FOLLOWED = 100
-"""Requests of one foreign agent that wait or stream at the same time."""
+"""The most requests of one foreign agent that wait or stream at the same time."""
 BOOKS_SECONDS = 20.0
-"""How long a request waits for a database that cannot be reached; the team waits without limit."""
+"""How long a request waits for an unreachable database. The team itself waits without limit."""
 GONE = "artoo.gone"
-"""Where a call's state has what returns when the client has left."""
+"""The key in a call's state of the function that returns when the client has disconnected."""
 
 
 @dataclass(slots=True)
 class BoardAgent(RequestHandler):
-    """The requests for one agent; the empty name is the team. `peers` is the operator's policy, by name."""
+    """The handler for one agent; an empty `agent` is the team. `peers`: the policies of foreign agents, by name."""
 
     agent: str
     peers: dict[str, Peer]
@@ -67,7 +67,7 @@ class BoardAgent(RequestHandler):
     _followed: Counter[str] = field(default_factory=Counter[str])
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
-        """Start a task; return it when it rests, or at once when that is wanted."""
+        """Start a task, and return it when it rests, or at once if the client asks for that."""
         peer = self._peer(params, context)
         try:
             seen = await self._begun(peer, params)
@@ -97,10 +97,10 @@ class BoardAgent(RequestHandler):
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Task | Update]:
-        """Tells how a task goes on from here."""
+        """Stream the present state of a task, and then its updates until it rests."""
         peer = self._peer(params, context)
         seen = await self._own(peer, params.id)
-        # The protocol forbids a subscription to a task that is over.
+        # The protocol forbids a subscription to a task that has ended.
         if seen.ended is not None:
             raise UnsupportedOperationError("the task is over; nothing more happens to it")
         with self._place(peer):
@@ -113,7 +113,7 @@ class BoardAgent(RequestHandler):
         return await self._told(await self._own(self._peer(params, context), params.id), _history(params))
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        """List the tasks of this foreign agent here, the latest change first."""
+        """List the tasks that the calling foreign agent gave to this agent, latest change first."""
         peer, history = self._peer(params, context), _history(params)
         found = await _said(
             self.following.office.foreign.list(peer, self.agent, context=params.context_id), InvalidParamsError
@@ -122,7 +122,7 @@ class BoardAgent(RequestHandler):
         return page_of(tasks, params)
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
-        """Cancels a task of its own, through the board: nothing that it did takes effect."""
+        """Cancel a task of the calling agent through the board. None of the task's changes takes effect."""
         peer = self._peer(params, context)
         await self._own(peer, params.id)
         cancelling = self.following.office.foreign.cancel(peer, self.agent, params.id)
@@ -134,7 +134,7 @@ class BoardAgent(RequestHandler):
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """Add a target that is notified of the task from now on."""
+        """Add a target for push notifications about the task."""
         seen = await self._own(self._peer(params, context), params.task_id)
         await _said(self.pushes.check(params), InvalidParamsError)
         return await _said(self.pushes.keep(params, seen), UnsupportedOperationError)
@@ -142,7 +142,7 @@ class BoardAgent(RequestHandler):
     async def on_get_task_push_notification_config(
         self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """Return one target."""
+        """Return one push target of a task."""
         await self._own(self._peer(params, context), params.task_id)
         for target in await _said(self.pushes.of(params.task_id), InternalError):
             if target.id == params.id:
@@ -152,7 +152,7 @@ class BoardAgent(RequestHandler):
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
-        """Return all targets; they are few."""
+        """Return all push targets of a task, without pages, because there are only a few."""
         await self._own(self._peer(params, context), params.task_id)
         configs = await _said(self.pushes.of(params.task_id), InternalError)
         return ListTaskPushNotificationConfigsResponse(configs=configs)
@@ -160,16 +160,16 @@ class BoardAgent(RequestHandler):
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        """Remove a target. One that is not there is no error."""
+        """Remove a push target. A missing target is no error."""
         await self._own(self._peer(params, context), params.task_id)
         await _said(self.pushes.forget(params.task_id, params.id), InternalError)
 
     async def on_get_extended_agent_card(self, params: object, context: ServerCallContext) -> AgentCard:
-        """Refuse: the card says that there is no extended one."""
+        """Refuse the request, because there is no extended card, as the card itself declares."""
         raise UnsupportedOperationError("there is no extended card")
 
     async def _begun(self, peer: str, params: SendMessageRequest) -> ForeignTask:
-        """Return the task that a message asks for: a new one, its own of that id, or that of this very message."""
+        """Return the message's task: a new task, or the caller's task with the given id or for the same message."""
         asked = asked_in(params, self.agent)
         _history(params.configuration)
         wanted = params.configuration.task_push_notification_config
@@ -212,7 +212,7 @@ class BoardAgent(RequestHandler):
         return task_of(seen, await self.following.result(seen), history)
 
     def _peer(self, params: ProtobufMessage, context: ServerCallContext) -> str:
-        """Return who asks. Raises A2AError for a missing part, and if the policy does not permit this agent."""
+        """Return the caller's name. Raises A2AError if a field is missing or the policy forbids this agent."""
         validate_proto_required_fields(params)
         name = context.user.user_name
         policy = self.peers.get(name)
@@ -224,7 +224,7 @@ class BoardAgent(RequestHandler):
 
     @contextmanager
     def _place(self, peer: str) -> Generator[None]:
-        """Take a place among waiting and streaming requests. Raises A2AError when the agent has too many."""
+        """Count one waiting or streaming request during the block. Raises A2AError beyond `MOST_FOLLOWED`."""
         if self._followed[peer] >= MOST_FOLLOWED:
             raise InternalError(f"{MOST_FOLLOWED} requests wait here already; ask for the task later")
         self._followed[peer] += 1
@@ -235,7 +235,7 @@ class BoardAgent(RequestHandler):
 
 
 async def _while_there(waiting: Coroutine[Any, Any, T], context: ServerCallContext) -> T | None:
-    """Wait for a task while the client is there; None: the client has left."""
+    """Wait for a task while the client is connected. Returns None if the client disconnects first."""
     found, gone = asyncio.ensure_future(waiting), asyncio.ensure_future(context.state[GONE]())
     try:
         await asyncio.wait({found, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -247,7 +247,7 @@ async def _while_there(waiting: Coroutine[Any, Any, T], context: ServerCallConte
 
 
 def _bounds(peer: Peer) -> Bounds:
-    """Return the operator's policy for a foreign agent, as the board knows it."""
+    """Convert the operator's policy for a foreign agent to the form that the board uses."""
     return Bounds(
         trust=TrustLevel(peer.trust),
         open=peer.open,
@@ -261,7 +261,7 @@ def _bounds(peer: Peer) -> Bounds:
 
 
 def _history(wanted: Any) -> int | None:
-    """Read how many messages are wanted; None: all. Raises InvalidParamsError."""
+    """Return the number of messages that the client wants, or None for all. Raises InvalidParamsError."""
     if not wanted.HasField("history_length"):
         return None
     length = int(wanted.history_length)
@@ -271,7 +271,7 @@ def _history(wanted: Any) -> int | None:
 
 
 async def _said(doing: Awaitable[T], refused: type[Exception]) -> T:
-    """Run an operation, and turn artoo's refusals into the protocol's errors."""
+    """Await an operation of the board, and convert artoo's errors to errors of the protocol."""
     try:
         async with asyncio.timeout(BOOKS_SECONDS):
             return await doing

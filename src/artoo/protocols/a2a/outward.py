@@ -1,8 +1,7 @@
-"""HTTP from here to foreign agents, only to addresses that the egress proxy would allow a permitted host.
+"""HTTP requests to foreign agents, only to addresses that the egress proxy would allow for a permitted host.
 
-A name is looked up here, every address is checked (`sandbox.network.allowlist`), and the connection goes to
-the address that was checked, so a second answer of the resolver changes nothing. Redirects and proxies are not
-followed.
+This module resolves a host name, checks every address (`sandbox.network.allowlist`), and connects to the checked
+address, so that a later answer of the resolver has no effect. Redirects and proxies are not followed.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def permits_of(lines: Iterable[str]) -> Permits:
-    """Return the hosts that standing permissions name."""
+    """Return the hosts that the operator's standing permissions name."""
     policies = map(parse_policy, lines)
     return Permits.given([policy.argument for policy in policies if policy.kind == "network"])
 
 
 def goal_of(url: str) -> Destination:
-    """Return the host and port of an address. Raises ForeignRefused for an unusable one."""
+    """Return the host and port of a URL. Raises ForeignRefused if the URL is unusable."""
     try:
         parts = urlsplit(url)
         port = parts.port or _PORTS[parts.scheme]
@@ -41,9 +40,9 @@ def goal_of(url: str) -> Destination:
 
 
 async def check(url: str, permits: Permits, resolve: Resolve = system_addresses) -> str:
-    """Resolve a URL to the address at which it may be reached.
+    """Resolve a URL to an IP address to which a connection is permitted.
 
-    Raises ForeignRefused unless it is encrypted, or named by the operator, and leads where it may.
+    Raises ForeignRefused if no address is permitted, or if the URL is neither HTTPS nor on a permitted host.
     """
     goal = goal_of(url)
     if not url.startswith("https:") and not permits.names(goal):
@@ -59,9 +58,9 @@ async def check(url: str, permits: Permits, resolve: Resolve = system_addresses)
 
 
 class CheckedTransport(httpx.AsyncBaseTransport):
-    """Connects only where it may. No connection is used twice: it was judged for one name.
+    """A transport that connects only to checked addresses. It reuses no connection, because the check is per name.
 
-    How many there are at a time is the callers': here one host that hangs would take the place of others.
+    It does not limit the number of connections, because one hanging host would then block others. Callers do.
     """
 
     def __init__(self, permits: Permits, resolve: Resolve = system_addresses) -> None:
@@ -72,7 +71,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request. Raises httpx.ConnectError for an address that may not be reached."""
+        """Send a request. Raises httpx.ConnectError if the address is not permitted."""
         url = str(request.url)
         try:
             address, goal = await check(url, self._permits, self._resolve), goal_of(url)
@@ -90,7 +89,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
 
 @asynccontextmanager
 async def outward(permits: Permits, resolve: Resolve = system_addresses) -> AsyncGenerator[httpx.AsyncClient]:
-    """Open a client for the length of the block."""
+    """Open an HTTP client for the duration of the block."""
     transport = CheckedTransport(permits, resolve)
     async with httpx.AsyncClient(transport=transport, timeout=SECONDS, follow_redirects=False) as client:
         yield client

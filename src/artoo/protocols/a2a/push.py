@@ -1,7 +1,7 @@
-"""Push notifications: each change of a task reaches its targets once or more, also over a crash of this process.
+"""Push notifications: each change of a task reaches its targets at least once, even after a crash of this process.
 
-The last delivered position is stored with the task. A target that does not answer is tried again a few times, each
-time with the present task. After that it is given up until the next change. No target waits for another.
+The last delivered position is stored with each target. A failed delivery is retried a few times, each time with the
+present state of the task. Then nothing is sent until the next change. Targets do not wait for each other.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from artoo.sandbox.network.allowlist import Permits
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = (1.0, 4.0, 16.0, 64.0)
-"""How long after a failure it is tried again; after the last one it is given up."""
+"""The pauses between retries. After the last retry the notification is given up."""
 EVER = 1 << 62
-"""The position after an end has been told: nothing comes after it."""
+"""The position of a target that has been notified of the task's end, after which nothing follows."""
 _LONGEST = {"id": 200, "token": 4_000, "url": 2_000, "authentication": 4_000}
 TOKEN_HEADER = "X-A2A-Notification-Token"
 
 
 @dataclass(slots=True)
 class Pushes:
-    """The targets of foreign agents' tasks. `permits`: what the operator's policy names."""
+    """The push targets of foreign agents' tasks. `permits`: the hosts that the operator's policy permits."""
 
     following: Following
     permits: Permits
@@ -44,7 +44,7 @@ class Pushes:
     _telling: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     async def check(self, wanted: TaskPushNotificationConfig) -> None:
-        """Check a target. Raises ForeignRefused when it may not be reached."""
+        """Check a target. Raises ForeignRefused if a field is invalid or the address is not permitted."""
         login = wanted.authentication
         for name, given in (
             ("id", wanted.id),
@@ -57,7 +57,7 @@ class Pushes:
         await check(wanted.url, self.permits)
 
     async def keep(self, wanted: TaskPushNotificationConfig, seen: ForeignTask) -> TaskPushNotificationConfig:
-        """Tells this target from now on. Raises ForeignRefused."""
+        """Store a target, which is notified of later changes. Raises ForeignRefused."""
         kept = TaskPushNotificationConfig()
         kept.CopyFrom(wanted)
         kept.task_id, kept.id = seen.task.id, wanted.id or str(uuid.uuid4())
@@ -72,11 +72,11 @@ class Pushes:
         return tuple(_read(target) for target in await self.following.office.foreign_post.targets(task_id))
 
     async def forget(self, task_id: str, target_id: str) -> None:
-        """Tells this target nothing more."""
+        """Remove a target, which then gets no more notifications."""
         await self.following.office.foreign_post.forget(task_id, target_id)
 
     async def run(self, client: httpx.AsyncClient) -> None:
-        """Tells every change, until it is cancelled."""
+        """Notify the targets of every change, until cancelled."""
         post = self.following.office.foreign_post
         async with self.following.office.wake.watching() as following, asyncio.TaskGroup() as group:
             while True:
@@ -89,7 +89,7 @@ class Pushes:
                 await following(LOOK_SECONDS)
 
     async def _tell(self, client: httpx.AsyncClient, due: Target) -> None:
-        """Tells one target, as often as it takes, or gives up."""
+        """Notify one target, with retries after `RETRY_SECONDS`, or give up."""
         try:
             problem: str | None = ""
             for pause in (0.0, *RETRY_SECONDS):
@@ -103,7 +103,7 @@ class Pushes:
             self._telling.discard((due.board_task, due.id))
 
     async def _told(self, client: httpx.AsyncClient, due: Target) -> str | None:
-        """Send the task to a target. Returns why it failed; None: it was sent, or need not be any more."""
+        """Send the task to a target. Returns the error, or None if it was sent or is no longer necessary."""
         post = self.following.office.foreign_post
         kept = next((one for one in await post.targets(due.board_task) if one.id == due.id), None)
         if kept is None:
@@ -115,7 +115,7 @@ class Pushes:
         try:
             request = await self._request(client, kept, seen)
         except (ValueError, httpx.InvalidURL) as error:
-            # Such a target was stored once, and can never be notified.
+            # The stored target is invalid, so it can never be notified.
             logger.warning("task %s: %s is forgotten: %s", due.board_task, due.id, error)
             await post.forget(due.board_task, due.id)
             return None
@@ -129,7 +129,7 @@ class Pushes:
         await self.following.office.foreign_post.told(told)
 
     async def _request(self, client: httpx.AsyncClient, target: Target, seen: ForeignTask) -> httpx.Request:
-        """Build the request that tells a target the state of the task. Raises ValueError, or httpx.InvalidURL."""
+        """Build the request that sends the task's state to a target. Raises ValueError, or httpx.InvalidURL."""
         config = _read(target)
         headers = {TOKEN_HEADER: config.token} if config.token else {}
         if config.authentication.scheme and config.authentication.credentials:
@@ -139,9 +139,9 @@ class Pushes:
 
 
 async def _sent(client: httpx.AsyncClient, request: httpx.Request) -> str | None:
-    """Send a request. Returns why it was not taken; None: it was."""
+    """Send a request. Returns the error, or None if the response reports success."""
     try:
-        # The timeout of httpx restarts with every byte.
+        # The timeout of httpx restarts with every byte, so it does not limit the whole request.
         async with asyncio.timeout(SECONDS):
             response = await client.send(request, stream=True)
             await response.aclose()

@@ -1,4 +1,4 @@
-"""`artoo a2a`: the door for foreign agents, and behind it the team, unless `artoo serve` works for this home."""
+"""`artoo a2a`: the server for foreign agents. It also runs the team, unless `artoo serve` runs for this home."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from artoo.team.team import open_team
 Say = Callable[[str], None]
 
 GRACE_SECONDS = 20.0
-"""How long what is being done may take to end when the process is asked to; then it is given back."""
+"""How long running work may take to end after a signal to the process. Then its tasks return to the board."""
 
 
 def token_file(name: str) -> str:
@@ -43,7 +43,7 @@ def token_file(name: str) -> str:
 
 
 async def serve(config: Config, port: int, say: Say) -> None:
-    """Serves by HTTP on loopback (`port` 0: any), until the process is asked to end. Raises ConfigurationError."""
+    """Serve HTTP on loopback (`port` 0: any free port) until a signal to end. Raises ConfigurationError."""
     if not config.a2a.peers:
         raise ConfigurationError("no foreign agent may ask: name one below `a2a: peers:` of config.yaml")
     await alone(_serve(config, port, say))
@@ -69,14 +69,14 @@ async def _serve(config: Config, port: int, say: Say) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The application for foreign agents, and the push notifications."""
+    """The server for foreign agents: its public address, its application, and its push notifications."""
 
     url: str
     app: ASGIApp
     pushes: Pushes
 
     async def serve(self, listening: socket.socket) -> None:
-        """Answer requests and push notifications, until it is cancelled."""
+        """Answer requests and send push notifications, until cancelled."""
         async with asyncio.TaskGroup() as group, outward(self.pushes.permits) as client:
             pushing = group.create_task(again(lambda: self.pushes.run(client)))
             await serve_on(listening, self.app)
@@ -84,7 +84,7 @@ class Door:
 
 
 async def _door(office: Office, port: int) -> Door:
-    """Build the application. Raises ConfigurationError, also for an unknown exposed agent."""
+    """Build the server. Raises ConfigurationError, for example if an exposed agent does not exist."""
     config = office.config
     url = (config.a2a.url or f"http://{HOST}:{port}").rstrip("/")
     following = Following(office, looking_at(config).clean)
@@ -100,7 +100,7 @@ async def _door(office: Office, port: int) -> Door:
 
 
 async def _cards(office: Office, url: str, signer: Signer) -> dict[str, AgentCard]:
-    """Build the cards by agent; the team's card has the empty name."""
+    """Build the cards of the exposed agents, by name. The team's card has the empty name."""
     cards = {"": signer.sign(team_card(url), url)}
     found = await asyncio.to_thread(office.folders)
     for name in office.config.a2a.expose:
@@ -113,7 +113,7 @@ async def _cards(office: Office, url: str, signer: Signer) -> dict[str, AgentCar
 
 @asynccontextmanager
 async def _team_at_work(office: Office, say: Say) -> AsyncGenerator[None]:
-    """Run the team while the block runs; afterwards its work is ended or given back."""
+    """Run the team during the block. At its end, running work ends or returns to the board."""
     small = endpoint(office.config, "brain", os.environ) is None
     async with (
         Artoo(office.config) as artoo,

@@ -1,12 +1,12 @@
-"""The nine states of the board as the protocol's, and a board task as a foreign agent sees it.
+"""The mapping of the board's nine states to A2A states, and of a board task to an A2A task.
 
-    pending      SUBMITTED, before anybody worked on it       completed    COMPLETED, with the result
+    pending      SUBMITTED, until work begins                 completed    COMPLETED, with the result
     in_progress  WORKING                                      failed       FAILED
     blocked, review, rejected   WORKING                       cancelled    CANCELED
-    whatever only the operator can let go on   AUTH_REQUIRED  archived     as before
+    waiting for the operator    AUTH_REQUIRED                 archived     the state before
 
-What was told as an end is never taken back, whatever the operator does with the board task afterwards. Nothing is
-told but states and what has passed its review: neither the agent's words nor the reasons of reviewers.
+The first end that a foreign agent sees is final, whatever the operator does with the board task afterwards. Foreign
+agents see only states and approved results, but no messages of the agents and no reasons of reviewers.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ _WAITS = "Only the operator can continue it; ask again later."
 
 
 def statuses(seen: ForeignTask) -> tuple[TaskStatus, ...]:
-    """Return the statuses of the task, move by move, up to its end.
+    """Return the statuses of the task in order, one per move on the board, up to its end.
 
-    Moves that mean nothing to its owner are left out.
+    Moves that change nothing for the foreign agent are left out.
     """
     return tuple(_statuses(seen))
 
 
 def waiting(seen: ForeignTask) -> TaskStatus | None:
-    """Return its status while only the operator can let it go on. It comes and goes without a move."""
+    """Return AUTH_REQUIRED if only the operator can let the task continue. No move on the board records this."""
     if seen.ended is not None or not seen.waits:
         return None
     return _status(seen, seen.moves[-1], TaskState.TASK_STATE_AUTH_REQUIRED, _WAITS)
 
 
 def rests(seen: ForeignTask) -> bool:
-    """Check whether nothing more happens until a person acts: a stream ends here."""
+    """Check whether the task has ended or waits for the operator. A stream ends then."""
     return seen.ended is not None or seen.waits
 
 
 def task_of(seen: ForeignTask, result: Sequence[str], history: int | None = None) -> Task:
-    """Build the whole task. `result`: its texts, once it is completed; `history`: the wanted number of messages."""
+    """Build the A2A task. `result`: the texts of a completed task. `history`: the most messages; None: all."""
     task = Task(id=seen.task.id, context_id=seen.context, status=waiting(seen) or statuses(seen)[-1])
     if result:
         task.artifacts.append(artifact(result))
@@ -80,7 +80,7 @@ def task_of(seen: ForeignTask, result: Sequence[str], history: int | None = None
 def refused_task(message: Message, why: str) -> Task:
     """Build a rejected task, because the sender's quota is spent.
 
-    It is on no board, so that asking for it later finds nothing; the same message may be sent again.
+    The task is not on the board, so a later request cannot find it. The same message may be sent again.
     """
     status = TaskStatus(state=TaskState.TASK_STATE_REJECTED)
     status.timestamp.GetCurrentTime()
@@ -93,7 +93,7 @@ def refused_task(message: Message, why: str) -> Task:
 
 
 def updates(seen: ForeignTask, known: int, result: Sequence[str]) -> Iterator[Update]:
-    """Yield the updates after `known` statuses; a result comes before the end."""
+    """Yield the updates after the first `known` statuses. The result comes before the final status."""
     for status in statuses(seen)[known:]:
         if status.state == TaskState.TASK_STATE_COMPLETED and result:
             yield TaskArtifactUpdateEvent(

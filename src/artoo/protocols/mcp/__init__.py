@@ -1,1 +1,1 @@
-"""artoo as an MCP server: tools over the intake, with the official SDK."""
+"""artoo as an MCP server, with the official SDK. Its tools start and query tasks through the intake."""

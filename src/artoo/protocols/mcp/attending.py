@@ -1,7 +1,7 @@
-"""Waiting for a task on behalf of one call: progress goes out, questions are asked where the client can ask.
+"""Waiting for a task during one call, with progress notifications, and with questions if the client supports them.
 
-Up to 2025-11-25 the server asks in the middle of the call. Since 2026-07-28 it may not: the call ends with what it
-needs, and the client calls again with the answer and the sealed state.
+Up to protocol version 2025-11-25 the server asks in the middle of a call. Since 2026-07-28 it may not, so the call
+ends with the question, and the client repeats the call with the answer and the sealed state.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from artoo.redaction import Redactor
 Call = Context[Any, Any]
 
 CONSENT = "consent"
-"""The key of the one thing that is asked for."""
+"""The key of the only input request, which is the question for approval."""
 PROGRESS_SECONDS = 0.25
-"""The least time between two notifications of progress."""
+"""The shortest time between two progress notifications."""
 _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The sealed state of a call: which question of which task the answer is for."""
+    """The sealed state of a call, which names the task and the question that the answer belongs to."""
 
     task_id: str
     digest: str
 
     def seal(self) -> str:
-        """Return it as text; the SDK encrypts it."""
+        """Return the state as text, which the SDK encrypts."""
         return json.dumps([self.task_id, self.digest])
 
     @classmethod
     def of(cls, call: Call) -> Asked | None:
-        """Read the state of a repeated call. None: it is made for the first time."""
+        """Read the state of a repeated call. Returns None for a first call."""
         if call.request_state is None:
             return None
         task_id, digest = json.loads(call.request_state)
@@ -53,7 +53,7 @@ class Asked:
 
 
 def caller_of(call: Call) -> AskedBy:
-    """Return the name of the client."""
+    """Return the client's protocol, name and version."""
     params = call.session.client_params
     if params is None:
         return AskedBy(protocol="mcp")
@@ -74,7 +74,7 @@ def is_modern(call: Call) -> bool:
 
 
 async def attend(task: HandedTask, call: Call, seconds: float, clean: Redactor) -> InputRequiredResult | None:
-    """Returns when the task has ended, when `seconds` are over, or (not None) with the question to put."""
+    """Wait until the task ends or `seconds` have passed, and return None; or return a question for the client."""
     loop = asyncio.get_running_loop()
     until, spoken = loop.time() + seconds, 0.0
     while not task.ended:
@@ -85,10 +85,10 @@ async def attend(task: HandedTask, call: Call, seconds: float, clean: Redactor) 
                     return asking(question.request, task.task_id, clean)
                 await _ask(question, call, clean)
             except ValueError as error:
-                # The changes wait for `apply`, or the operation is not done.
+                # Without an answer, changes stay pending for `apply`, and an operation is not done.
                 question.unanswered(f"the question is too long for a form: {error}")
             continue
-        # A task has many messages a second, and a client wants few.
+        # A task has many messages per second, too many for the client.
         if loop.time() - spoken >= PROGRESS_SECONDS:
             spoken = loop.time()
             await call.report_progress(told, None, shown(_progress(task), clean))
@@ -101,7 +101,7 @@ async def attend(task: HandedTask, call: Call, seconds: float, clean: Redactor) 
 
 
 def asking(request: ConfirmationRequest, task_id: str, clean: Redactor) -> InputRequiredResult:
-    """Return the answer that asks the client first. Raises ValueError for a question that is too long."""
+    """Build the response that ends the call with a question. Raises ValueError if the question is too long."""
     message = clean.text(question_text(request))
     params = ElicitRequestFormParams(message=message, requested_schema=form(request))
     return InputRequiredResult(
@@ -110,15 +110,15 @@ def asking(request: ConfirmationRequest, task_id: str, clean: Redactor) -> Input
 
 
 async def ask_now(request: ConfirmationRequest, call: Call, clean: Redactor) -> Consent | Words | None:
-    """Ask in the middle of the call. An unclear answer is no; None: there was no answer.
+    """Ask in the middle of the call. An unclear answer counts as no. Returns None if the client cannot answer.
 
-    Raises ValueError for a question that is too long.
+    Raises ValueError if the question is too long.
     """
     message = clean.text(question_text(request))
     try:
         result = await call.session.elicit_form(message, form(request), call.request_id)
     except MCPError:
-        # The client cannot ask, or is gone.
+        # The client cannot show the question, or has disconnected.
         return None
     return said_in(request, result)
 
@@ -130,7 +130,7 @@ def answered(request: ConfirmationRequest, call: Call) -> Consent | Words:
 
 
 def said_in(request: ConfirmationRequest, result: ElicitResult) -> Consent | Words:
-    """Read a filled form. Declined and dismissed mean no, which keeps the changes of a review."""
+    """Read the answer from a form. A declined or dismissed form means no, which keeps reviewed changes pending."""
     if result.action != "accept" or result.content is None:
         return Consent.NO
     words = result.content.get("words")
@@ -140,7 +140,7 @@ def said_in(request: ConfirmationRequest, result: ElicitResult) -> Consent | Wor
 
 
 def form(request: ConfirmationRequest) -> dict[str, Any]:
-    """Build a form: one choice, and a text where words are wanted."""
+    """Build the JSON schema of the form, with a choice, and with a text field if the request accepts free text."""
     options = options_of(request)
     words = {"type": "string", "title": "Answer" if request.wants == "words" else "Changes to the plan"}
     if not options:
@@ -156,9 +156,9 @@ def form(request: ConfirmationRequest) -> dict[str, Any]:
 
 
 async def _ask(question: OpenQuestion, call: Call, clean: Redactor) -> None:
-    """Puts one question. One that is answered in another window meanwhile is put no longer.
+    """Ask one question. If it is answered elsewhere meanwhile, the request to this client is cancelled.
 
-    Raises ValueError for a question that is too long.
+    Raises ValueError if the question is too long.
     """
     asking = asyncio.ensure_future(ask_now(question.request, call, clean))
     try:

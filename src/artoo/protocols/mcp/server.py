@@ -1,4 +1,4 @@
-"""The server that the SDK runs: every tool with its schemas and hints, and the resources."""
+"""The MCP server with all tools (their schemas and hints) and resources."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _LATEST = 50
 
 
 class _Server(MCPServer[Any]):
-    """The SDK's, which drops an argument that a tool does not have: a budget by another name would be no budget.
+    """The SDK's server, except that an unknown argument is an error. The SDK would ignore, say, a misspelt budget.
 
-    `clean` takes secrets out of errors; the reports themselves come without any.
+    `clean` redacts secrets in errors. The reports of the tools are already redacted.
     """
 
     def __init__(self, clean: Redactor, **given: Any) -> None:
@@ -61,14 +61,14 @@ class _Server(MCPServer[Any]):
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
-            # The error says nothing, and its cause is logged.
+            # The text of this error has no details, and the SDK logs the cause.
             raise
         except ToolError as error:
             raise ToolError(self._clean.text(str(error))) from error
 
 
 def made_server(intake: Intake, project: Path) -> MCPServer[Any]:
-    """Build the server over one intake. `project`: where tasks work unless a call says otherwise."""
+    """Build the server over one intake. `project`: the default directory in which tasks work."""
     looking = looking_at(intake.config)
     tools = Tools(intake, looking, project)
     server = _Server(
@@ -118,5 +118,5 @@ def _add_resources(server: MCPServer[Any], intake: Intake, looking: Looking) -> 
         pending = await found(asyncio.to_thread(looking.pending, task_id))
         return await found(looking.whole_difference(pending))
 
-    # The server holds the functions.
+    # The server keeps the functions; this line only marks the names as used.
     del tasks, log, diff

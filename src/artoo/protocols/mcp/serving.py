@@ -1,4 +1,4 @@
-"""`artoo mcp`: one runtime, one intake, one server, until the client leaves or the process is asked to end."""
+"""`artoo mcp`: one runtime, intake and server, until the client disconnects or a signal ends the process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Outgoing = MemoryObjectSendStream[SessionMessage]
 
 
 async def serve(config: Config, project: Path, port: int | None, say: Callable[[str], None]) -> None:
-    """Serve on standard input and output, or (`port`, 0 for any) by HTTP on loopback.
+    """Serve on standard input and output, or, with a `port` (0: any free port), by HTTP on loopback.
 
     Raises ConfigurationError.
     """
@@ -56,7 +56,7 @@ async def serve(config: Config, project: Path, port: int | None, say: Callable[[
 
 
 def http_app(server: MCPServer[Any], token: str | None, port: int) -> ASGIApp:
-    """Return the application. `token` is None only for a conformance suite, which cannot send one."""
+    """Build the HTTP application. `token` is None only for a conformance suite, which cannot send a token."""
     names = own_names(port)
     security = TransportSecuritySettings(allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names])
     app = server.streamable_http_app(
@@ -66,7 +66,7 @@ def http_app(server: MCPServer[Any], token: str | None, port: int) -> ASGIApp:
 
 
 async def serve_http(server: MCPServer[Any], token: str | None, port: int, ready: Callable[[int], None]) -> None:
-    """Serve until the process is asked to end. `ready` is called with the port. Raises ConfigurationError."""
+    """Serve by HTTP until cancelled. `ready` is called with the bound port. Raises ConfigurationError."""
     with listening_at(port) as listening:
         bound: int = listening.getsockname()[1]
         ready(bound)
@@ -82,7 +82,7 @@ async def serve_stdio(server: MCPServer[Any]) -> None:
 
 @asynccontextmanager
 async def messages_on(wire: Wire) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
-    """Give the SDK its two streams over the wire."""
+    """Connect the SDK's two message streams to the wire during the block."""
     to_server, incoming = anyio.create_memory_object_stream["SessionMessage | Exception"](_QUEUED)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](_QUEUED)
     async with asyncio.TaskGroup() as group:

@@ -1,4 +1,4 @@
-"""The tools for MCP clients: run tasks, look at them, settle changes, read memory and audit."""
+"""The tools for MCP clients: run and query tasks, apply or discard changes, read memory and Auditor reports."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 WAIT_SECONDS = 45.0
-"""How long a call waits for its task unless it says otherwise: most clients give up after a minute."""
+"""How long a call waits for its task by default. It is below a minute, after which most clients give up."""
 
 TaskId = Annotated[str, Field(description="the task's id, or the beginning of it", max_length=100)]
 Wait = Annotated[
@@ -57,7 +57,7 @@ Paths = Annotated[
 
 
 def said_plainly(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Turn artoo's own errors into errors of the tool, in their own words."""
+    """Convert artoo's own errors to errors of the tool, with the same text."""
 
     @wraps(tool)
     async def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -71,7 +71,7 @@ def said_plainly(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools, over one intake. `project` is where commands run unless a call names another place."""
+    """The tools, over one intake. `project` is the default directory in which tasks work."""
 
     intake: Intake
     looking: Looking
@@ -138,7 +138,7 @@ class Tools:
 
     @said_plainly
     async def cancel(self, task_id: TaskId) -> TaskReport:
-        """Ask a task that runs here to end now. What it did is kept: it can be looked at, discarded or resumed."""
+        """Ask a task that runs here to end now. Its work is retained: it can be looked at, discarded or resumed."""
         task = self.intake.find(id_of(task_id))
         if task is None:
             return await asyncio.to_thread(self.looking.ended, task_id)
@@ -233,7 +233,7 @@ class Tools:
         return Audited.of(await asyncio.to_thread(self.looking.audit), self.looking.clean)
 
     def _asked_again(self, call: Call) -> HandedTask | None:
-        """Return the task of a repeated call, and pass its answer on. None: it is the first time."""
+        """Return the task of a repeated call, and pass the answer on to it. Returns None for a first call."""
         asked = Asked.of(call)
         if asked is None:
             return None
@@ -247,7 +247,7 @@ class Tools:
     async def _attended(
         self, task: HandedTask, call: Call, seconds: float, *, ends_it: bool
     ) -> TaskReport | InputRequiredResult:
-        """Wait for a task. A cancelled call ends the task that it has begun."""
+        """Wait for a task. If the call is cancelled and `ends_it` is true, interrupt the task."""
         try:
             question = await attend(task, call, seconds, self.looking.clean)
         except asyncio.CancelledError:
@@ -258,7 +258,7 @@ class Tools:
 
 
 def _chosen(review: Review, paths: Sequence[str] | None) -> Review:
-    """Return the part of a review at and below some paths."""
+    """Return the part of a review whose paths are in `paths` or below them. None means the whole review."""
     if paths is None:
         return review
     below = tuple(path.rstrip("/") + "/" for path in paths)
@@ -267,7 +267,7 @@ def _chosen(review: Review, paths: Sequence[str] | None) -> Review:
 
 
 class Standing(Report):
-    """Running tasks of this process, pending changes of this home, and its latest tasks."""
+    """The running tasks of this process, and the pending changes and latest tasks of this home."""
 
     running: tuple[TaskReport, ...] = ()
     waiting: tuple[Waiting, ...] = ()
@@ -275,7 +275,7 @@ class Standing(Report):
 
 
 class PutBack(Report):
-    """Paths that are as before the task, and those that were left alone, each with why."""
+    """The paths that were restored, and the paths that were left unchanged, with the reason."""
 
     task_id: str
     restored: tuple[str, ...] = ()
@@ -283,7 +283,7 @@ class PutBack(Report):
 
 
 class Advised(Report):
-    """Attention ≥ 0 says how much is known, decision (between -attention and attention) how well it went."""
+    """Attention (≥ 0) is how much is known; decision (between -attention and attention) is how well it went."""
 
     about: str
     attention: float
@@ -305,7 +305,7 @@ class Advised(Report):
 
 
 class Audited(Report):
-    """The Auditor's findings of one window. `messages` 0 and no window: nothing was audited yet."""
+    """The Auditor's findings of one window. If nothing was audited yet, `messages` is 0 and the window is empty."""
 
     window_start: str = ""
     window_end: str = ""
