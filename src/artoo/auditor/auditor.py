@@ -42,8 +42,7 @@ YIELD_EVERY = 16
 """Number of messages (about 0.3 ms) after which the thread yields the interpreter."""
 REPORT_EVERY = timedelta(minutes=5)
 STORE_SECONDS = 10.0
-"""Maximum seconds between two stores of the statistics during activity. A crash can lose the statistics of this
-period."""
+"""Maximum seconds between two stores of the statistics during activity, and so the most that a crash loses."""
 
 
 MOST_WITNESSED = 64
@@ -94,8 +93,8 @@ class Auditor:
         return self._trail
 
     def go_on_with(self, trail: Trail, *, on_record: int) -> None:
-        """Continue an existing chain. Call before `run`. `on_record`: number of the first messages already in the
-        chain."""
+        """Continue an existing chain. Call before `run`. `on_record`: number of messages that the chain already
+        has."""
         self._trail, self._on_record = trail, on_record
 
     async def run(self) -> None:

@@ -17,8 +17,7 @@ def open_for_appending(path: Path) -> int:
 
 @contextmanager
 def open_for_reading(path: Path) -> Generator[tuple[int, int]]:
-    """Open a file for reading. Yields its descriptor, and its size without an unfinished last line. Raises
-    OSError."""
+    """Open a file for reading. Yields its descriptor, and its size up to the last whole line. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield descriptor, _whole_size(descriptor)

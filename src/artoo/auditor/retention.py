@@ -16,7 +16,7 @@ Retired = Callable[[str, Head], None]
 
 
 def retire(directory: Path, limits: TrailLimits, own: str, at: datetime, retired: Retired) -> int:
-    """Remove the oldest chains that are not being written, until the limits are met. Returns how many. Raises
+    """Remove the oldest chains that are not being written, until the limits are met; return how many. Raises
     OSError."""
     chains = chains_in(directory)
     total = sum(map(size_of, chains.values()))

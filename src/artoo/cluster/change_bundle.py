@@ -47,13 +47,11 @@ Where = Literal["project", "workspace"]
 
 
 class StaysHere(SandboxError):
-    """The change set cannot be used on another machine, or is too large for the store. The message gives the
-    reason."""
+    """The change set cannot be used on another machine, or is too large for the store. The message says why."""
 
 
 class Known(BaseModel):
-    """The state of one path. `mode`: permission bits. `size`: in bytes. `target`: the target of a link,
-    printable."""
+    """The state of one path. `mode`: permission bits. `size`: in bytes. `target`: a link's target, printable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 

@@ -1,5 +1,4 @@
-"""Open the shared database and its helpers on one machine. This module is imported only if a store is
-configured."""
+"""Open the shared database and its helpers on one machine. Imported only if a store is configured."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ PATIENCE_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The services of a shared database. `machine`: the name of this machine. `exchange` fetches others' change
-    sets."""
+    """The services of a shared database. `machine`: this machine's name. `exchange` fetches others' change sets."""
 
     machine: str
     database: Database

@@ -38,8 +38,7 @@ from artoo.workspace.settlement.service import opened as opened_workspace
 logger = logging.getLogger(__name__)
 
 LONGEST_REVIEW = 2_000_000
-"""Maximum number of characters of a review sent with a change set. A longer review is shown only on its own
-machine."""
+"""Maximum number of characters of a review sent with a change set. Longer ones are shown only on their machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +62,7 @@ class Exchange:
         return await self.differences.of(task.id, task.submission)
 
     async def work(self, task: BoardTask) -> SubmittedWork | None:
-        """Return the task's latest submitted work, from any machine. None if there is none, or it cannot be
-        read."""
+        """Return the task's latest submitted work, from any machine. None if missing or unreadable."""
         if not self.is_elsewhere(task):
             return await asyncio.to_thread(self._submissions.of(task.id, task.submission).work)
         kept = await self.kept(task)
@@ -73,8 +71,7 @@ class Exchange:
         return None
 
     async def review(self, task: BoardTask) -> Review | None:
-        """Return the review of a submission as it was on the machine that made it. None if missing or
-        unreadable."""
+        """Return a submission's review as it was on its own machine. None if missing or unreadable."""
         kept = await self.kept(task)
         with suppress(ValidationError):
             return None if kept is None else Review.model_validate_json(kept.review)

@@ -155,8 +155,7 @@ class Part:
         return tuple(_count(query, table, order, change) for table, order in self.tables.items())
 
     def _to_store(self, home: Query) -> Change | None:
-        """Return the conversion of a home's rows for the store: steady times, and the machine that has the
-        files."""
+        """Return the conversion of a home's rows for the store: steady times, and the machine with the files."""
         if self.tables is not TEAM:
             return None
         ahead = int(home.all("SELECT ahead_us FROM steady")[0]["ahead_us"])

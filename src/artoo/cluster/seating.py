@@ -42,8 +42,7 @@ class Seating:
     _taken: bool = False
 
     async def look(self, agents: int) -> None:
-        """Record that this machine is active, and load the other machines. `agents`: the number of agents in
-        total."""
+        """Record that this machine is active, and load the other machines. `agents`: the total number of agents."""
         cluster, projects = self.cluster, self.cluster.projects.names or ()
         await cluster.machines.seen(cluster.machine, own_version(), projects, worker=self.worker)
         now = moment(await cluster.database.read(lambda reading: reading.steady_us))

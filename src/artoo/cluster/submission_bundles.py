@@ -100,8 +100,7 @@ class Differences(Stored):
 
     @writes
     def whole(self, writing: Writing, task: str, submission: int, sha256: str) -> bool:
-        """Record that all pieces are stored, so that a review can begin. Returns False if it is no longer
-        pending."""
+        """Record that all pieces are stored, so that a review can begin. False: it is no longer pending."""
         if _waits(writing, task, submission) is None:
             return False
         writing.arrived(ANYBODY)

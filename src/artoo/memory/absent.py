@@ -13,8 +13,7 @@ from artoo.ports.recall import KNOWN_REQUESTS
 class NoMemory:
     """A memory that recalls and keeps nothing. It implements both ports. `reason` is shown to people.
 
-    `unusable`: if true, a store could not be opened. Reads then raise an error with the reason, which the stream
-    records.
+    `unusable`: if true, a store could not be opened. Reads then raise the reason, which the stream records.
     """
 
     def __init__(self, reason: str = "memory is off", *, unusable: bool = False) -> None:

@@ -39,7 +39,7 @@ def encode_whole(megram: Megram) -> bytes:
 
 
 def decode(raw: str | bytes) -> Megram:
-    """Parse a megram from the JSON of `encode` or `encode_whole`. Raises RecordDamaged, which names the invalid
+    """Parse a megram from the JSON of `encode` or `encode_whole`. Raises RecordDamaged, naming the invalid
     field."""
     try:
         return _ADAPTER.validate_json(raw)

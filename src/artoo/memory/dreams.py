@@ -24,8 +24,7 @@ from artoo.ports.dream import Cluster, DreamingElsewhere, Fading, Slice, Standin
 from artoo.store.query import Engine, Query, first
 
 LEASE_SECONDS = 300.0
-"""Lease duration. Longer than a pass waits for running tasks between two slices; at most the time until the next
-pass."""
+"""Lease duration. Longer than a pass waits for running tasks between two slices; at most until the next pass."""
 REPORTS = 100
 PAIRS_PER_INTENT = 200
 
@@ -189,8 +188,7 @@ class Dreams:
         await self._write(work)
 
     async def intents(self, limit: int) -> dict[str, frozenset[str]]:
-        """Implement `DreamStore.intents`. If this Dreamer holds the lease, pairs without evidence are first
-        deleted."""
+        """Implement `DreamStore.intents`. If this Dreamer holds the lease, pairs without evidence are deleted."""
         if self._epoch is not None:
             await self._write(lambda query: query.run(_GONE))
 

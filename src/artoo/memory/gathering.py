@@ -33,8 +33,7 @@ class Facts:
 
 
 def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Facts:
-    """Read the facts for planning one intent. Pairs with a `thing:` space give known places, all other pairs give
-    advice."""
+    """Read the facts for planning one intent. `thing:` pairs give known places, other pairs give advice."""
     # Places are shown only while the evidence supports them. Other pairs give advice.
     things = [pair for pair in asked if pair.space.startswith("thing:")]
     others = [pair for pair in asked if not pair.space.startswith("thing:")]

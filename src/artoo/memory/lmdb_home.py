@@ -44,8 +44,7 @@ Items = Iterator[tuple[bytes, bytes]]
 
 
 def take_over(directory: Path, engine: Engine) -> None:
-    """Copy everything in one transaction, and rename the file. Raises MemoryStoreError with the necessary
-    action."""
+    """Copy everything in one transaction, and rename the file. Raises MemoryStoreError with advice."""
     if importlib.util.find_spec("lmdb") is None:
         raise MemoryStoreError(
             f"The memory in {directory} was kept by an earlier version of artoo, in a file that takes an extra to"
@@ -130,8 +129,7 @@ def _status(proposal: bytes) -> str:
 
 
 def _under(transaction: lmdb.Transaction[bytes], prefix: bytes) -> Items:
-    """Yield the entries with a key prefix, as (rest of key, value). Marks about the LMDB file itself are left
-    out."""
+    """Yield the entries with a key prefix, as (rest of key, value). Marks about the LMDB file are left out."""
     with transaction.cursor() as cursor:
         if not cursor.set_range(prefix):
             return

@@ -97,14 +97,12 @@ class SharedMemory:
             await asyncio.to_thread(self.engine.close)
 
     async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
-        """Return the C-level rules of a pair, newest first, at most 10. Sets the recall time of the returned
-        rules."""
+        """Return the C-level rules of a pair, newest first, at most 10. Sets their recall time."""
         pair = Pair(space, entity)
         return self._recalled(await self._read(lambda query: reading.rules(query, pair, MOST_RULES)))
 
     async def query_mk(self, space: str, entity: str) -> Potentials:
-        """Return the current potentials of a pair over its M and K entries. Zero and Ignore if it has no
-        entries."""
+        """Return the current potentials of a pair over its M and K entries. Without entries, zero and Ignore."""
         (found,) = await self.potentials_of([Pair(space, entity)])
         return found
 

@@ -27,8 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class WriterStatistics:
-    """Counts since the start. `dropped`: commands refused, as the queue was full or closed. `lost`: commands not
-    stored."""
+    """Counts since the start. `dropped`: refused, as the queue was full or closed. `lost`: not stored."""
 
     queued: int = 0
     written: int = 0
@@ -94,8 +93,7 @@ class Writer:
         return drained
 
     def _wait_for(self, mark: _Mark, thread: threading.Thread, timeout: float) -> bool:
-        """Wait until the writer reaches `mark`. If the writer's thread has died, the queued commands are counted as
-        lost."""
+        """Wait until the writer reaches `mark`. If its thread has died, the queued commands count as lost."""
         self._queue.put(mark)
         waited = 0.0
         while not mark.reached.wait(min(_PATIENCE, timeout)):

@@ -1,8 +1,7 @@
 """Define connections that do not wait forever for a silent server.
 
 The operating system detects a server whose machine is gone (`keepalives`, `tcp_user_timeout`). If only the server's
-processes are suspended, as in a paused container, the system keeps answering, and the server's own timeouts do not
-fire.
+processes are suspended, as in a paused container, the system keeps answering, and no server timeout fires.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     Waiting = Generator[Any, Any, Any]
 
 SILENCE_SECONDS = 90.0
-"""Longer than the statement timeout (`connecting.STATEMENT_SECONDS`), so it is exceeded only if the server
-hangs."""
+"""Longer than the statement timeout (`connecting.STATEMENT_SECONDS`), so only a hanging server exceeds it."""
 
 
 class Connection(psycopg.Connection[DictRow]):
@@ -34,7 +32,7 @@ class Connection(psycopg.Connection[DictRow]):
 
 
 def _bounded(gen: Waiting, seconds: float | None, finish: Callable[[], None]) -> Waiting:
-    """Drive `gen` as psycopg does, with a timeout. It yields the awaited event, and is sent that event or
+    """Drive `gen` as psycopg does, with a timeout. It yields an awaited event, and is sent this event or
     nothing."""
     heard, ready = time.monotonic(), None
     try:

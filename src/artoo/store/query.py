@@ -77,13 +77,11 @@ class Query(Protocol):
         ...
 
     def keep_out(self, tables: str) -> None:
-        """Lock these tables against all other writers until the transaction ends. Waits for the lock without a
-        timeout."""
+        """Lock these tables against all other writers until the transaction ends. Waits without a timeout."""
         ...
 
     def first_time(self, receipt: UUID, forget: Sequence[UUID]) -> bool:
-        """Store a receipt in this transaction and delete others. Returns False if this receipt was committed
-        before."""
+        """Store a receipt in this transaction and delete others. False: it was committed before."""
         ...
 
     def size(self, prefix: str) -> int:
@@ -111,8 +109,7 @@ class Engine(Protocol):
         ...
 
     def write(self, work: Callable[[Query], T]) -> T:
-        """Run `work` in a transaction, which is durable when this returns. After a conflict, `work` may run
-        again."""
+        """Run `work` in a transaction, durable when this returns. After a conflict, `work` may run again."""
         ...
 
     def forget(self, receipts: Sequence[UUID]) -> None:

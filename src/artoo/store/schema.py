@@ -121,8 +121,7 @@ def _require_utf8(connection: Connection, address: StoreAddress) -> None:
 
 
 def _missing(connection: Connection, address: StoreAddress) -> tuple[Step, ...]:
-    """Return the steps that are not applied yet. Raises ConfigurationError for a store of a newer or different
-    artoo."""
+    """Return the steps to apply. Raises ConfigurationError for a store of a newer or different artoo."""
     # With the schema's name, so that a role without access gets a permission error, not a missing-table error.
     query = f"SELECT version, name, sha256 FROM {SCHEMA}.artoo_schema ORDER BY version"
     rows = connection.execute(query.encode()).fetchall()

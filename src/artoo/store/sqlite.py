@@ -28,17 +28,14 @@ _HEADER = (
     "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),"
     " (SELECT count(*) FROM sqlite_schema)"
 )
-"""One statement, so that a file being created by another process is seen before or after that, but not in
-between."""
+"""One statement, so that the state of a file is never read while another process is creating it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The schema of a file: `name` for people, its application id (`application`), and its migration steps in
-    order.
+    """The schema of a file: `name` for people, its application id (`application`), and its ordered steps.
 
-    A step is a list of statements, each ending with a semicolon at the end of a line. Released steps are never
-    edited.
+    A step is a list of statements, each ending with a semicolon at the end of a line. Never edit released steps.
     """
 
     name: str
@@ -156,7 +153,7 @@ class SqliteEngine:
         return version == newest
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
-        """Enable write-ahead logging permanently. SQLite does not wait for other processes here, so this method
+        """Enable write-ahead logging permanently. SQLite does not wait for other processes here, so this
         retries."""
         until = time.monotonic() + self._busy_seconds
         while True:

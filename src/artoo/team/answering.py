@@ -80,7 +80,7 @@ async def _about(bench: Bench, mail: Mail) -> str:
 
 
 async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
-    """Store an answer that arrived after the asking agent stopped waiting, so that the agent knows it, and archive
+    """Store an answer that arrived after the asking agent stopped waiting, for the agent's memory, and archive
     it."""
     mail = claim.mail
     await bench.minds.note(
@@ -115,8 +115,7 @@ async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
 
 
 def _told(result: FinalResult, recipient: str) -> str:
-    """Return the letter's text. The operator gets a readable text with pending changes, because they may have to
-    approve."""
+    """Return the letter's text. The operator gets a readable text with pending changes, to be approved."""
     if recipient != OPERATOR:
         return result.summary[:LONGEST_ANSWER]
     found = result.changes

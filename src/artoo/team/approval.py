@@ -83,8 +83,7 @@ class Approvals:
             return await self._proposal(task)
 
     async def work(self, task: BoardTask) -> SubmittedWork | None:
-        """Return the evidence of the latest submission from any machine. None if there is none, or it cannot be
-        read."""
+        """Return the evidence of the latest submission from any machine. None if missing or unreadable."""
         if self.exchange is not None:
             return await self.exchange.work(task)
         return await asyncio.to_thread(self._papers(task).work)
@@ -162,8 +161,7 @@ class Approvals:
         return tuple(finished)
 
     async def _begun_here(self) -> list[BoardTask]:
-        """Return the tasks in review with files of this machine, and those that this machine has the right to
-        apply."""
+        """Return the tasks in review with files of this machine, and those that this machine may apply."""
         waiting = await self.board.list({BoardState.REVIEW}, limit=MOST_TASKS)
         found = {task.id: task for task in waiting if task.made_on == self.machine}
         if self.exchange is not None:

@@ -27,8 +27,7 @@ from artoo.tools.core.tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An agent with its accepted identity. Before each prompt, `registry` checks that the identity is still
-    accepted."""
+    """An agent with its accepted identity. Before each prompt, `registry` checks that it is still accepted."""
 
     folder: AgentFolder
     identity: Identity
@@ -68,8 +67,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The services that agents share. `names`: the agents that run here. `speak` returns a role's port on the
-    stream."""
+    """The services that agents share. `names`: the agents that run here. `speak` returns a role's port."""
 
     office: Office
     artoo: Artoo

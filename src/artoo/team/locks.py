@@ -68,8 +68,7 @@ FILE = "serve.lock"
 
 @contextmanager
 def only_instance(home: Path) -> Generator[None]:
-    """Hold this home's lock. Raises ConfigurationError, which names the process, if another process serves the
-    home."""
+    """Hold this home's lock. Raises ConfigurationError, naming the process, if another one serves it."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(home / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -44,8 +44,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    """The persistent data and services of a home's team. `cluster` is set if several machines share the
-    database."""
+    """The persistent data and services of a home's team. `cluster` is set if machines share the database."""
 
     config: Config
     database: Database
@@ -131,8 +130,7 @@ def _routine(config: Config, home: Path) -> Path:
 
 
 async def _missing(config: Config, home: Path, registry: Registry) -> frozenset[str]:
-    """Return the agents whose folders are gone. Use only on a single machine, because another one may have the
-    folders."""
+    """Return the agents whose folders are gone. Only for a single machine, as another may have the folders."""
     there = {folder.name for folder in (await asyncio.to_thread(folders_of, config, home)).agents}
     return frozenset(
         record.name for record in await registry.list() if not (record.retired or record.name in there)

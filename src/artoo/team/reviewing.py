@@ -164,8 +164,7 @@ def _evidence(work: SubmittedWork, room: int) -> str:
 
 
 def _calls(work: SubmittedWork, room: int) -> str:
-    """Return the newest calls that fit into `room`. The room that short texts do not need is given to longer
-    ones."""
+    """Return the newest calls that fit into `room`. Room that short texts do not need goes to longer ones."""
     first = max(0, len(work.records) - max(1, room // _LEAST_CALL))
     calls = list(enumerate(work.records, 1))[first:]
     read = any(call.tool == "read_file" for call in work.records)

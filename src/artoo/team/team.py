@@ -67,8 +67,7 @@ BETWEEN_LOOKS_SECONDS = 2.0
 
 
 class Team:
-    """The agents of one home, or for a worker those of all homes. Open it with `open_team`, and call `run` and
-    `stop`."""
+    """The agents of one home, or for a worker those of all homes. Open it with `open_team`; `run` and `stop` it."""
 
     def __init__(self, office: Office, artoo: Artoo, minds: Minds, *, grace: float, worker: bool = False) -> None:
         self.office = office
@@ -190,8 +189,7 @@ class Team:
         return await self._seating.cluster.agent_files.borrow(self.office.home, records)
 
     async def _seat_elsewhere(self, folder: AgentFolder) -> str | None:
-        """Return why the agent may not run on this machine. None if it holds its seat here, or there is only one
-        machine."""
+        """Return why the agent may not run on this machine. None if it may, or there is only one machine."""
         if self._seating is None:
             return None
 
@@ -202,8 +200,7 @@ class Team:
         return await self._seating.why_not(folder.name, borrowed=folder.borrowed, busy=busy)
 
     async def _keep_seats(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
-        """Renew seats and check for free seats and work of dead machines, at intervals and whenever work
-        arrives."""
+        """Renew seats and check for free seats and work of dead machines, periodically and when work arrives."""
         office = self.office
         # The mark is read before the first check, so that work arriving during the check is noticed.
         mark = await office.wake.mark(ANYBODY)

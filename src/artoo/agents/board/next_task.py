@@ -123,8 +123,7 @@ class Allocation(Stored):
 
     @reads
     def peek(self, reading: Reading, agent: str) -> Waiting | None:
-        """Return the item that the agent would get now. None if there is none, or the agent is paused. Changes
-        nothing."""
+        """Return the item that the agent would get now. None if there is none, or it is paused. Changes nothing."""
         return self._chosen(reading, mover_of(reading, agent))
 
     @writes
@@ -152,8 +151,7 @@ class Allocation(Stored):
         return choose(waiting, reading.steady_us, self._bound_us)
 
     def _waiting(self, reading: Reading, mover: Mover) -> list[Waiting]:
-        """Return the first item of each queue. Later items have the same priority and cannot be chosen before
-        it."""
+        """Return the first item of each queue. Later items have the same priority and a lower rank."""
         kinds: list[Kind] = ["task"] if self._tasks else []
         if self._tasks and self._may_review(mover):
             kinds.append("review")

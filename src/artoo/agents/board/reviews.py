@@ -44,8 +44,7 @@ _NOBODY = "-"
 
 
 class Reviews(Stored):
-    """The reviewer's operations. `submission`: the reviewed number. If a later one is pending, ClaimLost is
-    raised."""
+    """The reviewer's operations. `submission`: the reviewed number. Raises ClaimLost if a later one is pending."""
 
     def __init__(self, database: Database, ids: Ids, policies: Policies) -> None:
         super().__init__(database)
@@ -125,8 +124,8 @@ class Reviews(Stored):
 
     @writes
     def pass_by_policy(self, writing: Writing, task_id: str, submission: int) -> BoardTask:
-        """Complete a task that needs no review at its submitter's trust level, recorded as an approval by the
-        policy."""
+        """Complete a task that needs no review at its submitter's trust level. Recorded as the policy's
+        approval."""
         task = _waiting(find(writing, task_id), submission)
         if not self._passes(writing, task):
             raise MoveRefused(f"Task {task_id} must be reviewed; its submitter's trust does not let it pass.")

@@ -52,8 +52,7 @@ def _ending(result: FinalResult) -> str:
 
 
 def _reasons(result: FinalResult) -> tuple[str, ...]:
-    """Return the failures with their reasons and the withheld operations. Without any, return how the task was
-    done."""
+    """Return the failures with their reasons and the withheld operations. Without these, return how it was done."""
     failed = [f"{each.criterion}: {each.reason}" if each.reason else each.criterion for each in result.unmet]
     failed += [f"withheld: {act}" for act in result.withheld]
     chosen = failed or ([] if result.directive is Directive.ABANDON else list(result.done))

@@ -30,8 +30,7 @@ def general(text: str) -> str:
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the set of words of a text for comparison. Runs of Chinese or kana are split into pairs of
-    characters."""
+    """Return the set of words of a text for comparison. Chinese and kana are split into character pairs."""
     folded = unicodedata.normalize("NFKC", text[:READ]).casefold()
     found: set[str] = set()
     for word in _WORD.findall(_WIDE.sub(lambda run: f" {run[0]} ", folded)):

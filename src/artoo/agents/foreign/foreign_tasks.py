@@ -61,8 +61,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A message that requests work. `agent`: the addressed agent; empty for any. `context`: the sender's context
-    id."""
+    """A message that requests work. `agent`: the addressed agent; empty for any. `context`: the sender's id."""
 
     message: str
     context: str

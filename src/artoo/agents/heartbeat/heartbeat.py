@@ -135,7 +135,7 @@ class Heartbeat:
                 last = await self._skip_overdue(last, await self._woken())
 
     async def _anchor(self) -> Beat | None:
-        """Return the last recorded beat, to continue its schedule. After a restart within the interval, check at
+        """Return the last recorded beat, to continue its schedule. After a quick restart, check for work at
         once."""
         last = await self._ledger.resumed(self._agent)
         if last is None:
@@ -193,8 +193,7 @@ class Heartbeat:
         return newest
 
     async def _look(self) -> tuple[str | None, str | None]:
-        """Return the first duty with work (None if there is none), and why no work may be done now (None if it
-        may)."""
+        """Return the first duty with work (None if there is none), and why no work is allowed now (or None)."""
         now = self._clock.monotonic()
         try:
             if (paused := await self._paused()) is not None:
@@ -233,8 +232,7 @@ class Heartbeat:
         return work
 
     async def _woken(self) -> str | None:
-        """Check for work at once. If work is not allowed now, leave it to the next beat. Returns what it worked
-        on."""
+        """Check for work at once. If it is not allowed now, the next beat does it. Returns what was done."""
         cause, self._cause = self._cause or "", None
         work, why_not = await self._look()
         if work is not None and not self._allowance.has_one(self._clock.monotonic()):

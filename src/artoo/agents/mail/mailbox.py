@@ -111,8 +111,7 @@ class Mailbox(Stored):
         in_reply_to: str | None = None,
         mail_id: str | None = None,
     ) -> Mail:
-        """Create a letter without sending it. Raises MailRefused if it is empty, too long, or has an invalid
-        recipient."""
+        """Create a letter without sending it. Raises MailRefused: empty, too long, or an invalid recipient."""
         if _ACTOR.fullmatch(recipient) is None:
             raise MailRefused(f"{recipient!r} is nobody's name: it has lower-case letters, digits, - and _ only.")
         text = storable(text)

@@ -52,8 +52,7 @@ class Wake:
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator[Callable[[float], Awaitable[None]]]:
-        """Yield a function that waits for the next write of any process, at most the given seconds, and misses
-        none."""
+        """Yield a function that waits for the next write of any process, at most so many seconds."""
         written = asyncio.Event()
         forget = self._database.on_written(written.set)
         version = await self._database.version()

@@ -67,8 +67,7 @@ class FilesThere:
 
 @dataclass(frozen=True, slots=True)
 class FilesChanged:
-    """A condition that holds if files matching `pattern` have changed. The first check only records the current
-    files."""
+    """A condition that holds if files matching `pattern` have changed. The first check only records them."""
 
     pattern: str
 

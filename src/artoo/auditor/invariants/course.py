@@ -71,8 +71,7 @@ def _strength(criterion: Criterion) -> str:
 
 @on(FinalResult)
 def accepted_unmet(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
-    """Report an accepted task with an unmet criterion or a distance D, or with another loss than in its
-    decision."""
+    """Report an accepted task with an unmet criterion, D above zero, or another loss than its decision."""
     if result.directive is Directive.ACCEPT and result.unmet:
         yield f"accepted, and it says itself that “{result.unmet[0].criterion}” is unmet"
     if result.directive is Directive.ACCEPT and result.loss.D > TOLERANCE:
@@ -94,8 +93,7 @@ def ggs_thrashing(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iter
 
 @on(Decided, nature="anomaly")
 def steady_distance(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
-    """Report change_path or refine in consecutive rounds with D not falling: the chosen method makes no
-    progress."""
+    """Report change_path or refine in consecutive rounds with D not falling: the method has no effect."""
     if decided.directive in _KEEPING:
         yield from _not_falling(task, decided, _KEEPING)
 

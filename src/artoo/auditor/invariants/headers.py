@@ -29,8 +29,7 @@ _ROLES_OF_A_TASK = frozenset(
 
 @on(Contract, whole=False)
 def wrong_sender(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a message kind that its sender may not publish. Such a message did not come through the sender's
-    port."""
+    """Report a message kind that its sender may not publish. It did not come through the sender's port."""
     may = _MAY.get(envelope.kind, _NOBODY)
     if envelope.sender not in may:
         yield f"{envelope.sender} said {envelope.kind}, which only {', '.join(sorted(may)) or 'nobody'} may say"
