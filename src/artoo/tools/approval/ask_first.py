@@ -1,4 +1,4 @@
-"""Tools whose acts cannot be undone by dropping them ask first: the user's own functions, and what others bring."""
+"""Tools that ask before operations that cannot be undone: the user's own functions, and tools from others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artoo.tools.provenance.taint import Carried, Foreign
 from artoo.tools.resume.in_flight import Announcing, goes_out
 
 Why = Callable[[Arguments], str | None]
-"""Returns why a call needs approval; None if it needs none for its own effects."""
+"""Returns the reason why a call needs approval; None if its own effects need no approval."""
 
 
 _MOST_SOURCES = 8
@@ -27,24 +27,24 @@ _LONGEST_NAME = 80
 
 
 def always(reason: str = "it changes things") -> Why:
-    """Say of every call that it needs approval, for one reason."""
+    """Return a function that gives every call this reason for approval."""
     return lambda arguments: reason
 
 
 def never(arguments: Arguments) -> str | None:
-    """Say that no call needs approval because it only reads. A target from data is asked about nevertheless."""
+    """Require no approval, because calls only read. A target that came from data is asked about nevertheless."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Asking(Announcing):
-    """A tool that asks before calls that need it: because of what they do, or of whom they would reach.
+    """A tool that asks before calls that need approval, because of their effects or of the hosts they would reach.
 
-    A host or recipient that a file, page or tool named first, and not the request, is always asked about. Every
-    question shows what of the values came from such a text; that alone is no reason to ask, and no policy sees it.
-    `outward`: what it is given leaves this machine, so words of files that the request does not hold are asked
-    about, and shown. `reads_only`: a call that `why` does not object to has no effects, and may be repeated after a
-    crash; anything else may have happened as soon as it is out.
+    A host or recipient whose first mention was in a file, page or tool output, and not in the request, always needs
+    approval. Each question shows which values came from such a text; that alone is no reason to ask, and policies
+    do not see it. `outward`: arguments leave this machine, so words of files that are not in the request need
+    approval too, and are shown. `reads_only`: a call without a reason from `why` has no effects and may be repeated
+    after a crash. Any other call may have had its effects once it was sent.
     """
 
     inner: Tool
@@ -68,7 +68,7 @@ class Asking(Announcing):
         return self.inner.target(arguments)
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Run the inner tool after approval, or return a refusal that says who refused."""
+        """Run the inner tool after approval, or return a refusal; it says whether a person refused."""
         reason, texts = self.why(arguments), tuple(map(as_text, arguments.values()))
         foreign = self.gate.origins.foreign(texts)
         carried = await in_thread(self.gate.origins.carried, texts) if self.outward else ()
@@ -103,7 +103,7 @@ class Asking(Announcing):
         *,
         asks: bool,
     ) -> ConfirmationRequest:
-        """Return the question. `asks`: the call itself needs consent, and not only its target."""
+        """Build the question. `asks`: the call itself needs approval, and not only its target."""
         identity = self.identities(arguments)[0]
         act = json.dumps(dict(sorted(arguments.items())), ensure_ascii=True)
         own = [("tool", f"{identity} {self.target(arguments)}".strip())] if asks else []
@@ -117,7 +117,7 @@ class Asking(Announcing):
 
 
 def _sources(named: Iterable[Foreign | Carried]) -> str | None:
-    """List what came from data, each with its source, shortened: the details have every value whole."""
+    """List the values that came from data, with their sources. They are shortened; the details show them whole."""
     said = dict[tuple[str, str], str]()
     for one in named:
         said.setdefault((one.name.casefold(), one.source), f"{_short(one.name)}: {one.source}")
@@ -132,7 +132,7 @@ def _short(name: str) -> str:
 
 
 def _details(arguments: Arguments, reason: str | None) -> Iterator[str]:
-    """Yield every argument whole, line by line."""
+    """Yield each argument in full, line by line."""
     for key, value in arguments.items():
         lines = as_text(value).splitlines() or [""]
         yield f"{key}: {lines[0]}"

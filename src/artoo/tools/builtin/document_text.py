@@ -1,8 +1,8 @@
-"""Prints a document as text. Runs in the task's sandbox, where what parses documents can do no harm.
+"""Print a document as text. This program runs in the task's sandbox, where a document parser can do no harm.
 
     python document_text.py FILE FIRST_LINE LINES CHARACTERS ─► Office │ OpenDocument │ notebook │ PDF as text
 
-It imports nothing of artoo: the sandbox may not see it. It exits with 1 and a reason for what is no document.
+It imports nothing from artoo, which the sandbox may not see. It exits with 1 and a reason if it cannot parse.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 MOST_MEMORY = 768 << 20
-"""Bytes of data that the process may have, whatever a document unpacks to."""
+"""Limit of the data memory of the process in bytes, whatever size a document unpacks to."""
 LARGEST_PART = 128 << 20
 _MOST_ROWS = 100_000
 _BLOCKS = {
@@ -100,7 +100,7 @@ def _sheets(path: str) -> Iterator[str]:
 
 
 def _rows(sheet: ElementTree.Element, strings: list[str]) -> Iterator[str]:
-    """Yield the rows of a sheet, cells with tabs between, empty cells in their places."""
+    """Yield the rows of a sheet, with tabs between the cells, including empty cells."""
     rows = (each for each in sheet.iter() if _name(each) == "row")
     for number, row in enumerate(rows):
         if number == _MOST_ROWS:
@@ -118,7 +118,7 @@ def _rows(sheet: ElementTree.Element, strings: list[str]) -> Iterator[str]:
 
 
 def _column(reference: str, otherwise: int) -> int:
-    """Return the column of a cell such as `AB12`, from 0."""
+    """Return the column number of a cell reference such as `AB12`, from 0."""
     letters = re.match(r"[A-Z]{1,3}", reference)
     if letters is None:
         return otherwise
@@ -137,7 +137,7 @@ def _pdf(path: str) -> Iterator[str]:
 
 
 def _tree(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    """Parse a part of an archive. Raises ValueError for one that unpacks to more than `LARGEST_PART`."""
+    """Parse a part of an archive. Raises ValueError if it unpacks to more than `LARGEST_PART` bytes."""
     with archive.open(name) as stream:
         data = stream.read(LARGEST_PART + 1)
     if len(data) > LARGEST_PART:
@@ -146,7 +146,7 @@ def _tree(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
 
 
 def _flat(tree: ElementTree.Element) -> str:
-    """Return the text of a tree, with an end of line after each block."""
+    """Return the text of a tree, with separators after its blocks."""
     pieces: list[str] = []
 
     def walk(node: ElementTree.Element) -> None:

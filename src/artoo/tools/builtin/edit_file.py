@@ -1,4 +1,4 @@
-"""`edit_file`: exact text of a file against new text; what it changed is shown as a diff."""
+"""The tool `edit_file`: replaces exact text in a file, and shows the changes as a diff."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SAY_WHICH = "give more of the text around it, or all"
 
 
 class Replacement(BaseModel):
-    """One replacement, as a model asks for it. Other agents' names are read too."""
+    """One replacement that a model requests. Parameter names of other agents are accepted too."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -84,9 +84,9 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class EditFile(Announcing, CountsAsItself):
-    """Replaces text; every other byte, the encoding and the line ends stay.
+    """Replaces text. All other bytes, the encoding and the line ends are unchanged.
 
-    What is not there, or stands there more than once, is refused and shown.
+    Text that is missing, or occurs more than once, is refused, and the places are shown.
     """
 
     writer: WorkspaceWriter
@@ -99,7 +99,7 @@ class EditFile(Announcing, CountsAsItself):
         return path_target(arguments, self.roots, self.files())
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Edit the file. Raises ToolError if there is no such file, or it cannot be read or written."""
+        """Edit the file. Raises ToolError if the file does not exist, or cannot be read or written."""
         files = self.files()
         edits = _edits(arguments)
         path = await in_thread(existing, argument(arguments, "path"), self.roots, files)
@@ -125,7 +125,7 @@ def _edits(arguments: Arguments) -> tuple[Replacement, ...]:
 
 
 def _edited(before: bytes, edits: tuple[Replacement, ...], name: str) -> bytes | str:
-    """Return the content after all edits, each on the result of the one before; or why nothing is changed."""
+    """Return the content after all edits, each applied to the previous result, or the reason for no change."""
     done: bytes | str = before
     for number, edit in enumerate(edits, 1):
         done = _Edit(_text_of(done), edit.old, edit.new, every=edit.all).made(name)
@@ -135,13 +135,13 @@ def _edited(before: bytes, edits: tuple[Replacement, ...], name: str) -> bytes |
 
 
 def _text_of(content: bytes) -> Text:
-    """Decode the file; other content than text is taken byte for byte, with ASCII and UTF-8 as themselves."""
+    """Decode the file; content that is not text is decoded as UTF-8 with the other bytes as surrogates."""
     return exact_text(content) or Text(content.decode("utf-8", "surrogateescape"), broken=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """One replacement in a text. Its arguments have LF or CRLF, the file has its own: a line end is a line end."""
+    """One replacement in a text. LF and CRLF count as equal in arguments and file; the file keeps its line ends."""
 
     file: Text
     old: str
@@ -149,7 +149,7 @@ class _Edit:
     every: bool
 
     def made(self, name: str) -> bytes | str:
-        """Return the new content of the file; or say why it is left as it is, and what would help."""
+        """Return the file's new content, or the reason why it is unchanged, with advice."""
         if not self.old:
             return "old is empty: give the exact text that is to be replaced"
         if self.old == self.new:
@@ -175,14 +175,14 @@ class _Edit:
             )
 
     def _instead(self, place: re.Match[str]) -> str:
-        """Return the new text with the line ends of its place, or of the file if the place has none."""
+        """Return the new text with the line ends of the replaced text, or of the file if that has none."""
         if "\n" not in place.group():
             return self.file.with_ends(self.new)
         return Text(place.group()).with_ends(self.new)
 
 
 def _nearest(content: str, old: str) -> str:
-    """Return the lines that are most like the first line of `old`, with as many after them as it has."""
+    """Return the lines most similar to the first line of `old`, followed by as many lines as `old` has."""
     if "\0" in content:
         return "It is no text file."
     lines = content.splitlines()[:_MOST_LINES]

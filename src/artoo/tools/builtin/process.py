@@ -1,4 +1,4 @@
-"""`process`: waits for, reads, answers and stops the commands of a task that went on after their call."""
+"""The tool `process`: waits for, reads, answers and stops commands that continued after their call."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from artoo.tools.resume.in_flight import Announcing, current_act, current_subtas
 
 _ACTIONS = ("wait", "read", "write", "stop", "list")
 _MARK_ROOM = 120
-"""Characters for the line that says how much is left out."""
+"""Characters reserved for the line that gives the omitted amount."""
 _AFTER_INPUT_SECONDS = 1.0
-"""How long a call looks for an answer after it has sent input."""
+"""Seconds that a call waits for a reaction after it has sent input."""
 
 _SPEC = ToolSpec(
     name="process",
@@ -41,14 +41,14 @@ _SPEC = ToolSpec(
 
 
 class Teller(Protocol):
-    """Tells how a command of a process ended, as the tool that started it does."""
+    """Reports the end of a process's command in the same way as the tool that started it."""
 
     def told(self, tracked: Tracked, ended: Ended | None, changed: Changed) -> Outcome: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessTool(Announcing, CountsAsItself):
-    """Handles the processes of one task. Their changes meanwhile are in the record of the call.
+    """Controls the processes of one task. The changes that they make during a call are in its record.
 
     `kept`: characters of output that one call shows.
     """
@@ -65,7 +65,7 @@ class ProcessTool(Announcing, CountsAsItself):
         return f"{argument(arguments, 'action', 'wait')} {argument(arguments, 'id')}".strip()
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Act on a process. Raises ToolError for an unknown id, SandboxError if the process takes no input."""
+        """Run an action on a process. Raises ToolError for an unknown id, SandboxError if it takes no input."""
         action = argument(arguments, "action") or ("wait" if argument(arguments, "id") else "list")
         if action == "list":
             await goes_out(CallEffects.NONE)
@@ -86,7 +86,7 @@ class ProcessTool(Announcing, CountsAsItself):
         return await self._told(tracked, ended, changed, action if ran_before else "wait")
 
     async def _act(self, tracked: Tracked, action: str, arguments: Arguments) -> Ended | None:
-        """Wait for the process, stop it or send it input; return how it ended, None if it goes on."""
+        """Wait for the process, stop it or send it input; return its end, or None if it still runs."""
         process = tracked.process
         if action == "stop":
             return await process.stop()
@@ -116,7 +116,7 @@ class ProcessTool(Announcing, CountsAsItself):
         return outcome
 
     def _new_output(self, tracked: Tracked) -> tuple[str, bool]:
-        """Return what the process printed since it was last shown, its beginning and end if it is much."""
+        """Return the output since it was last shown; only its beginning and end if it is long."""
         stdout, stderr = tracked.process.printed
         end = stdout.total_bytes + stderr.total_bytes
         new, half = end - tracked.shown, (self.kept - _MARK_ROOM) // 2
@@ -161,7 +161,7 @@ def _line(tracked: Tracked) -> str:
 
 
 def in_a_line(text: str, most: int = 200) -> str:
-    """Return a command in one line of bounded length."""
+    """Shorten a command to one line of bounded length."""
     return head_tail("; ".join(filter(None, (line.strip() for line in text.splitlines()))), most)
 
 

@@ -1,4 +1,4 @@
-"""`read_file`: one text file, bounded, whatever its encoding; when it is not there, where it really is."""
+"""The tool `read_file`: reads one text file, bounded, in any encoding, and suggests the path of a missing file."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ READ_SECONDS = 120.0
 _PIECE = 256 * 1024
 _NO_FILES_THERE = ("/proc", "/sys", "/dev")
 PATH_ALIASES = ("file_path", "filePath", "absolute_path")
-"""The names of the argument in other agents' tools."""
+"""Names of this argument in other agents' tools."""
 
 MOST_LINES = 2_000
-"""Lines that one call shows."""
+"""Limit of the lines that one call shows."""
 _LONGEST_LINE = 1 << 20
 _COUNTED_BYTES = 64 << 20
-"""A larger file is not read to its end to count its lines."""
+"""Limit of the size of a file whose lines are counted; a larger file is not read to its end."""
 _MARK_ROOM = 160
-"""Characters set aside for the line that says how to read on."""
+"""Characters reserved for the line that explains how to read on."""
 
 _SPEC = ToolSpec(
     name="read_file",
@@ -56,10 +56,10 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class ReadFile(CountsAsItself):
-    """Reads a text file. Secrets and the kernel's own trees are refused, also through links.
+    """Reads a text file. Secrets and the kernel's file systems are refused, also through links.
 
-    `kept`: characters that one call shows. Of a longer file the first lines are shown, and how to read on is said.
-    `documents` converts Office documents, notebooks and PDFs.
+    `kept`: characters that one call shows. A longer file is shown by its first lines, with a line that explains how
+    to read on. `documents` converts Office documents, notebooks and PDFs.
     """
 
     roots: Roots
@@ -75,8 +75,8 @@ class ReadFile(CountsAsItself):
         return path_target(arguments, self.roots, self.files())
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Read the file. Raises ToolError that says what is wrong with the path, or what the file is instead of
-        text.
+        """Read the file. Raises ToolError that explains the problem with the path, or names the kind of a file that
+        is not text.
         """
         first = round(number(arguments, "offset", 1)) or 1
         most = min(round(number(arguments, "limit", MOST_LINES)) or MOST_LINES, MOST_LINES)
@@ -87,13 +87,13 @@ class ReadFile(CountsAsItself):
         return await in_thread(self._run, text, first, most)
 
     def _document(self, text: str) -> Path | None:
-        """Return the real path of a document that is converted; None for any other path, and a refused one."""
+        """Return the real path of a document to convert; None for other paths, and for a refused path."""
         files = self.files()
         try:
             path = existing(text, self.roots, files)
             real = _resolved(files, path, self.roots)
         except ToolError:
-            return None  # reading it as text says what is wrong
+            return None  # the reading as text will report the problem
         known = real.suffix.lower() in SUFFIXES and self._refusal(path, real) is None
         found = files.stat(real) if known else None
         return real if found is not None and stat.S_ISREG(found.mode) else None
@@ -128,7 +128,7 @@ class ReadFile(CountsAsItself):
 
 
 def path_target(arguments: Arguments, roots: Roots, files: Files) -> str:
-    """Return the target of a tool whose main argument is a path: as records show it; any other text as given."""
+    """Return the target for a path argument, as records show paths; text that is not a path is unchanged."""
     text = argument(arguments, "path")
     try:
         return shown(existing(text, roots, files), roots)
@@ -137,9 +137,9 @@ def path_target(arguments: Arguments, roots: Roots, files: Files) -> str:
 
 
 def _read(files: Files, path: Path, first: int, most: int, kept: int) -> Outcome:
-    """Return up to `most` lines from line `first` on, in at most `kept` characters, and how to read on."""
+    """Return up to `most` lines from line `first`, in at most `kept` characters, with how to read on."""
     with open_plain(files, path) as (file, size):
-        # The beginning says how the whole file is encoded.
+        # The encoding of the whole file is detected from its beginning.
         start = _text(file.read(_PIECE), whole=size <= _PIECE)
         file.seek(len(start.mark))
         with TextIOWrapper(file, start.encoding, "replace", newline="\n") as stream:
@@ -157,7 +157,7 @@ def _read(files: Files, path: Path, first: int, most: int, kept: int) -> Outcome
 
 
 def _lines(stream: TextIOWrapper) -> Iterator[str]:
-    """Yield the lines; of a very long one its beginning."""
+    """Yield the lines; a very long line is cut to its beginning."""
     while piece := stream.readline(_LONGEST_LINE):
         yield piece
         while not piece.endswith("\n") and (piece := stream.readline(_LONGEST_LINE)):
@@ -165,7 +165,7 @@ def _lines(stream: TextIOWrapper) -> Iterator[str]:
 
 
 def _fitting(lines: Iterator[str], most: int, kept: int) -> tuple[list[str], bool]:
-    """Return the first lines, one at least, and whether another follows."""
+    """Return the first lines that fit, at least one line, and whether more lines follow."""
     chosen, room = list[str](), kept - _MARK_ROOM
     for line in lines:
         if chosen and (len(chosen) == most or len(line) > room):
@@ -176,7 +176,7 @@ def _fitting(lines: Iterator[str], most: int, kept: int) -> tuple[list[str], boo
 
 
 def _remark(first: int, last: int, text: Text) -> str | None:
-    """Say which lines are shown, where they are not the first, and how the file is encoded."""
+    """Describe the lines that are shown, unless they begin with the first line, and the file's encoding."""
     lines = f"lines {first} to {last}" if first > 1 else ""
     return ", ".join(filter(None, (lines, text.form))) or None
 

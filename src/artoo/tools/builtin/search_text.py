@@ -1,4 +1,4 @@
-"""`search_text`: lines of text files that match a regular expression."""
+"""The tool `search_text`: finds the lines of text files that match a regular expression."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ MAX_MATCHES = 200
 MAX_CONTEXT = 20
 _LINE_CHARACTERS = 160
 _MATCH_SECONDS = 2.0
-"""For one file: an expression that backtracks without end must not."""
+"""Time limit for each line of a file, because an expression may backtrack without end."""
 _NAMED = 5
-"""Of what was not searched, paths that are named."""
+"""Limit of the paths that are named among files that were not searched."""
 _NO_TEXT = "not searched, as they are no text"
 _UNREADABLE = "not searched, as they cannot be read"
 _TOO_LONG = f"searched in their first {MAX_FILE_BYTES >> 20} MiB only"
@@ -52,7 +52,7 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class SearchText(CountsAsItself):
-    """Searches text files, case-sensitive. Links are not followed; hidden folders come last."""
+    """Searches text files, case-sensitively. Links are not followed; hidden folders come last."""
 
     roots: Roots
     files: Look = real_files
@@ -65,9 +65,9 @@ class SearchText(CountsAsItself):
         return f"{pattern} in {path}" if path else pattern
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """List the matching lines, at most 200; say how many files they are in, and what was not searched.
+        """List the matching lines, at most 200, with the number of files and the files that were not searched.
 
-        Raises ToolError for a path that is not there.
+        Raises ToolError for a path that does not exist.
         """
         around = max(0, min(round(number(arguments, "context", 0)), MAX_CONTEXT))
         search = _Search(argument(arguments, "pattern"), argument(arguments, "glob"), around)
@@ -111,12 +111,12 @@ class SearchText(CountsAsItself):
 
 
 class _Search:
-    """One pattern, and what was not searched for it."""
+    """One pattern, and the files that were not searched for it."""
 
     def __init__(self, pattern: str, glob: str, around: int = 0) -> None:
-        """Compile the pattern; text that is no regular expression is searched as it is.
+        """Compile the pattern. Text that is not a regular expression is searched literally.
 
-        `around`: how many lines are shown before and after each match.
+        `around`: number of lines that are shown before and after each match.
         """
         import regex
 
@@ -132,13 +132,13 @@ class _Search:
             self.remarks.append(f"(searched as plain text: it is no regular expression, {error})")
 
     def takes(self, entry: Entry) -> bool:
-        """Check whether the file's name fits the glob."""
+        """Check whether the file's name matches the glob."""
         return self._glob is None or entry.path == "." or self._glob.matches(entry.path)
 
     def lines(self, text: str, name: str) -> Iterator[tuple[int, str, bool]]:
-        """Yield the lines that hold the pattern as it is or match it, and `around` lines before and after each.
+        """Yield the lines that contain or match the pattern, and `around` lines before and after each of them.
 
-        The third value says whether it is a match itself.
+        The third value is true for a match itself.
         """
         before, behind = deque[tuple[int, str]](maxlen=self.around), 0
         try:
@@ -160,12 +160,12 @@ class _Search:
 def _matches(search: _Search, entry: Entry, name: str, files: Files) -> Iterator[tuple[int, str, bool]]:
     """Yield number and text of each line to show, and whether it matches.
 
-    What was not searched goes to `unsearched`.
+    Files that were not searched are added to `unsearched`.
     """
     if entry.kind is not Kind.FILE or not search.takes(entry):
         return
     text, why = _text(files, entry)
-    # A repository has many files of git's own, and no user asks for them.
+    # A repository has many internal files of git, which no user asks for.
     if why and not is_gits(f"/{entry.path}"):
         search.unsearched[why].append(name)
     if text is not None:
@@ -177,7 +177,7 @@ def _alone(place: Path, files: Files) -> Entry:
 
 
 def _text(files: Files, entry: Entry) -> tuple[str | None, str]:
-    """Return the text of a file, and why it is not all of it."""
+    """Return the text of a file, and the reason if it is missing or incomplete."""
     if entry.place is None:
         return None, _UNREADABLE
     try:
@@ -191,6 +191,6 @@ def _text(files: Files, entry: Entry) -> tuple[str | None, str]:
 
 
 def _remark(why: str, paths: Collection[str]) -> str:
-    """Name files that were passed over: a search has not shown that none of them holds the text."""
+    """Name the files that were not searched, because the search does not show that they lack the text."""
     total = f"; {len(paths)} in all" if len(paths) > _NAMED else ""
     return f"({why}: {listed(list(paths), _NAMED)}{total})"

@@ -1,5 +1,5 @@
-"""The evidence of validators: a workspace's files, and commands whose changes are discarded. Implements
-`ports.evidence`.
+"""The evidence for validators: a workspace's files, and the results of commands whose changes are discarded.
+Implements `ports.evidence`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from artoo.workspace.changes.path_class import Places
 from artoo.workspace.files.rooted import real_files
 
 MAX_TEXT_BYTES = 4 << 20
-"""Bytes of a file that a check may match; a larger file has no text for it."""
+"""Maximum size of a file whose text checks can match; larger files have no text for checks."""
 
 CHECK_SECONDS = 30.0
 SCRIPT_SECONDS = 60.0
@@ -46,17 +46,17 @@ _PIECE = 1 << 20
 
 
 def every_change(path: str) -> bool:
-    """Say that every change is shown."""
+    """Include every change."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceEvidence:
-    """Looks at one workspace, for a subtask or for the task.
+    """Reads the evidence in one workspace, for a subtask or for the task.
 
-    `mine`: whether the change of a printable path is told (a subtask is not told what others changed). `before` are
-    the files as they were before the task. `base` gives the state in which a trial runs; None: no trial is
-    possible.
+    `mine` returns whether the change of a printable path is included (a subtask does not see the changes of
+    others). `before` returns the files as they were before the task. `base` returns the workspace state in which a
+    trial runs, or None if no trial is possible.
     """
 
     workspace: Workspace
@@ -68,7 +68,7 @@ class WorkspaceEvidence:
     _one_trial: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def file(self, path: str) -> FileView:
-        """Look at a file; relative paths start at the project root, then the workspace. Never raises."""
+        """Read a file; relative paths start at the project root, then at the workspace. Never raises."""
         try:
             return await in_thread(self._file, path, self.workspace.files)
         except (ToolError, OSError) as error:
@@ -90,7 +90,7 @@ class WorkspaceEvidence:
         return _seen(files, real, found.size)
 
     async def command(self, command: str) -> CommandView:
-        """Run a shell command in a throw-away layer, bounded in time and output. Never raises."""
+        """Run a shell command in a temporary layer, with limits on time and output. Never raises."""
         try:
             trial = await self.workspace.try_out(Command(bash(command), env=PLAIN_SETTINGS), self.seconds)
         except (ArtooError, OSError, ValueError) as error:
@@ -99,7 +99,7 @@ class WorkspaceEvidence:
         return replace(view, written=await in_thread(self._written, trial.changes)) if trial.changes else view
 
     def _written(self, changes: tuple[Change, ...]) -> tuple[str, ...]:
-        """Return what the command left otherwise than it is: a build that makes the same again changes nothing."""
+        """Return the paths that the command changed; a build that produces the same content changes nothing."""
         meant = frozenset(meant_changes(changes))
         files = self.workspace.files
         told = (
@@ -110,7 +110,7 @@ class WorkspaceEvidence:
         return tuple(islice(told, MOST_WRITTEN))
 
     async def trial(self, language: Language, program: str) -> Trial:
-        """Run a whole program in a copy of the workspace as it was before, and forget it. Never raises."""
+        """Run a whole program in a copy of the earlier workspace state, then discard the copy. Never raises."""
         argv = bash(program) if language == "bash" else python(program)
         async with self._one_trial:
             try:
@@ -135,7 +135,7 @@ class WorkspaceEvidence:
         return Trial(_view(ended, SCRIPT_SECONDS), left, await in_thread(self._texts, left, fork.files))
 
     def _texts(self, left: Mapping[str, str], files: Files) -> dict[str, str]:
-        """Return the content of the files that a trial left, by their printable paths."""
+        """Return the contents of the files that a trial left, by their printable paths."""
         texts, room = dict[str, str](), TRIAL_CHARACTERS
         for path in islice((path for path, digest in left.items() if digest), TRIAL_TEXTS):
             text = self._file(os.fsdecode(path_bytes(path)), files).text
@@ -145,7 +145,7 @@ class WorkspaceEvidence:
         return texts
 
     async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
-        """Return what was changed, in at most `limit` characters. Never raises."""
+        """Render the changes in at most `limit` characters. Never raises."""
         try:
             changes = [one for one in await self.workspace.changes() if self.mine(one.path)]
             if not changes:
@@ -157,7 +157,7 @@ class WorkspaceEvidence:
 
 
 def _view(ended: Ended, seconds: float) -> CommandView:
-    """Return how a command ended, as a check sees it."""
+    """Convert the end of a command to the view that checks use."""
     outcome = outcome_of(ended)
     by_itself = outcome.status in (CallStatus.OK, CallStatus.ERROR) and ended.status in ("ok", "error")
     late = f"it did not end within {seconds:g} s" if ended.status == "stopped" else outcome.reason
@@ -170,7 +170,7 @@ def _view(ended: Ended, seconds: float) -> CommandView:
 
 
 def _is_same(change: Change, files: Files) -> bool:
-    """Check whether a file was written again as it was."""
+    """Check whether a file was rewritten with the same content."""
     if change.kind is not ChangeKind.OVERWRITTEN or not change.content_sha256:
         return False
     try:
@@ -195,7 +195,7 @@ def _seen(files: Files, path: Path, size: int) -> FileView:
 
 
 def _digest(files: Files, path: Path) -> str:
-    """Return the sha256 of the whole content; empty when it cannot be read."""
+    """Return the sha256 of the whole content; empty if it cannot be read."""
     whole = hashlib.sha256()
     try:
         with open_plain(files, path) as (file, _):

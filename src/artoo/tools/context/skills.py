@@ -1,4 +1,4 @@
-"""Skills: folders with a SKILL.md that say how a kind of work is done (agentskills.io), read in bounds.
+"""Skills: folders with a SKILL.md that explains how to do a kind of work (agentskills.io), read within limits.
 
 <folder>/<name>/SKILL.md   front matter (YAML: name, description), then instructions
                 …          scripts and references, which the instructions name
@@ -22,13 +22,13 @@ from artoo.tools.files.text_files import NotPlainFile, read_limited
 
 SKILL_FILE = "SKILL.md"
 MOST_SKILLS = 32
-"""Of one folder; further ones are not looked at, and that is said."""
+"""Limit of the skills in one folder; further skills are not read, and a problem reports that."""
 MOST_FILES, LARGEST, DEEPEST = 200, 4 << 20, 6
-"""Files of a skill, their bytes together, and levels of directories."""
+"""Limits of a skill: number of files, their bytes in total, and levels of directories."""
 MOST_PATHS = 1_000
-"""Of a skill, with its directories and links."""
+"""Limit of the paths in a skill, including its directories and links."""
 LONGEST_TEXT = 128 * 1024
-"""Bytes of a SKILL.md."""
+"""Maximum size of a SKILL.md, in bytes."""
 LONGEST_DESCRIPTION = 1_024
 _LONGEST_HEAD = 16 * 1024
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -38,7 +38,7 @@ _FENCE = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MU
 
 @dataclass(frozen=True, slots=True)
 class SkillFile:
-    """One file of a skill, by its path in the folder. `runs`: it may be executed."""
+    """One file of a skill, by its path in the folder. `runs`: the file is executable."""
 
     path: str
     data: bytes
@@ -47,7 +47,7 @@ class SkillFile:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill, as it was when it was read. `digest` is over every file of it; `foreign`: not the person's own."""
+    """A skill at the time of reading. `digest` covers all its files; `foreign`: it is not the user's own skill."""
 
     name: str
     description: str
@@ -60,7 +60,7 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The skills of some folders, and what is wrong with those that are none, in sentences."""
+    """The skills in some folders, and a sentence for each problem with an entry that is not a valid skill."""
 
     skills: tuple[Skill, ...] = ()
     problems: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Found:
 
 def skills_in(files: Files, folder: Path, within: Path, *, foreign: bool) -> Found:
     """Read the skills of one folder, by name. Blocking. Never raises."""
-    # An entry that leads out of `within` is refused.
+    # An entry that links to a path outside of `within` is refused.
     found, problems = list[Skill](), list[str]()
     try:
         places = _places(files, folder)
@@ -85,7 +85,7 @@ def skills_in(files: Files, folder: Path, within: Path, *, foreign: bool) -> Fou
 
 
 def read_skill(files: Files, folder: Path, *, foreign: bool = False) -> Skill:
-    """Read the skill in a resolved folder. Raises ConfigurationError for what is none, OSError."""
+    """Read the skill in a resolved folder. Raises ConfigurationError for an invalid skill, and OSError."""
     members = tuple(_members(files, folder))
     text = next((one.data for one in members if one.path == SKILL_FILE), None)
     if text is None:
@@ -107,7 +107,7 @@ def _inside(real: Path, within: Path) -> Path:
 
 
 def _places(files: Files, folder: Path) -> list[Path]:
-    """Return the entries that may be skills; nothing if there is no such folder. Raises OSError."""
+    """Return the entries that may be skills; empty if the folder does not exist. Raises OSError."""
     try:
         names = files.names(files.resolve(folder))
     except (FileNotFoundError, NotADirectoryError):
@@ -117,7 +117,7 @@ def _places(files: Files, folder: Path) -> list[Path]:
 
 def _members(files: Files, folder: Path) -> Iterator[SkillFile]:
     """Yield every file, sorted by path."""
-    # Links are not followed, because their target is no part of the skill.
+    # Links are not followed, because their targets are not part of the skill.
     left, count = LARGEST, 0
     for seen, (path, mode) in enumerate(_walk(files, folder, 0)):
         if seen == MOST_PATHS:
@@ -135,7 +135,7 @@ def _members(files: Files, folder: Path) -> Iterator[SkillFile]:
 
 
 def _walk(files: Files, directory: Path, depth: int) -> Iterator[tuple[Path, int]]:
-    """Yield everything below a resolved directory, with its mode."""
+    """Yield every path below a resolved directory, with its mode."""
     if depth > DEEPEST:
         raise ConfigurationError(f"it is deeper than {DEEPEST} directories")
     for name in files.names(directory):
@@ -158,7 +158,7 @@ def _parts(text: str) -> tuple[str, str]:
 
 def _named(head: str, path: Path) -> tuple[str, str]:
     try:
-        # The blank line makes the parser count lines as in the file.
+        # The blank line makes the parser's line numbers match the file.
         fields, _ = parse(f"\n{head}", path)
     except RecursionError as error:
         raise ConfigurationError(f"the front matter of {SKILL_FILE} is nested too deeply") from error

@@ -1,4 +1,4 @@
-"""The built-in tools that work on this machine, put together."""
+"""Create the built-in tools that work on this machine."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ from artoo.workspace.files.visible import VisibleFiles
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The properties of this machine that decide which tools there are: its platform and its programs."""
+    """The properties of this machine that determine the available tools: its platform and its programs."""
 
     platform: str = sys.platform
     which: Callable[[str], str | None] = find_program
 
     @classmethod
     def of(cls, roots: Roots) -> Machine:
-        """Return this machine for a task that works there. Each program is searched for once in a task."""
+        """Return this machine for a task in these directories. Each program is searched for once per task."""
         return cls(which=cache(partial(find_program, apart=worked_in(roots))))
 
 
 def reaching_tools(
     gate: Gate, roots: Roots, environ: Mapping[str, str], machine: Machine | None = None
 ) -> tuple[Tool, ...]:
-    """Return the tools that reach beyond the files: the web, and on macOS other programs. All behind the gate."""
+    """Return the tools that reach beyond files: the web, and on macOS other programs. All are behind the gate."""
     here = machine or Machine.of(roots)
     tools: list[Tool] = [Asking(Search(engine_for(environ)), gate, never, reads_only=True, outward=True)]
     if here.platform == "darwin":
@@ -71,9 +71,9 @@ def reaching_tools(
 class Shared:
     """The parts that all tools of a task share.
 
-    `gate` is asked about hosts, and about commands that cannot be confined; `network` keeps account of what
-    commands send; `printing` shows what they print; `looked` knows what the task was shown of files; `changes`
-    attributes changes to calls; `processes` are the commands that went on.
+    `gate` asks about hosts, and about commands that cannot be confined. `network` records the data that commands
+    send. `printing` shows the output of commands. `looked` records the files that were shown to the task. `changes`
+    attributes changes to calls. `processes` are the commands that continued after their call.
     """
 
     workspace: Workspace
@@ -96,18 +96,18 @@ class Shared:
         *,
         snapshots: bool = False,
     ) -> Shared:
-        """Create the parts. `snapshots`: see CallChanges."""
+        """Create the parts. `snapshots`: as in CallChanges."""
         looked, processes = LookedAt(), Processes()
         changes = CallChanges(workspace, looked, processes.others_run, processes.any_runs, snapshots)
         return cls(workspace, gate, places, looked, changes, processes, network or Network(), printing)
 
 
 def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OUTPUT_KEPT) -> tuple[Tool, ...]:
-    """Return the tools that look and act in a task's workspace.
+    """Return the tools that read and change a task's workspace.
 
     `kept`: characters of an output that one call shows.
     """
-    # The shell is offered only where there is a bash.
+    # The shell is offered only if bash is installed.
     workspace, places, roots = shared.workspace, shared.places, shared.workspace.roots
     here = machine or Machine.of(roots)
     mdfind = here.which("mdfind") if here.platform == "darwin" else None
@@ -143,8 +143,8 @@ def own_tools(functions: Iterable[Function], gate: Gate) -> tuple[Tool, ...]:
 
 
 def gated(tools: Iterable[UserTool], gate: Gate) -> tuple[Tool, ...]:
-    """Put the user's tools behind the gate: some ask before each call, others only for names from data."""
-    # It is not known what a crash interrupted in them, unless they promise to change nothing.
+    """Put the user's tools behind the gate. Some ask before each call, others only about names from data."""
+    # A call that a crash interrupted may have had effects, unless the tool promises to change nothing.
     return tuple(
         Asking(one, gate, always() if one.effects.asks else never, reads_only=one.effects.repeatable)
         for one in tools

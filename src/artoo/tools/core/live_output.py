@@ -1,4 +1,4 @@
-"""Shows what a command prints while it runs: bounded, a few times a second, without secrets."""
+"""Show a command's output while it runs: bounded, a few times a second, without secrets."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from artoo.tools.core.truncate import without_terminal_codes
 
 LINES_TOLD = 8
 LONGEST_LINE = 400
-"""Characters of a line that are told; a terminal shows fewer."""
+"""Characters of a line that are reported; a terminal shows fewer."""
 EVERY_SECONDS = 0.2
 _WINDOW_BYTES = 16 * 1024
-"""The bytes of the output that are kept. A secret of several lines is found as long as its beginning is in here."""
+"""Bytes of output that are kept. A secret of several lines is found only if its beginning is within them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Printing:
-    """Tells `told` of the commands of a task. `redacted` takes secrets out of a text."""
+    """Reports the output of a task's commands to `told`. `redacted` removes secrets from a text."""
 
     task_id: str
     told: OnOutput
@@ -28,7 +28,7 @@ class Printing:
 
     @contextmanager
     def of(self, act: str) -> Generator[Heard]:
-        """Provide the listener of one command. Nothing is told after the block."""
+        """Provide the listener for one command's output. Nothing is reported after the block."""
         tail = _Tail(lambda lines: self.told(Printed(self.task_id, act, lines)), self.redacted)
         try:
             yield tail.add
@@ -38,7 +38,7 @@ class Printing:
 
 @contextmanager
 def printing_of(printing: Printing | None, act: str) -> Generator[Heard]:
-    """Listen as `Printing.of` does, if there is a listener."""
+    """Provide the listener of `printing`, or one that ignores the output if there is none."""
     if printing is None:
         yield unheard
         return
@@ -47,7 +47,7 @@ def printing_of(printing: Printing | None, act: str) -> Generator[Heard]:
 
 
 class _Tail:
-    """The end of an output. A piece that comes soon after the last report waits for the next one."""
+    """The end of an output. Output that follows soon after a report is included in the next report."""
 
     def __init__(self, tell: Callable[[tuple[str, ...]], None], redacted: Callable[[str], str]) -> None:
         self._tell = tell
@@ -58,9 +58,9 @@ class _Tail:
         self._next: asyncio.TimerHandle | None = None
 
     def add(self, written: bytes) -> None:
-        """Keep the end of the output; the first piece is told after a moment, for what comes with it."""
+        """Keep the end of the output. A report follows after a short delay, so that it includes further output."""
         if self._closed:
-            # The command goes on after the call, which does not listen any more.
+            # The command continues after the call, which no longer listens.
             return
         self._window += written[-_WINDOW_BYTES:]
         if len(self._window) > _WINDOW_BYTES or len(written) > _WINDOW_BYTES:
@@ -79,10 +79,10 @@ class _Tail:
         self._tell(self._lines())
 
     def _lines(self) -> tuple[str, ...]:
-        """Return the last lines as a terminal would show them: text that a carriage return overwrote is gone."""
+        """Return the last lines as a terminal would show them, without text that a carriage return overwrote."""
         whole = self._redacted(bytes(self._window).decode("utf-8", "replace"))
         rows = without_terminal_codes(whole).split("\n")
-        # The beginning of the first row is not known, so it may be a part of a secret.
+        # The beginning of the first row was cut off, so the row may be part of a secret.
         if self._cut:
             rows[:1] = [] if len(rows) > 1 else [rows[0][-LONGEST_LINE:]]
         shown = (row.rstrip("\r").rpartition("\r")[2].rstrip() for row in rows)

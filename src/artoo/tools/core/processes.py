@@ -1,4 +1,4 @@
-"""The processes of one task: commands that went on after their call, and what was shown of them."""
+"""The processes of one task: commands that continued after their call, and the output that was shown of them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from artoo.tools.approval.network_consent import Hearing
 from artoo.tools.core.command_runner import Command
 
 _KEPT_SHARE, _MOST_KEPT = 0.1, 20.0
-"""Of the time that is left: the share, and the most seconds, that a wait leaves to the model."""
+"""The part of the remaining time that a wait leaves to the model: a share, but at most so many seconds."""
 _LOOK_SECONDS = 0.25
-"""Between two looks at whether a process waits for input."""
+"""Interval between checks whether a process waits for input."""
 _ASKING_LOOKS = 2
-"""Looks in a row that must find a process waiting for input: programs read their start-up files too."""
+"""Consecutive checks that must find a process waiting for input, because programs also read start-up files."""
 
 
 def no_limit() -> float:
-    """Say that the task's time is not limited."""
+    """Return infinity, for a task without a time limit."""
     return math.inf
 
 
 @dataclass(slots=True, eq=False)
 class Tracked:
-    """A process and the command behind it.
+    """A process and the command that it runs.
 
-    `shown`: the offset up to which its output was shown. `listener` hears what it prints while a call waits for it.
-    `told`: the model knows how it ended.
+    `shown`: the offset up to which its output was shown. `hearing` receives its network connections. `told`: the
+    model knows how it ended.
     """
 
     process: Process
@@ -53,7 +53,7 @@ class Tracked:
 
 @dataclass(slots=True)
 class Listener:
-    """Passes the output of a process on to its present listener."""
+    """Forwards the output of a process to its current listener."""
 
     heard: Heard = unheard
 
@@ -63,23 +63,23 @@ class Listener:
 
 @dataclass(slots=True, eq=False)
 class Processes:
-    """All processes of a task that outlived the call that started them. `time_left`: seconds of the task's time."""
+    """All processes of a task that outlived the call that started them. `time_left`: seconds left to the task."""
 
     time_left: Callable[[], float] = no_limit
     _tracked: dict[str, Tracked] = field(default_factory=dict[str, Tracked])
     _listeners: dict[str, Listener] = field(default_factory=dict[str, Listener])
 
     def add(self, tracked: Tracked, listener: Listener) -> None:
-        """Remember a process."""
+        """Track a process."""
         self._tracked[tracked.id] = tracked
         self._listeners[tracked.id] = listener
 
     def listener(self, tracked: Tracked) -> Listener:
-        """Return what passes on the process's output."""
+        """Return the object that forwards the process's output."""
         return self._listeners[tracked.id]
 
     def find(self, process_id: str) -> Tracked:
-        """Return the process with this id. Raises ToolError that names the ids there are."""
+        """Return the process with this id. Raises ToolError with the known ids."""
         found = self._tracked.get(process_id.strip())
         if found is None:
             known = ", ".join(self._tracked) or "none was started"
@@ -92,15 +92,15 @@ class Processes:
         return tuple(self._tracked.values())
 
     def any_runs(self) -> bool:
-        """Check whether a process runs."""
+        """Check whether any process is running."""
         return any(one.runs for one in self._tracked.values())
 
     def others_run(self, subtask: str) -> bool:
-        """Check whether a process of another subtask runs."""
+        """Check whether a process of another subtask is running."""
         return any(one.runs and one.subtask != subtask for one in self._tracked.values())
 
     def ended_unseen(self, subtask: str) -> tuple[Tracked, ...]:
-        """Return this subtask's processes that ended by themselves without the model being told, each once."""
+        """Return this subtask's processes that ended without a report to the model, each once."""
         found = tuple(
             one for one in self._tracked.values() if one.subtask == subtask and not (one.runs or one.told)
         )
@@ -109,7 +109,7 @@ class Processes:
         return found
 
     def seconds(self, wanted: float) -> float:
-        """Return how long a call may wait: what it wants, at most what is left of the task's and subtask's time."""
+        """Limit a wait to the remaining time of the task and subtask, less a reserve for the model."""
         now = asyncio.get_running_loop().time()
         ends = (limit.when() for limit in limits_here())
         left = min((end - now for end in ends if end is not None), default=math.inf)
@@ -118,9 +118,9 @@ class Processes:
 
 
 async def ended_or_asking(process: Process, seconds: float, *, asks: bool) -> Ended | None:
-    """Wait for the end of a process; return None when it still runs after `seconds`.
+    """Wait for the end of a process; return None if it still runs after `seconds`.
 
-    `asks`: return None as soon as it waits for input, too.
+    `asks`: also return None as soon as the process waits for input.
     """
     if not asks:
         return await process.wait(seconds)

@@ -1,7 +1,7 @@
-"""Blocking work in threads that can be abandoned.
+"""Run blocking work in threads that can be abandoned.
 
-A read from a dead network mount or a user's function may never return. A thread of the loop's own pool would then
-hold up the end of the process; these are daemons, and there is a limit to how many can be stuck.
+A read from a dead network mount, or a user's function, may never return. A thread of the event loop's own pool
+would then delay the exit of the process. Therefore these threads are daemons, and their number is limited.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_THREADS = 64
-"""Threads at work or stuck at one time, in the whole process."""
+"""Limit of the threads that are running or stuck at one time, in the whole process."""
 
 _slots = threading.BoundedSemaphore(MAX_THREADS)
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `function` in a daemon thread and returns its value or raises its exception; one that is no Exception
-    (`sys.exit`) as a RuntimeError that names it.
+    """Run `function` in a daemon thread and return its value or raise its exception. An exception that is not an
+    Exception (such as SystemExit) is raised as a RuntimeError with its name.
 
-    Raises ToolError when too many are stuck.
+    Raises ToolError if too many threads are stuck.
     """
-    # A thread cannot be stopped, so it goes on when the waiting task is cancelled.
+    # A thread cannot be stopped, so it continues if the waiting task is cancelled.
     if not _slots.acquire(blocking=False):
         raise ToolError(f"{MAX_THREADS} tool threads are busy or stuck; wait for them, or restart artoo")
     loop = asyncio.get_running_loop()
@@ -58,7 +58,7 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     try:
         threading.Thread(target=work, daemon=True, name="artoo-tool").start()
     except RuntimeError as error:
-        # The system allows no more threads.
+        # The system refused to create another thread.
         _slots.release()
         raise ToolError(f"no thread could be started for the tool ({error}); close other programs") from error
     return await future
@@ -70,9 +70,9 @@ def _tell(
     value: T | None,
     error: BaseException | None,
 ) -> None:
-    """Hand a result to its loop, if that still runs."""
+    """Pass a result to its event loop, if the loop still runs."""
     if error is not None and (isinstance(error, StopIteration) or not isinstance(error, Exception)):
-        # What would end a coroutine, the loop or the waiting task means nothing of the kind in a thread.
+        # In the waiting task, these exceptions would end the coroutine or the loop, so they are replaced.
         raised = RuntimeError(f"the function raised {type(error).__name__}: {error}".removesuffix(": "))
         raised.__cause__ = error
         error = raised

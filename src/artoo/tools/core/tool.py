@@ -1,4 +1,4 @@
-"""The interface of a tool to the registry: a spec, the identity and target of a call, and the call itself."""
+"""The interface between a tool and the registry: a spec, the identity and target of a call, and the call itself."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from artoo.ports.workspace import Files
 __all__ = ["Arguments", "Look", "Outcome", "Tool", "argument", "flag", "number"]
 
 Look = Callable[[], Files]
-"""Returns the files of the workspace as they are at this moment, because they change from call to call."""
+"""Returns the current files of the workspace, because they change from call to call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a call, before the registry makes a record of it.
+    """The outcome of a call, from which the registry makes a record.
 
-    `output` may be longer than a record keeps; `total_bytes` (both streams) is given when `output` is already cut,
-    as is `truncated`. The other fields are those of `ToolCall`.
+    `output` may be longer than a record keeps. If it is already cut, `total_bytes` (both streams) and `truncated`
+    are set. The other fields are those of `ToolCall`.
     """
 
     output: str = ""
@@ -46,28 +46,28 @@ class Outcome:
 
 
 class Tool(Protocol):
-    """One tool. Arguments reach it checked by its schema: see `ports.arguments`."""
+    """One tool. The registry validates the arguments by its schema (`ports.arguments`) before it runs the tool."""
 
     @property
     def spec(self) -> ToolSpec:
-        """Return what the executor and the planner see."""
+        """Return the description of the tool for executor and planner."""
         ...
 
     @property
     def wall_seconds(self) -> float:
-        """Return the longest time for one call; the registry ends it then."""
+        """Return the time limit of one call, after which the registry ends it."""
         ...
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        """Return the names of this use for blocking and memory: the tool's name; for the shell its programs."""
+        """Return the names of a call for blocking and memory: the tool's name, or the programs of a shell call."""
         ...
 
     def target(self, arguments: Arguments) -> str:
-        """Return the main input in its normal form: equal calls have equal targets. Never raises."""
+        """Return the main input in a normal form, so that equal calls have equal targets. Never raises."""
         ...
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Make the call. Raises ToolError with a message for the executor; any other error is the tool's fault."""
+        """Run the call. Raises ToolError with a message for the executor; other errors are bugs of the tool."""
         ...
 
 
@@ -77,7 +77,7 @@ class _HasSpec(Protocol):
 
 
 class CountsAsItself:
-    """A tool whose every use counts as its name."""
+    """A tool whose only identity is its name."""
 
     __slots__ = ()
 
@@ -86,12 +86,12 @@ class CountsAsItself:
 
 
 def argument(arguments: Arguments, name: str, default: str = "") -> str:
-    """Return an optional argument as text without surrounding blanks."""
+    """Return an optional argument as text, without surrounding blanks."""
     return as_text(arguments.get(name, default)).strip()
 
 
 def number(arguments: Arguments, name: str, default: float) -> float:
-    """Return an optional argument that is a number of at least 0. Raises ToolError."""
+    """Return an optional argument that must be a number of at least 0. Raises ToolError."""
     value = arguments.get(name, default)
     if not isinstance(value, int | float) or value < 0:
         raise ToolError(f"{name} must be a number of at least 0, not {as_text(value)!r}")
@@ -99,5 +99,5 @@ def number(arguments: Arguments, name: str, default: float) -> float:
 
 
 def flag(arguments: Arguments, name: str) -> bool:
-    """Return an optional argument that is true or false; false if it is absent."""
+    """Return an optional boolean argument; false if it is absent."""
     return arguments.get(name) is True

@@ -1,4 +1,4 @@
-"""Shorten a tool's output: head and tail are kept, with a mark that says how much is missing in between."""
+"""Shorten a tool's output to its beginning and end, with a mark between them that gives the omitted amount."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.ports.sandbox import Captured
 
 MARK_ROOM = 60
-"""Characters set aside for the mark, so that head, mark and tail together stay within the limit."""
+"""Characters reserved for the mark, so that head, mark and tail together stay within the limit."""
 _CHARACTERS_A_TOKEN = 4
 _SHARE = 8
 _MOST_SHOWN = 40_000
@@ -20,18 +20,18 @@ _TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|
 
 
 def without_terminal_codes(text: str) -> str:
-    """Return `text` without escape sequences: colours and movements of the cursor are for a terminal alone."""
+    """Remove escape sequences, because colours and cursor movements are useful only in a terminal."""
     return _TERMINAL_CODES.sub("", text) if "\x1b" in text else text
 
 
 def room_for_output(window: int) -> int:
-    """Return how many characters of one output a model with this window (in tokens) is shown: an eighth of it."""
+    """Return the maximum characters of one output for a model with this window (in tokens): an eighth of it."""
     return max(OUTPUT_KEPT, min(window * _CHARACTERS_A_TOKEN // _SHARE, _MOST_SHOWN))
 
 
 def head_tail(text: str, kept: int = OUTPUT_KEPT, read_on: str = "") -> str:
-    """Return `text`, or its beginning and end around a mark, in at most `kept` (>= 2 * MARK_ROOM) characters."""
-    # Cuts are made between words if possible, because half a number would be a false figure.
+    """Shorten `text` to its beginning and end around a mark, in at most `kept` (>= 2 * MARK_ROOM) characters."""
+    # Cuts are made between words if possible, because part of a number would be a false number.
     if len(text) <= kept:
         return text
     room = _room(kept, read_on)
@@ -40,11 +40,12 @@ def head_tail(text: str, kept: int = OUTPUT_KEPT, read_on: str = "") -> str:
 
 
 def clip(captured: Captured, kept: int = OUTPUT_KEPT, read_on: str = "") -> tuple[str, bool]:
-    """Return a captured stream as text of at most `kept` characters, and whether anything is missing from it.
+    """Return a captured stream as text of at most `kept` characters, and whether part of it is missing.
 
-    `read_on` says in the mark how to get at what is left out. Where they are most of it, the whole is described.
+    `read_on` is put into the mark; it explains how to read the omitted part. If most of the stream is binary, only
+    its size is returned.
     """
-    # Bytes that are read as letters would pass for evidence, so lines that are no text are described.
+    # Binary data decoded as letters could be taken for evidence, so lines that are not text are described.
     parts = (captured.head, captured.tail) if captured.truncated else (captured.head + captured.tail,)
     told = [_told(part) for part in parts]
     hidden = sum(size for _, size in told)
@@ -62,7 +63,7 @@ def clip(captured: Captured, kept: int = OUTPUT_KEPT, read_on: str = "") -> tupl
 
 
 def _told(sample: bytes) -> tuple[str, int]:
-    """Decode a part of a stream; return it with byte counts in place of lines that are no text, and their sum."""
+    """Decode part of a stream, with byte counts in place of binary lines; also return the sum of these counts."""
     told, hidden = list[str](), 0
     for binary, lines in groupby(sample.split(b"\n"), looks_binary):
         piece = b"\n".join(lines)
@@ -72,7 +73,7 @@ def _told(sample: bytes) -> tuple[str, int]:
 
 
 def looks_binary(sample: bytes) -> bool:
-    """Check whether bytes have a NUL, or more than a tenth that is not UTF-8 (a cut character does not count)."""
+    """Check whether bytes contain a NUL, or more than a tenth is not UTF-8 (cut characters do not count)."""
     if not sample:
         return False
     if b"\0" in sample:

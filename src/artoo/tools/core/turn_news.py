@@ -31,23 +31,23 @@ _DIED = "Ended when artoo was interrupted: process {processes}. Start it again i
 
 
 async def _nothing() -> tuple[str, ...]:
-    """Apply nothing between turns."""
+    """Apply no changes between turns."""
     return ()
 
 
 def _no_guides(places: Iterable[Path]) -> tuple[Guide, ...]:
-    """Say that no place has a guide of its own."""
+    """Return no guides."""
     return ()
 
 
 @dataclass(slots=True, eq=False)
 class TurnNews:
-    """Tells each subtask of a task what happened since its last turn.
+    """Reports to each subtask of a task the events since its last turn.
 
     `died`: processes that a crash ended, by subtask, each as `ID (command)`. `settle_live` applies ordinary changes
-    before the user's files are looked at, if the user wants that. `listing`: what is on disk, for a task that goes
-    on after an interruption: each subtask is told once, since the user may have changed files meanwhile.
-    `guides_at`: the guides at and above directories in which `changes` says that a subtask has changed something.
+    before the user's files are checked, if the user wants that. `listing` lists the files for a task that resumes
+    after an interruption; each subtask gets it once, as the user may have changed files meanwhile. `guides_at`: the
+    guides in and above the directories in which a subtask has changed files, according to `changes`.
     """
 
     workspace: Workspace
@@ -65,7 +65,7 @@ class TurnNews:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def of(self, subtask: str) -> tuple[str, ...]:
-        """Show the workspace the user's files as they are now, and return what this subtask is to know."""
+        """Refresh the workspace from the user's current files, and return the news for this subtask."""
         async with self._turn:
             await self._refresh()
             goes_on = self.listing is not None and subtask not in self._told
@@ -97,7 +97,7 @@ class TurnNews:
             self._add(_SAVED.format(paths=listed(paths, _MOST_NAMED)))
 
     async def _guides(self, subtask: str) -> tuple[str, ...]:
-        """Return the guides of places that the subtask has begun to change; it knows the outermost one."""
+        """Return the guides of directories that the subtask has begun to change, except guides that it knows."""
         places = frozenset[Path]() if self.changes is None else self.changes.places_of(subtask)
         if places == self._places.get(subtask, frozenset()):
             return ()

@@ -1,4 +1,4 @@
-"""Patterns for paths, name by name: `*`, `?` and `[...]` stay within one name, `**` is any depth."""
+"""Patterns for paths, component by component. `*`, `?` and `[...]` match within one, `**` matches any depth."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ _MAX_ALTERNATIVES = 64
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 _Names = tuple[re.Pattern[str] | None, ...]
-"""One expression a name, None for `**`."""
+"""One expression for each path component; None for `**`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathPattern:
-    """Alternatives, of which a path must match one. Case matters, as it does to the file system."""
+    """Alternative patterns, of which a path must match one. Matching is case-sensitive, like the file system."""
 
     alternatives: tuple[_Names, ...]
 
     def matches(self, path: str) -> bool:
-        """Check whether a path relative to the root, with `/`, fits as a whole."""
+        """Check whether a whole path, relative to the root and with `/`, matches."""
         names = path.split("/")
         return any(_fits(pattern, names) for pattern in self.alternatives)
 
 
 def path_pattern(text: str) -> PathPattern:
-    """Read a pattern; `{a,b}` are alternatives.
+    """Compile a pattern; `{a,b}` are alternatives.
 
-    One without a slash matches names at any depth, and `src/*.py` any depth below `src`, as people (and models)
-    mean it who ask for the files of a directory; `./*.py` and `./src/*.py` match at that place only.
+    A pattern without a slash matches names at any depth, and `src/*.py` matches at any depth below `src`, because
+    people (and models) mean that when they ask for the files of a directory. `./*.py` and `./src/*.py` match only
+    in that directory.
 
-    Raises ToolError when it has too many alternatives.
+    Raises ToolError if the pattern has too many alternatives.
     """
     return PathPattern(tuple(_names(one) for one in _expanded(text)))
 
@@ -63,7 +64,7 @@ def _expanded(pattern: str) -> list[str]:
 
 
 def _fits(pattern: _Names, names: Sequence[str]) -> bool:
-    """Check the names one by one against the prefixes of the pattern that can stand for them so far."""
+    """Match the path components one by one, tracking all positions in the pattern that fit so far."""
     states = _past_stars(pattern, {0})
     for name in names:
         following: set[int] = set()
@@ -80,7 +81,7 @@ def _fits(pattern: _Names, names: Sequence[str]) -> bool:
 
 
 def _past_stars(pattern: _Names, states: set[int]) -> set[int]:
-    """Add the states that `**` reaches by standing for nothing."""
+    """Add the positions that are reached if `**` matches no component."""
     reached = set(states)
     for state in sorted(states):
         while state < len(pattern) and pattern[state] is None:

@@ -1,4 +1,4 @@
-"""Find files by name or path pattern: Spotlight for the user's other folders on macOS, else a walk."""
+"""Find files by name or path pattern, with Spotlight for the user's other folders on macOS, otherwise by a walk."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from artoo.tools.files.paths import entry_at, printable
 from artoo.tools.files.walk import Kind, Walk, WalkLimits
 
 MAX_FOUND = 200
-"""Paths that a search lists at most."""
+"""Limit of the paths that a search lists."""
 
 _MAX_CANDIDATES = 20_000
 _MAX_ANSWER_BYTES = 8 << 20
 _PROGRAM_SECONDS = 10.0
 
 FILES = frozenset({Kind.FILE, Kind.LINK})
-"""Kinds that count as files: a link is not followed."""
+"""Kinds that count as files; a link counts, because links are not followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileQuery:
     """A search below `folders` (absolute) for entries of some `kinds`.
 
-    `pattern` is for the path below a folder, as in `path_pattern`; without a slash it is for the name. `indexed`:
-    an index of the machine may answer, and ignored files may be left out.
+    `pattern` applies to the path below a folder, as in `path_pattern`, or to the name if it has no slash.
+    `indexed`: the machine's index may be used, and ignored files may be left out.
     """
 
     pattern: str
@@ -41,7 +41,7 @@ class FileQuery:
     indexed: bool = False
 
     def matcher(self) -> Callable[[str], bool]:
-        """Return a function that checks a path below a folder. Raises ToolError for a pattern that is too wide."""
+        """Return a function that checks a path below a folder. Raises ToolError if the pattern is too wide."""
         if self.exact_case:
             return path_pattern(self.pattern).matches
         folded = path_pattern(self.pattern.casefold())
@@ -50,9 +50,9 @@ class FileQuery:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The result of a search: absolute paths, shallow ones first, at most MAX_FOUND of `count`.
+    """The result of a search: absolute paths, shallow paths first, at most MAX_FOUND of `count`.
 
-    `how` says which search it was. `complete` is false if there may be more. `remarks` say what was left out.
+    `how` names the kind of search. `complete` is false if there may be more. `remarks` list omitted paths.
     """
 
     paths: tuple[str, ...]
@@ -64,7 +64,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class FileSearch:
-    """Searches for files. `mdfind` is Spotlight's program; None where there is none."""
+    """Searches for files. `mdfind` is Spotlight's program; None if the machine has none."""
 
     mdfind: str | None = None
     limits: WalkLimits = field(default_factory=WalkLimits)
@@ -73,7 +73,7 @@ class FileSearch:
         """Search among the workspace's `files`. Blocking. Raises ToolError if no folder can be read."""
         if query.indexed and self.mdfind is not None and "/" not in query.pattern:
             found = _spotlight(self.mdfind, query, files)
-            # An index may be behind the files, so a search that found nothing there is repeated by a walk.
+            # The index may be outdated, so a search that found nothing in it is repeated by a walk.
             if found is not None and found.count:
                 return found
         return self._walked(query, files)
@@ -101,9 +101,9 @@ class FileSearch:
 
 
 def _spotlight(program: str, query: FileQuery, files: Files) -> Found | None:
-    """Ask Spotlight, and filter its answer by the pattern and the files as they are now."""
+    """Query Spotlight, and filter its answer by the pattern and the current files."""
     places = [part for folder in query.folders for part in ("-onlyin", str(folder))]
-    # Spotlight knows `*` alone, so the other signs of a pattern become one.
+    # Spotlight supports only `*`, so the other wildcard characters are replaced by it.
     wide = "".join("*" if one in '?[]{}\\"' else one for one in query.pattern)
     answer = mdfind(program, *places, f'kMDItemFSName == "{wide}"c')
     if answer is None:
@@ -130,7 +130,7 @@ def _left_out(what: str, paths: list[str]) -> list[str]:
 
 
 def mdfind(program: str, *arguments: str) -> list[str] | None:
-    """Return the paths that Spotlight finds; None if it cannot answer. Bounded in time and size. Blocking."""
+    """Return the paths that Spotlight finds; None if it fails. Bounded in time and size. Blocking."""
     argv = (program, "-0", *arguments)
     try:
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A diff for people: every line printable, nothing left out."""
+"""Diffs for users, complete and with every line printable."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from artoo.tools.files.text_files import Text, exact_text
 from artoo.words.shown import written
 
 _MOST_LINES = 10_000
-"""Between the first and the last line that differ: comparing more takes too long."""
+"""Limit of the lines between the first and the last difference; a longer comparison takes too long."""
 _BESIDE = 2
-"""Lines that are shown before and after a change."""
+"""Lines of context before and after a change."""
 _PLACE = re.compile(r"^@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@$")
 
 
 def unified(before: bytes, after: bytes) -> tuple[str, ...]:
-    """Return a unified diff of two texts, without a head; nothing if one is no text or a very long part changed.
+    """Return a unified diff of two texts, without a header; empty if one is not text or the changed part is too
+    long.
 
-    A first line in brackets says how they are written down, where that is not UTF-8 with LF or has changed.
+    A first line in brackets describes encoding and line ends, if they are not UTF-8 with LF or have changed.
     """
     old, new = exact_text(before), exact_text(after)
     if old is None or new is None:
@@ -35,7 +36,7 @@ def unified(before: bytes, after: bytes) -> tuple[str, ...]:
 
 
 def _differing(was: list[str], now: list[str]) -> tuple[int, list[str], list[str]]:
-    """Return both texts from the first to the last line that differs, and how many lines were skipped before."""
+    """Return both texts from the first to the last different line, and the number of lines skipped before."""
     most = min(len(was), len(now))
     first = next((at for at in range(most) if was[at] != now[at]), most)
     rest = most - first
@@ -45,7 +46,7 @@ def _differing(was: list[str], now: list[str]) -> tuple[int, list[str], list[str
 
 
 def _placed(line: str, skipped: int) -> str:
-    """Return a line of a diff; its line numbers count from the beginning of the file."""
+    """Adjust the line numbers in a diff line, so that they count from the beginning of the file."""
     found = _PLACE.match(line)
     if found is None or not skipped:
         return line
@@ -54,7 +55,7 @@ def _placed(line: str, skipped: int) -> str:
 
 
 def _form(old: Text, new: Text) -> tuple[str, ...]:
-    """Say what the lines do not show of two texts: an empty text has no encoding of its own."""
+    """Describe encoding and line ends, which the lines do not show; an empty text has no encoding of its own."""
     if old.text and new.text and old.form != new.form:
         return (f"({_told(old)} before, {_told(new)} now)",)
     form = new.form if new.text else old.form
@@ -66,12 +67,12 @@ def _told(text: Text) -> str:
 
 
 def plain(text: str) -> str:
-    """Write `text` on one line with everything invisible written out: no name or line can pose as another."""
+    """Escape the invisible characters in `text`, so that no name or line can look like another."""
     return "".join(one if is_visible(one) or one == "\t" else written(one) for one in text)
 
 
 def _lines(text: Text, *, strip: bool) -> list[str]:
-    """Return the lines, printable. `strip`: without the CR of line ends, which are told once for all of them."""
+    """Return the printable lines. `strip`: without the CR of line ends, because one remark reports them for all."""
     content = text.text.replace("\r\n", "\n") if strip else text.text
     lines = [plain(line) for line in content.split("\n")]
     if not lines[-1]:

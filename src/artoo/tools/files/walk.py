@@ -1,4 +1,4 @@
-"""A bounded walk over a directory: breadth first, no link followed, .gitignore honoured when asked."""
+"""A bounded breadth-first walk over a directory. Links are not followed; .gitignore is optionally respected."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 IGNORE_FILE = ".gitignore"
 _IGNORE_FILE_LIMIT = 64 * 1024
 MOST_IGNORED = 100
-"""Ignored paths that a walk remembers."""
+"""Limit of the ignored paths that a walk records."""
 
 
 class Kind(Enum):
-    """The kind of a directory entry: of the link itself, not of its target."""
+    """The kind of a directory entry; a link is a kind of its own, whatever its target."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -36,16 +36,16 @@ class Kind(Enum):
 
     @classmethod
     def of(cls, mode: int) -> Kind:
-        """Return the kind for a mode as `stat` has it."""
+        """Return the kind for a mode from `stat`."""
         kinds = ((stat.S_ISREG, cls.FILE), (stat.S_ISDIR, cls.DIRECTORY), (stat.S_ISLNK, cls.LINK))
         return next((kind for is_it, kind in kinds if is_it(mode)), cls.OTHER)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry. `path` is relative to the root, with `/`, undecodable bytes as surrogates. `size` in bytes.
+    """One entry. `path` is relative to the root, with `/`; undecodable bytes are surrogates. `size` is in bytes.
 
-    `place` is its resolved absolute path; None for an entry that is not read.
+    `place` is the resolved absolute path; None for an entry that is not read.
     """
 
     path: str
@@ -61,13 +61,13 @@ class Entry:
 
     @property
     def depth(self) -> int:
-        """Return the number of directories above it; 0 for an entry of the root itself."""
+        """Return the number of directories between the root and the entry; 0 for an entry of the root itself."""
         return self.path.count("/")
 
 
 @dataclass(frozen=True, slots=True)
 class WalkLimits:
-    """The bounds of one walk: entries seen, seconds taken."""
+    """The limits of one walk: number of entries, and seconds."""
 
     entries: int = 200_000
     seconds: float = 10.0
@@ -75,11 +75,11 @@ class WalkLimits:
 
 @dataclass(slots=True)
 class Walk:
-    """A walk and what it met. Iterate once; then `complete` says whether everything was seen.
+    """A walk and its findings. Iterate once; afterwards `complete` is false if a limit stopped the walk.
 
-    `hidden`: entries whose name starts with a dot are left out, visited after all others, or like others.
-    `ignored` names what an ignore file left out, shallow entries first, without `.git`; nothing below an ignored
-    directory.
+    `hidden`: entries whose name starts with a dot are left out, visited after all others, or treated like others.
+    `ignored` has the paths excluded by ignore files, shallow entries first, without `.git` and without paths below
+    an ignored directory.
     """
 
     root: Path
@@ -95,7 +95,7 @@ class Walk:
     ignored: list[str] = field(default_factory=list[str])
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield entries, shallow ones first, then by name. Raises ToolError for an unreadable root."""
+        """Yield entries by depth, then by name. Raises ToolError for an unreadable root."""
         deadline = time.monotonic() + self.limits.seconds
         now: deque[tuple[str, _Ignores]] = deque([("", ())])
         later: deque[tuple[str, _Ignores]] = deque()
@@ -140,7 +140,7 @@ class Walk:
         path = f"{folder}/{name}" if folder else name
         place = root / path
         found = self.files.stat(place)
-        # It was removed after the directory was read.
+        # It is None if the entry was removed after the directory was read.
         if found is None:
             return None
         kind = Kind.of(found.mode)
@@ -162,7 +162,7 @@ class Walk:
 
 
 _Ignores = tuple[tuple[str, "GitIgnoreSpec"], ...]
-"""(directory with a trailing slash or empty, its rules), innermost last."""
+"""Ignore rules with their directory (empty, or with a trailing slash); the innermost directory is last."""
 
 
 def _target(files: Files, place: Path) -> str | None:
@@ -190,7 +190,7 @@ def _read_rules(files: Files, path: Path) -> GitIgnoreSpec | None:
 
 
 def _ignored(entry: Entry, ignores: _Ignores) -> bool:
-    """Check the entry by git's rule: the innermost ignore file with a matching rule decides."""
+    """Check an entry by git's precedence: the innermost ignore file with a matching rule decides."""
     for prefix, rules in reversed(ignores):
         path = entry.path[len(prefix) :] + ("/" if entry.kind is Kind.DIRECTORY else "")
         include = rules.check_file(path).include

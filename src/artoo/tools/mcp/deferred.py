@@ -1,6 +1,6 @@
-"""MCP tools that are too many for every prompt: two tools find them and call them.
+"""Two tools that find and call MCP tools, if there are too many of these for every prompt.
 
-find_tools(query) ──► names, descriptions and parameters of those that fit best
+find_tools(query) ──► names, descriptions and parameters of the best matches
 call_tool(tool, arguments) ──► the tool itself, behind the gate under its own identity
 """
 
@@ -26,14 +26,14 @@ _OBJECT = {"type": "object"}
 
 
 def tokens_of(specs: Iterable[ToolSpec]) -> int:
-    """Return about how many tokens the descriptions of tools take in each request."""
+    """Estimate the tokens that the descriptions of tools take in each request."""
     texts = (f"{spec.name}{spec.description}{json.dumps(spec.json_schema())}" for spec in specs)
     return sum(map(len, texts)) // _CHARACTERS_A_TOKEN
 
 
 @dataclass(frozen=True, slots=True)
 class FindTools(CountsAsItself):
-    """Lists the deferred tools that fit a query best. It counts words, and interprets none."""
+    """Lists the deferred tools that match a query best, by counting common words."""
 
     name: str
     tools: tuple[Asking, ...]
@@ -55,7 +55,7 @@ class FindTools(CountsAsItself):
         return argument(arguments, "query")
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Return the best few, each with the JSON schema of its arguments."""
+        """Return the best matches, each with the JSON schema of its arguments."""
         query = set(_words(argument(arguments, "query")))
         ranked = sorted(self.tools, key=lambda tool: -_fit(query, tool.spec))
         found = [tool.spec for tool in ranked[:_FOUND] if _fit(query, tool.spec)]
@@ -68,7 +68,7 @@ class FindTools(CountsAsItself):
 
 @dataclass(frozen=True, slots=True)
 class CallTool(Announcing):
-    """Calls one of the deferred tools. Its identity and the questions about it are those of that tool."""
+    """Calls one of the deferred tools. It has the identity of that tool and asks its questions."""
 
     name: str
     finder: str
@@ -89,7 +89,7 @@ class CallTool(Announcing):
 
     @property
     def wall_seconds(self) -> float:
-        """Return the longest time for one of them."""
+        """Return the longest time limit of the deferred tools."""
         return max(tool.wall_seconds for tool in self.tools)
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ class CallTool(Announcing):
         return argument(arguments, "tool") if found is None else found.target(self._given(arguments))
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Call a tool. Raises ToolError for a tool that does not exist, and for arguments that it does not take."""
+        """Call a tool. Raises ToolError if the tool does not exist or does not take these arguments."""
         found = self._named(arguments)
         if found is None:
             raise ToolError(f"there is no tool {argument(arguments, 'tool')!r}; look for it with {self.finder}")
@@ -121,7 +121,7 @@ class CallTool(Announcing):
 
 
 def deferred(tools: Sequence[Asking], servers: Iterable[str], taken: Iterable[str]) -> tuple[FindTools, CallTool]:
-    """Return the two tools that stand for many, under names that are free."""
+    """Return the tools that find and call the deferred tools, under names that are free."""
     used = set(taken)
     find = next(name for name in ("find_tools", "find_mcp_tools", "find_mcp_tools_2") if name not in used)
     call = next(name for name in ("call_tool", "call_mcp_tool", "call_mcp_tool_2") if name not in used)
@@ -129,7 +129,7 @@ def deferred(tools: Sequence[Asking], servers: Iterable[str], taken: Iterable[st
 
 
 def _fit(query: set[str], spec: ToolSpec) -> int:
-    """Return how many words of the query are in a tool's name (twice) and description."""
+    """Count the words of the query that are in a tool's name (counted twice) and in its description."""
     name, said = set(_words(spec.name)), set(_words(spec.description))
     return 2 * len(query & name) + len(query & said)
 

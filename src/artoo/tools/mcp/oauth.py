@@ -1,7 +1,7 @@
-"""The login at MCP servers that want OAuth, by the SDK's own client. Only the owner can read the tokens.
+"""The login at MCP servers that require OAuth, with the SDK's own client. Only the owner can read the tokens.
 
 artoo mcp login NAME ──► browser ──► http://127.0.0.1:PORT/callback ──► mcp/tokens/NAME.json
-a task ──► the token of that file, refreshed by the SDK when it is old
+a task ──► the token of that file, which the SDK refreshes when it has expired
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
 
 LOGIN_SECONDS = 300.0
-"""How long a user has for the login in the browser."""
+"""Time limit for the user's login in the browser."""
 _PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nDone. You can close this page.\n"
 _LARGEST = 64 * 1024
 
 
 def token_file(server: McpServer) -> Path | None:
-    """Return where the tokens of a server are; None for a server that is a project's, which gets none."""
+    """Return the path of a server's tokens; None for a project's server, which gets no tokens."""
     return None if server.shelter is None else server.shelter.directory / "tokens" / f"{server.name}.json"
 
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """Implements the SDK's TokenStorage in one file, which also names the server's address."""
+    """Implements the SDK's TokenStorage in one file, which also contains the server's address."""
 
     path: Path
     url: str
@@ -60,7 +60,7 @@ class TokenFile:
         self._write("client", client_info.model_dump(mode="json", exclude_none=True))
 
     def _read(self) -> dict[str, object]:
-        """Return what is stored; nothing if it belongs to another address, which must not get the token."""
+        """Return the stored values; empty if they belong to another address, which must not get the token."""
         try:
             found: dict[str, object] = json.loads(self.path.read_bytes()[:_LARGEST])
         except (OSError, ValueError):
@@ -78,9 +78,9 @@ def provider(
     show: Callable[[str], Awaitable[None]] | None = None,
     wait: Callable[[], Awaitable[AuthorizationCodeResult]] | None = None,
 ) -> OAuthClientProvider | None:
-    """Return the authentication of requests to a server; None if the user has not logged in and cannot.
+    """Return the authentication for requests to a server; None if the user has not logged in and cannot do so now.
 
-    `show` is given the address for the browser, and `wait` returns what comes back from it.
+    `show` receives the address to open in the browser, and `wait` returns the browser's answer.
     """
     path = token_file(server)
     if path is None or server.url is None or (show is None and not path.exists()):
@@ -101,7 +101,7 @@ def provider(
 async def logging_in(
     server: McpServer, show: Callable[[str], Awaitable[None]]
 ) -> AsyncGenerator[OAuthClientProvider | None]:
-    """Yield what logs in at a server: `show` gets the address, and a socket on loopback hears what comes back."""
+    """Yield the login at a server: `show` gets the address, and a socket on loopback receives the answer."""
     from mcp.shared.auth import AuthorizationCodeResult
 
     answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
@@ -118,7 +118,7 @@ async def logging_in(
             writer.write(_PAGE)
             await writer.drain()
         except (OSError, TimeoutError, ValueError):
-            return  # a visitor that says nothing: the browser comes by itself
+            return  # a connection without a valid request; the browser opens its own
         finally:
             writer.close()
 

@@ -1,6 +1,6 @@
-"""An MCP server as a child process: bounded lines both ways, and nothing of it left when it is closed.
+"""An MCP server as a child process, with bounded messages in both directions. Closing it ends all its processes.
 
-The SDK's own transport gathers a line however long it is; a server that floods would take all memory.
+The SDK's own transport reads lines of any length, so a server that floods would exhaust the memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
 LONGEST_LINE = 8 << 20
-"""Bytes of one message; a server that sends a longer one is ended."""
+"""Maximum bytes of one message; a server that sends a longer message is ended."""
 
 _GRACE_SECONDS = 1.0
 
@@ -34,9 +34,9 @@ async def piped(
 ) -> AsyncGenerator[
     tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 ]:
-    """Start the server and speaks with it; `ended` is told when it closes its output, and why.
+    """Start the server and yield its message streams; call `ended` with the reason when it closes its output.
 
-    Raises ToolError when it cannot be started.
+    Raises ToolError if it cannot be started.
     """
     import anyio
     from mcp.client.stdio import get_default_environment
@@ -59,7 +59,7 @@ async def piped(
                 await asyncio.wait(running)
                 await _asked_to_end(process)
             finally:
-                # The closing task may be cancelled while it waits.
+                # The task that closes the streams may be cancelled while it waits.
                 _end_all(process)
                 for stream in (to_us, incoming, outgoing, from_us):
                     stream.close()
@@ -91,7 +91,7 @@ async def _started(server: McpServer, common: dict[str, str]) -> asyncio.subproc
 
 
 def _found(server: McpServer) -> str:
-    """Return its program, as it is named or where it is on the PATH. Raises ToolError when it is not there."""
+    """Return the server's program, as configured or found on the PATH. Raises ToolError if it is not found."""
     name = server.command[0]
     program = name if "/" in name else server.program()
     if program is None:
@@ -117,11 +117,11 @@ async def _reading(
                 try:
                     message = read_message(line)
                 except ValueError:
-                    # Some servers log on the wrong stream.
+                    # Some servers write log messages to standard output.
                     continue
                 await to_us.send(SessionMessage(message))
     except ValueError:
-        # `readline` raises it for a line over the limit.
+        # `readline` raises ValueError for a line over the limit.
         why = f"it sent more than {LONGEST_LINE} bytes in one message"
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
         return
@@ -129,7 +129,7 @@ async def _reading(
 
 
 def read_message(line: bytes) -> JSONRPCMessage:
-    """Parse one message, whose texts may hold half an emoji. Raises ValueError for what is no message."""
+    """Parse one message, whose strings may contain lone surrogates. Raises ValueError if it is not a message."""
     from mcp_types import jsonrpc_message_adapter
 
     try:
@@ -140,7 +140,7 @@ def read_message(line: bytes) -> JSONRPCMessage:
 
 async def _writing(process: asyncio.subprocess.Process, from_us: MemoryObjectReceiveStream[SessionMessage]) -> None:
     assert process.stdin is not None
-    # The reader notices its end.
+    # If the server has ended, the reader reports it.
     with suppress(ConnectionError):
         async for sent in from_us:
             process.stdin.write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
@@ -148,20 +148,20 @@ async def _writing(process: asyncio.subprocess.Process, from_us: MemoryObjectRec
 
 
 async def _asked_to_end(process: asyncio.subprocess.Process) -> None:
-    """Close the server's input, by which it knows that it is not needed, and waits a moment."""
+    """Close the server's input, which tells it to exit, and wait a moment."""
     assert process.stdin is not None
     process.stdin.close()
     await _drained(process)
 
 
 def _end_all(process: asyncio.subprocess.Process) -> None:
-    """Kill its whole process group."""
+    """Kill the server's whole process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 async def _drained(process: asyncio.subprocess.Process) -> None:
-    """Wait a moment for the end."""
+    """Wait a moment for the process to end."""
     # Not `asyncio.timeout`: before Python 3.11.3, one that ends inside another that has ended raises
     # CancelledError, and the code after it does not run.
     ending = asyncio.create_task(_ended(process))
@@ -172,7 +172,7 @@ async def _drained(process: asyncio.subprocess.Process) -> None:
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:
-    """Read and discard what is still in the pipe, because it would delay the end."""
+    """Read and discard the rest of the output, because it would delay the end of the process."""
     assert process.stdout is not None
     while await process.stdout.read(1 << 16):
         pass

@@ -1,4 +1,4 @@
-"""The MCP servers of the usual `mcpServers` JSON, read strictly, by name."""
+"""The MCP servers in the usual `mcpServers` JSON, which is validated strictly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]{0,63}$")]
 
 
 def _as_text(value: object) -> object:
-    """Write numbers and booleans as JSON does, because files of other clients have them where texts belong."""
+    """Convert numbers and booleans to JSON text, because files of other clients have them in place of strings."""
     return json.dumps(value) if isinstance(value, bool | int | float) else value
 
 
@@ -28,25 +28,25 @@ Text = Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$"), BeforeValidator
 
 @dataclass(frozen=True, slots=True)
 class Shelter:
-    """The directory in which a server of the user's own starts unless its `cwd` says otherwise: nothing that a task
-    made can be taken there for a module or a package of the server. `apart`: where its program is not taken from.
+    """The directory in which a server of the user's own starts unless its `cwd` is set, so that the server does not
+    import a module or package that a task wrote. `apart`: directories in which its program is not searched.
     """
 
     directory: Path
     apart: tuple[str, ...] = ()
 
     def prepare(self) -> Path:
-        """Make the directory, and returns it. Raises OSError."""
+        """Create the directory and return it. Raises OSError."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.directory
 
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """One server: a program that speaks on its standard streams (`command`), or a URL (streamable HTTP).
+    """One server: a program that communicates over its standard streams (`command`), or a URL (streamable HTTP).
 
-    `trust_read_only`: the person believes it when it says of a tool that it only reads. `shelter`: None for what a
-    person agreed to start as the project has it.
+    `trust_read_only`: the user trusts the server's claim that a tool only reads. `shelter`: None for a server of
+    the project, which a user agreed to start as the project defines it.
     """
 
     name: str
@@ -61,12 +61,12 @@ class McpServer:
     exclude_tools: tuple[str, ...] = ()
 
     def offers(self, tool: str) -> bool:
-        """True if the user wants a tool of this name: `tools` and `exclude_tools` are patterns."""
+        """True if the user wants a tool of this name, by the patterns in `tools` and `exclude_tools`."""
         wanted = not self.tools or any(fnmatchcase(tool, pattern) for pattern in self.tools)
         return wanted and not any(fnmatchcase(tool, pattern) for pattern in self.exclude_tools)
 
     def program(self) -> str | None:
-        """Return the program that it starts; None if it is not there."""
+        """Return the path of the program that the server starts; None if it is not found."""
         name = self.command[0]
         if "/" in name:
             directory = self.cwd or (self.shelter.directory if self.shelter is not None else ".")
@@ -75,13 +75,13 @@ class McpServer:
 
     @property
     def shown(self) -> str:
-        """Return what would be started or reached, for the user. Values of variables and headers are left out."""
+        """Describe the program or address for the user. Values of variables and headers are left out."""
         names = "".join(f" {key}=…" for key, _ in (*self.env, *self.headers))
         return f"{self.name}: {self.url or ' '.join(self.command)}{names}"
 
 
 def read_servers(path: Path) -> tuple[McpServer, ...]:
-    """Read the servers of a JSON file; none if there is no such file. Raises ConfigurationError."""
+    """Read the servers in a JSON file; return none if the file does not exist. Raises ConfigurationError."""
     try:
         if not path.is_file():
             return ()
@@ -114,7 +114,7 @@ class McpEntry(Section):
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, data: object) -> object:
-        """Read `"args": null` as other clients write it: as if the key were not there."""
+        """Remove keys with the value null, which other clients write (as in `"args": null`)."""
         if not isinstance(data, dict):
             return data
         return {key: value for key, value in cast("dict[str, object]", data).items() if value is not None}
@@ -128,7 +128,7 @@ class McpEntry(Section):
         return self
 
     def named(self, name: str) -> McpServer:
-        """Return the server under a name."""
+        """Convert the entry to a server with this name."""
         return McpServer(
             name,
             command=(self.command, *self.args) if self.command is not None else (),
@@ -143,7 +143,7 @@ class McpEntry(Section):
 
 
 def servers_of(data: object, where: str) -> tuple[McpServer, ...]:
-    """Return the servers of an `mcpServers` table, without those that are disabled. Raises ConfigurationError."""
+    """Return the servers of an `mcpServers` table, without the disabled servers. Raises ConfigurationError."""
     try:
         entries = TypeAdapter(dict[Name, McpEntry]).validate_python(data)
     except ValidationError as error:

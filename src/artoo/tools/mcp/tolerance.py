@@ -1,10 +1,10 @@
-"""Make the answers of servers that bend the protocol fit it, so that one odd tool or block costs nothing else.
+"""Repair the answers of servers that deviate from the protocol, so that one odd tool or block costs nothing else.
 
     SDK client ── request ──► [remembers its method] ──► server
                ◄── repaired ── [by the method] ◄──────── answer
 
-The SDK validates a whole answer at once: one tool without an `inputSchema` takes all tools of its server away, and
-one unknown block makes a call that was made look like a failure, so that a write may be repeated.
+The SDK validates each answer as a whole. Therefore one tool without an `inputSchema` would hide all tools of its
+server, and one unknown block would make a completed call look like a failure, so that a write might be repeated.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
 _MOST_OPEN = 1_000
-"""Requests whose method is remembered; one that is never answered is forgotten after so many others."""
+"""Limit of the requests whose method is remembered; the oldest are forgotten, as some are never answered."""
 _SHOWN_BLOCK = 4_000
-"""Characters of a block of an unknown kind that are shown as JSON."""
+"""Characters of the JSON that is shown for a block of an unknown kind."""
 _LIST, _CALL = "tools/list", "tools/call"
 _NO_SCHEMA: Mapping[str, object] = {"type": "object"}
 
 
 @asynccontextmanager
 async def tolerant(transport: AbstractAsyncContextManager[TransportStreams]) -> AsyncGenerator[TransportStreams]:
-    """Wrap a transport so that listings of tools and results of calls fit the protocol."""
+    """Wrap a transport so that tool listings and call results conform to the protocol."""
     async with transport as (read, write):
         methods: dict[str, str] = {}
         yield _Reading(read, methods), _Writing(write, methods)
@@ -41,7 +41,7 @@ async def tolerant(transport: AbstractAsyncContextManager[TransportStreams]) -> 
 
 @dataclass(slots=True)
 class _Ending:
-    """Closes the wrapped stream with the wrapper."""
+    """A stream wrapper that closes the wrapped stream together with itself."""
 
     stream: ReadStream[SessionMessage | Exception] | WriteStream[SessionMessage]
     methods: dict[str, str] = field(default_factory=dict[str, str])
@@ -60,7 +60,7 @@ class _Ending:
 
 
 class _Writing(_Ending):
-    """Remembers the method of every request that is sent."""
+    """Remembers the method of each listing or call request that is sent."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class _Writing(_Ending):
 
 
 class _Reading(_Ending):
-    """Repairs the answers to requests whose method is known."""
+    """Repairs the answers to requests whose method was remembered."""
 
     __slots__ = ()
 
@@ -102,11 +102,11 @@ class _Reading(_Ending):
 
 
 def repaired_listing(result: Mapping[str, object]) -> dict[str, object]:
-    """Return a `tools/list` result in which every tool that has a name is valid.
+    """Repair a `tools/list` result so that every tool that has a name is valid.
 
-    A tool that is not valid keeps its name, its description and its input schema.
+    An invalid tool is reduced to its name, description and input schema.
     """
-    # Output schemas are removed, because the SDK refuses a result that does not fit, although the call was made.
+    # Output schemas are removed, because with them the SDK rejects a result that does not fit after the call ran.
     listed = result.get("tools")
     tools = cast("list[object]", listed) if isinstance(listed, list) else []
     return {**result, "tools": [_tool(cast("dict[str, object]", one)) for one in tools if _has_name(one)]}
@@ -132,7 +132,7 @@ def _tool(offered: Mapping[str, object]) -> dict[str, object]:
 
 
 def _schema(schema: dict[str, object]) -> dict[str, object]:
-    """Return a schema of arguments as every protocol version wants it: that of an object, with valid keywords."""
+    """Convert a schema of arguments to an object schema with valid keywords, as all protocol versions require."""
     fitting = {**schema, "type": "object"}
     properties = fitting.pop("properties", None)
     if isinstance(properties, dict):
@@ -145,8 +145,8 @@ def _schema(schema: dict[str, object]) -> dict[str, object]:
 
 
 def repaired_result(result: Mapping[str, object]) -> dict[str, object]:
-    """Return a `tools/call` result that is valid and holds the same information."""
-    # A block of an unknown kind becomes its JSON as text, and so does structured content that is no object.
+    """Convert a `tools/call` result to a valid result with the same information."""
+    # A block of an unknown kind is shown as JSON text, and so is structured content that is not an object.
     listed = result.get("content")
     content = [_block(one) for one in cast("list[object]", listed)] if isinstance(listed, list) else []
     repaired = {**result, "content": content, "isError": result.get("isError") is True}

@@ -1,4 +1,4 @@
-"""An MCP server's tool as a tool of artoo. The description by the server is shown short, and not trusted."""
+"""Offer the tools of an MCP server as artoo tools. The server's description is shortened, and not trusted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 KeepImage = Callable[[str, bytes], Awaitable[str]]
-"""Puts an image where commands of the task can read it, and returns a line that names the place."""
+"""Stores an image where commands of the task can read it, and returns a line with its path."""
 
 MCP_PRIORITY = 70
 _GRACE_SECONDS = 30.0
@@ -37,7 +37,7 @@ _NOTHING = Parameter("nothing", "takes no argument", required=False)
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """One tool of one server. The server checks what the registry does not."""
+    """One tool of one server. The server validates what the registry does not."""
 
     connection: McpConnection
     name: str
@@ -61,7 +61,7 @@ class McpTool:
 
     @property
     def wall_seconds(self) -> float:
-        """Return the longest time for a call that starts the server first; the connection ends others earlier."""
+        """Return the time limit, which includes a start of the server. The connection ends other calls earlier."""
         return self.connection.call_seconds + _GRACE_SECONDS
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
@@ -71,12 +71,12 @@ class McpTool:
         return argument(arguments, self._parameters()[0].name)
 
     def why_ask(self, arguments: Arguments) -> str | None:
-        """Return why a call needs approval; None for a call that only reads."""
+        """Return the reason why a call needs approval; None for a call that is trusted to only read."""
         server = self.connection.server
         return ask_about_mcp(server.name, self.offered_as, trusted=server.trust_read_only, reads=self.read_only)
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Call the tool. Raises ToolError if the server is of no use."""
+        """Call the tool. Raises ToolError if the server cannot be used."""
         values: dict[str, object] = {name: value for name, value in arguments.items() if name in self._properties}
         answer = await self.connection.call(self.offered_as, values)
         kept = [await self.keep_image(kind, image) for kind, image in answer.images] if self.keep_image else []
@@ -93,7 +93,7 @@ class McpTool:
         return found if isinstance(found, dict) else {}
 
     def _parameters(self) -> tuple[Parameter, ...]:
-        """Return the parameters, required ones first."""
+        """Return the parameters, required parameters first."""
         listed = self.schema.get("required")
         required = listed if isinstance(listed, list) else []
         definitions = {"$defs": defined} if (defined := self.schema.get("$defs")) else {}
@@ -106,11 +106,11 @@ class McpTool:
 
 
 def ask_about_mcp(server: str, name: str, *, trusted: bool, reads: bool) -> str | None:
-    """Return why a call of an MCP tool needs approval: unless it says that it only reads, and the user trusts that.
+    """Return why a call of an MCP tool needs approval; None if the tool claims to only read and the user trusts it.
 
-    `trusted`: the user's configuration says so of this server (`trustReadOnly`).
+    `trusted`: the user's configuration trusts this server (`trustReadOnly`).
     """
-    # The name and the input of a tool prove nothing either way.
+    # The name and the arguments of a tool do not prove that it only reads.
     if trusted and reads:
         return None
     if reads:
@@ -121,7 +121,7 @@ def ask_about_mcp(server: str, name: str, *, trusted: bool, reads: bool) -> str 
 
 
 def mcp_tools(connection: McpConnection, offered: Iterable[Offered], taken: Iterable[str]) -> tuple[McpTool, ...]:
-    """Return the tools of one server under names of their own. `taken` are names that other tools have."""
+    """Return the tools of one server under unique names. `taken` are the names of other tools."""
     used = set(taken)
     made: list[McpTool] = []
     for one in offered:
@@ -160,11 +160,11 @@ def _described(schema: Mapping[str, JsonValue]) -> str:
 logger = logging.getLogger(__name__)
 
 MOST_SERVERS = 64
-"""Servers that one artoo keeps; the tools of further ones are not offered."""
+"""Limit of the servers that one artoo process connects to; tools of further servers are not offered."""
 
 
 class McpPool:
-    """Connections, started when first used, in a task group that outlives them."""
+    """Connections to servers, started on first use, in a task group that outlives them."""
 
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self._group = group
@@ -180,9 +180,9 @@ class McpPool:
         most_tokens: int | None = None,
         keep_image: KeepImage | None = None,
     ) -> tuple[Tool, ...]:
-        """Return the tools of these servers behind the gate. A server that is not there offers none, and is logged.
+        """Return the tools of these servers behind the gate. An unavailable server offers none, which is logged.
 
-        If their descriptions take more than `most_tokens`, two tools that find and call them are offered instead.
+        If the descriptions take more than `most_tokens`, two tools that find and call them are offered instead.
         """
         from artoo.tools.mcp.deferred import deferred, tokens_of
         from artoo.tools.mcp.resources import ReadResource

@@ -1,8 +1,8 @@
 """The user's files that a task was shown.
 
-A file that someone else saved after it was shown, or of which only a part was shown, is not replaced unread: a text
-that was made from an older state would take the user's save away, and a text that was made from the first lines
-would take the rest away.
+A file is not replaced unread if someone else saved it after it was shown, or if only part of it was shown. A text
+made from an older state would overwrite the user's save, and a text made from the first lines would delete the
+rest.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from artoo.contracts.changes import Change, path_bytes
 from artoo.ports.workspace import Files, FileStat
 
 _MOST = 2_000
-"""Files that are remembered; the longest unseen go first."""
+"""Limit of the files that are remembered; those shown longest ago are dropped first."""
 _MOST_COMPARED = 300
-"""Files that are compared before a turn, the last shown first: each takes a system call."""
+"""Limit of the files compared before a turn, those shown last first, because each comparison is a system call."""
 _SAVED = "was saved by somebody else after you saw it; read it again, and keep what is new"
 _PART = (
     "is longer than what was shown of it; edit_file changes a part, read_file with lines shows the rest, and if "
@@ -41,7 +41,7 @@ class _Seen(NamedTuple):
 
 
 class LookedAt:
-    """The files that one task's tools and prompts have shown, each in the state that it had then."""
+    """The files that one task's tools and prompts have shown, each with its state at that time."""
 
     def __init__(self) -> None:
         self._seen = OrderedDict[Path, _Seen]()
@@ -52,14 +52,14 @@ class LookedAt:
         return not self._seen
 
     def showing(self, real: Path, found: FileStat) -> Callable[[bool], None]:
-        """Return a function that notes that the file at a resolved path was shown, and whether wholly."""
-        # A save between this call and the read is then noticed once too often and not once too few.
+        """Return a function that records that the file at a resolved path was shown, and whether as a whole."""
+        # The state is taken before the read, so that a save between them is reported rather than missed.
         state = _state_of(found)
 
         def note(whole: bool) -> None:
             before = self._seen.get(real)
             if before is not None and before.whole and not whole:
-                # A few lines do not show what else was saved.
+                # A partial read must not update the state, because it does not show all that was saved.
                 return
             self._seen[real] = _Seen(state, whole)
             self._seen.move_to_end(real)
@@ -69,12 +69,12 @@ class LookedAt:
         return note
 
     def forget(self, changes: Iterable[Change]) -> None:
-        """Forget the files that the task changed itself."""
+        """Drop the records of files that the task itself changed."""
         for change in changes:
             self._seen.pop(Path(os.fsdecode(path_bytes(change.path))), None)
 
     def why_not_replaced(self, real: Path, found: FileStat | None) -> str:
-        """Return why a file may not be replaced by a text that was not made from its content now; empty: it may."""
+        """Return why a file may not be replaced, because its current content was not shown; empty if it may be."""
         seen = self._seen.get(real)
         if seen is None or found is None:
             return ""
@@ -83,7 +83,7 @@ class LookedAt:
         return "" if seen.whole else _PART
 
     def saved_since(self, files: Files) -> tuple[Path, ...]:
-        """Return the files that were saved by someone else after they were shown, each once. Blocking."""
+        """Return the files that someone else saved after they were shown, each once. Blocking."""
         saved: list[Path] = []
         for real, seen in list(islice(reversed(self._seen.items()), _MOST_COMPARED)):
             if seen.told:

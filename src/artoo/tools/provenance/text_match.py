@@ -1,8 +1,8 @@
-"""Find the values of an operation that a text contained which was read before, and the source of each.
+"""Find the values of an operation that occur in a text that was read before, with the source of the text.
 
-A value is compared as a whole, by its words: runs of letters and digits, whatever stands between them. A number
-with eight letters and digits or more (an account, a telephone) is found however it is grouped. Scripts that set no
-blanks (Chinese, Japanese, Thai) are compared letter by letter. Nothing here knows any word.
+Whole values are compared by their words, that is, runs of letters and digits, whatever separates them. A number of
+at least eight letters and digits (an account, a telephone) is found in any grouping. Scripts without blanks
+(Chinese, Japanese, Thai) are compared letter by letter. No dictionary is used.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from itertools import islice
 from typing import cast
 
 MOST_TEXT = 1_000_000
-"""Characters that one task remembers; later texts are not kept."""
+"""Limit of the characters that one task remembers; later texts are not kept."""
 
 MOST_PARTS = 500
-"""Values of one operation that are looked up."""
+"""Limit of the values of one operation that are looked up."""
 
 MOST_VALUE = 100_000
 """Characters of one value that are looked up."""
 
 _SHORTEST = 3
-"""Letters and digits of a value that can be told to come from somewhere; less stands everywhere."""
+"""Minimum length of a value whose source can be identified; shorter values occur everywhere."""
 _REGROUPED = 8
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text's words with a blank around each, and the same without blanks."""
+    """A text's words with a blank around each word, and the same text without blanks."""
 
     spaced: str
     close: str
@@ -43,7 +43,7 @@ class _Text:
         return cls(f" {' '.join(words)} ", "".join(words))
 
     def holds(self, value: _Text) -> bool:
-        """Check whether it has the words of a value in a row, or its letters if groups and blanks mean nothing."""
+        """Check whether the text has the value's words in a row, or its letters if grouping does not matter."""
         if value.spaced in self.spaced:
             return True
         grouped = len(value.close) >= _REGROUPED and any(one.isdigit() for one in value.close)
@@ -53,9 +53,9 @@ class _Text:
 
 @dataclass(slots=True)
 class Passages:
-    """The texts of one task in the order in which they were read, each with who said it first.
+    """The texts of one task in reading order, each with its first source.
 
-    A text without a source is the task's own: what a tool repeats of it is not that tool's word.
+    A text without a source is the task's own, so a tool that repeats it does not become its source.
     """
 
     _sources: dict[str, str | None] = field(default_factory=dict[str, str | None])
@@ -63,13 +63,13 @@ class Passages:
     _read: dict[str, _Text] = field(default_factory=dict[str, _Text])
 
     def keep(self, text: str, source: str | None) -> None:
-        """Remember a text; one that is known keeps its source. Its words are looked at when a question is asked."""
+        """Remember a text; a known text keeps its source. Its words are compared only when a question is asked."""
         if text not in self._sources and self._kept + len(text) <= MOST_TEXT:
             self._sources[text] = source
             self._kept += len(text)
 
     def carried(self, values: Iterable[str], request: str) -> tuple[tuple[str, str], ...]:
-        """Return the values that a text contained and the request did not, each with its source. Blocking."""
+        """Return the values that are in a remembered text and not in the request, with their sources. Blocking."""
         for text in self._sources:
             if text not in self._read:
                 self._read[text] = _Text.of(text)
@@ -86,7 +86,7 @@ class Passages:
 
 
 def _leaves(values: Iterable[str]) -> Iterator[str]:
-    """Yield the texts and numbers in values that are JSON; other values as they are."""
+    """Yield the strings and numbers within values that are JSON; other values unchanged."""
     for value in values:
         try:
             waiting: list[object] = [json.loads(value)]

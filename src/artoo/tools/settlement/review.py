@@ -1,4 +1,4 @@
-"""Show a task's change set as one question: complete, most dangerous first, with diffs, bound to its digest."""
+"""Present a task's change set as one complete question, most dangerous changes first, bound to its digest."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from artoo.words.settling import counted, title
 from artoo.workspace.changes.change_set import ChangeSet
 
 DIFF_BYTES = 64 * 1024
-"""The largest file of which a diff is shown, before and after."""
+"""Maximum size of a file that is shown with a diff, before and after the task."""
 
 _MOST_DIFF_LINES = 20_000
-"""Lines of diffs in one review. Further files are shown by their sizes; `artoo diff` shows single files."""
+"""Limit of the diff lines in one review. Further files are shown by size; `artoo diff` shows single files."""
 
 _VERBS = {
     ChangeClass.EDIT: "edits",
@@ -41,12 +41,12 @@ _KIND_VERBS = {
 
 
 def verb_of(change: ClassifiedChange) -> str:
-    """Return the policy language's verb for a change that needs approval."""
+    """Return the verb in policies for a change that needs approval."""
     return _VERBS.get(change.change_class) or _KIND_VERBS.get(change.kind, "edits")
 
 
 def act_of(change: ClassifiedChange) -> AskedAct:
-    """Return what a line of permission has to cover for a change that needs approval."""
+    """Return the operation that a standing permission must cover for a change that needs approval."""
     sensitive = change.change_class is ChangeClass.PERSISTENCE
     return AskedAct(verb=verb_of(change), target=change.path, sensitive=sensitive)
 
@@ -60,7 +60,7 @@ def review_of(
     unfinished: bool = False,
     went_out: tuple[str, ...] = (),
 ) -> Review:
-    """Lay out a change set with the diffs of its small text files, which are read for that. Blocking.
+    """Build the review of a change set; diffs of small text files are read for it. Blocking.
 
     `before` are the user's files, `after` the files as the task left them.
     """
@@ -83,7 +83,7 @@ def review_of(
 
 
 def _moved(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
-    """Return both ends of every file that is only moved: its content is neither lost nor new."""
+    """Return both paths of each file that was only moved, because its content is neither lost nor new."""
     went = {one.path: one.moved_to for one in changes if one.moved_to is not None}
     targets = frozenset(went.values())
     made = (one.path for one in changes if one.kind is ChangeKind.CREATED and one.path in targets)
@@ -91,7 +91,7 @@ def _moved(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
 
 
 def question_of(change_set: ChangeSet, review: Review, language: str) -> ConfirmationRequest:
-    """Return the question whose approval applies the change set."""
+    """Build the question whose approval applies the change set."""
     acts = [act_of(one) for one in review.changes if one.change_class is not ChangeClass.SILENT]
     if change_set.flood is not None:
         acts.append(AskedAct(verb="flood", target=change_set.flood))
@@ -106,7 +106,7 @@ def question_of(change_set: ChangeSet, review: Review, language: str) -> Confirm
 
 
 def diff_of(change: ClassifiedChange, before: Files, after: Files) -> tuple[str, ...]:
-    """Return the diff of a small text file; empty for other files, of which the sizes are shown."""
+    """Return the diff of a small text file; empty for other files, which are shown by size."""
     if change.kind not in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN, ChangeKind.DELETED):
         return ()
     if max(change.size_after or 0, change.size_before or 0) > DIFF_BYTES:
@@ -117,7 +117,7 @@ def diff_of(change: ClassifiedChange, before: Files, after: Files) -> tuple[str,
 
 
 def _both_versions(conflict: Conflict, before: Files, after: Files) -> Conflict:
-    """Add the diff from the user's version to the task's, if both are small texts or one of them is missing."""
+    """Add the diff from the user's version to the task's, if both are small texts or one is missing."""
     mine, its = (
         b"" if files.stat(_path(conflict.path)) is None else content_of(files, conflict.path)
         for files in (before, after)
@@ -132,7 +132,7 @@ def _path(printable: str) -> Path:
 
 
 def content_of(files: Files, path: str) -> bytes | None:
-    """Return the first bytes of the file at a printable path; None if it is no regular file."""
+    """Return the first bytes of the file at a printable path; None if it is not a regular file."""
     try:
         return read_limited(files, _path(path), DIFF_BYTES)[0]
     except (OSError, NotPlainFile):
@@ -152,7 +152,7 @@ def _lines(change_set: ChangeSet, review: Review, language: str) -> Iterator[str
 
 
 def line_of(change: ClassifiedChange, language: str = "en") -> str:
-    """Return one line for a change: its class, path and sizes, and why it needs approval."""
+    """Describe a change in one line: class, path, sizes, and the reason why it needs approval."""
     what = word(change.change_class.value, language)
     head = " ".join(filter(None, (what, change.path, _sizes(change), plain(change.detail))))
     return f"{head}: {why(change, language)}" if change.reason else head

@@ -1,9 +1,9 @@
-"""The network that a command asks for in the first line of its script, of bash or Python alike:
+"""The network access that a bash or Python script requests in its first line:
 
     # artoo hosts: pypi.org files.pythonhosted.org
 
-It is a comment and not a parameter, because a tool that mostly has no network needs no further field in every
-answer of a model. The record of a command that lacked the network says how to ask.
+It is a comment and not a parameter, because most calls need no network, and a parameter would be a further field in
+every answer of a model. The record of a command that lacked network access explains how to request it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST = 32
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The network that a command asks for: hosts with their ports, and variables that hold credentials."""
+    """The network access that a command requests: hosts with their ports, and variables that hold credentials."""
 
     hosts: tuple[Destination, ...] = ()
     credentials: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Wanted:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """Return the hosts as the sandbox takes them."""
+        """Return the hosts in the form that the sandbox takes."""
         return tuple(map(str, self.hosts))
 
 
@@ -42,20 +42,20 @@ NOTHING = Wanted()
 
 
 def wanted_by(script: str) -> Wanted:
-    """Return what the first line of a script asks for. Raises ToolError."""
+    """Parse the request in the first line of a script. Raises ToolError."""
     # A host without a port means https.
     found = _LINE.match(script)
     return wanted(found["wanted"].replace(",", " ").split()) if found else NOTHING
 
 
 def with_network(normal: str, script: str) -> str:
-    """Add the network to a script's normal form, which has no comments: with a network it is another operation."""
+    """Add the requested network to a script's normal form (without comments), because it is another operation."""
     found = _LINE.match(script)
     return f"{normal} # artoo hosts: {' '.join(found['wanted'].split())}" if found else normal
 
 
 def wanted(texts: Iterable[str]) -> Wanted:
-    """Read `HOST[:PORT]` and `$VARIABLE`. Raises ToolError that says what is wrong."""
+    """Parse `HOST[:PORT]` and `$VARIABLE`. Raises ToolError with the problem."""
     hosts: dict[Destination, None] = {}
     credentials: dict[str, None] = {}
     for text in texts:

@@ -1,11 +1,11 @@
-"""Programs that run other programs: `sudo env X=1 xargs rm` starts `rm`."""
+"""Programs that run other programs. For example, `sudo env X=1 xargs rm` starts `rm`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Word = str | None
-"""An argument's value; None if only the shell could know it."""
+"""An argument's value; None if only the shell can determine it."""
 
 _VALUED: Mapping[str, str] = {
     "sudo": "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot",
@@ -25,12 +25,12 @@ _VALUED: Mapping[str, str] = {
     "toybox": "",
     "xargs": "-I -L -n -P -s -d -E -a --replace --max-lines --max-args --max-procs --delimiter --arg-file",
 }
-"""Each wrapper with its options that take a value of their own."""
+"""Each wrapper with its options that take a separate value."""
 _OPERANDS = {"timeout": 1}
-"""Arguments of a wrapper that come before the command that it runs."""
+"""Number of a wrapper's own arguments before the command that it runs."""
 _ASSIGNING = frozenset({"sudo", "env"})
 _SHOWN = frozenset({"sudo", "doas"})
-"""Wrappers that are programs of their own too: a password prompt of sudo is sudo's failure."""
+"""Wrappers that also count as programs, because for example a password prompt is a failure of sudo itself."""
 
 SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash"})
 
@@ -38,13 +38,13 @@ _QUERIES = frozenset({"-v", "-V"})
 _FIND_EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 MAX_DEPTH = 8
-"""Wrappers within wrappers that are followed; beyond, the outer program counts alone."""
+"""Limit of nested wrappers that are followed; at this depth, the wrapper itself counts as the program."""
 
 
 def started_programs(
     name: Word, arguments: Sequence[Word], script: Callable[[str], Iterator[Word]], depth: int = 0
 ) -> Iterator[Word]:
-    """Yield the programs that one simple command starts, by base name; None for one whose name cannot be known.
+    """Yield the base names of the programs that one simple command starts; None for an unknown name.
 
     `script` yields the programs of a shell script in a string (`bash -c`, `eval`).
     """
@@ -71,7 +71,7 @@ def started_programs(
 
 
 def _wrapped(base: str, arguments: Sequence[Word]) -> Sequence[Word]:
-    """Return the arguments from the inner command on; empty if there is none."""
+    """Return the inner command with its arguments; empty if there is none."""
     position, valued = 0, _VALUED[base].split()
     while position < len(arguments):
         word = arguments[position]
@@ -92,7 +92,7 @@ def _wrapped(base: str, arguments: Sequence[Word]) -> Sequence[Word]:
 
 
 def _inner_script(base: str, arguments: Sequence[Word]) -> str | None:
-    """Return the script that a shell, `eval` or `env -S` is given as a string."""
+    """Return the script that is passed as a string to a shell, `eval` or `env -S`."""
     if base == "eval":
         known = [word for word in arguments if word is not None]
         return " ".join(known) if known and len(known) == len(arguments) else None
