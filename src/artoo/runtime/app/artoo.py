@@ -1,4 +1,4 @@
-"""artoo as a library: one object that holds models, stream and hands, and runs tasks."""
+"""artoo as a library: one object that holds models, message bus and tools, and runs tasks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from artoo.runtime.task.task_log import recorded, shared_logs, told
 from artoo.tasklog.writer import TaskLog
 
 if TYPE_CHECKING:
-    # And not above: opening needs none of these classes, which take a tenth of its time to build.
+    # Imported only for type checks, because building these classes takes a tenth of the time that opening takes.
     from artoo.contracts.audit import AuditReport
     from artoo.contracts.request import Turn
     from artoo.contracts.solution import FinalResult
@@ -64,16 +64,16 @@ T = TypeVar("T")
 class Artoo:
     """Runs requests. Use it as an async context manager, in one event loop; several tasks may run at the same time.
 
-    `config` None: the home's `config.yaml` with the `ARTOO_*` variables over it, as the command line has it; a
-    configuration that is given is taken as it is, and nothing is read. `tools` are the user's own functions (see
-    `artoo.tool`), and `deps` fills in their parameters of a `Deps` type. `environ` stands for the process
-    environment, except that a home it does not name is the process's. `model`, `clock` and `ids` replace the real
-    ones (tests, replay). `on_fetch` is told how far the download of the embedded model is, the first time.
-    `confirm` asks a person about acts that need consent; None: the answer is no, except where a policy says yes.
-    `on_output` is told the last lines of each command that runs, a few times a second, without secrets.
-    `middleware` is around every tool call. Roles and tools are loaded by the first task.
+    `config` None: read `config.yaml` of the home and the `ARTOO_*` variables, as the command line does; a given
+    configuration is used unchanged. `tools` are the user's own functions (see `artoo.tool`), and `deps` fills in
+    their parameters of a `Deps` type. `environ` replaces the process environment, except that the process's
+    ARTOO_HOME is used if `environ` has none. `model`, `clock` and `ids` replace the real ones (tests, replay).
+    `on_fetch` receives the progress of the first download of the embedded model. `confirm` asks the user about
+    operations that need consent; None: the answer is no, unless a policy permits the operation. `on_output`
+    receives the last output lines of each running command, a few times a second, without secrets. `middleware`
+    wraps every tool call. Roles and tools are imported by the first task.
 
-    Raises ConfigurationError for a configuration that cannot be read, and a function that cannot be a tool.
+    Raises ConfigurationError if the configuration cannot be read, or a function cannot be a tool.
     """
 
     _loaded = False
@@ -117,11 +117,11 @@ class Artoo:
         self._auditing: Auditing | None = None
 
     async def __aenter__(self) -> Self:
-        """Open it. Raises ConfigurationError if it is open already, or if model settings, the home or prompt texts
-        are unusable.
+        """Open the object. Raises ConfigurationError if it is open already, or if model settings, the home or
+        prompt texts are unusable.
         """
         if self._loop.open():
-            # Its connections ended with their loop, so closing them fails.
+            # The connections ended with their event loop, so errors of closing them are ignored.
             with suppress(Exception):
                 await self.__aexit__(None, None, None)
             self._loop.open()
@@ -199,7 +199,7 @@ class Artoo:
 
     @property
     def bus(self) -> InProcessBus:
-        """Return the stream, for a caller's own taps and watchers."""
+        """Return the message bus, to which a caller can attach its own taps."""
         return self._bus
 
     async def audit(self) -> AuditReport:
@@ -207,22 +207,22 @@ class Artoo:
         return await self._open_shop().auditing.report()
 
     async def store_audit(self) -> None:
-        """Store what the Auditor has seen up to now, for a reader of its files; no window ends."""
+        """Store the Auditor's statistics up to now, for readers of its files. The report window does not end."""
         await self._open_shop().auditing.store()
 
     @property
     def model(self) -> MeteredModel:
-        """Return the models of this process without a budget, for a caller that keeps its own account. Raises
+        """Return the models of this process without a budget, for a caller that counts the cost itself. Raises
         ConfigurationError.
         """
         return self._open_shop().model
 
     async def memory(self) -> TaskMemory | None:
-        """Return both sides of shared memory; None if it is switched off."""
+        """Return both interfaces of shared memory; None if memory is off."""
         return await self._open_shop().memory(RunOptions())
 
     async def evidence(self, project: Path) -> EvidenceSource:
-        """Return a read-only look at a directory, as validators have it."""
+        """Return a read-only source of evidence for a directory, as validators use it."""
         from artoo.tools.context.evidence_source import WorkspaceEvidence
         from artoo.workspace.changes.path_class import Places
 
@@ -232,9 +232,10 @@ class Artoo:
         return WorkspaceEvidence(workspace, Places.of(roots, self._config.home))
 
     async def workspace(self, name: str, places: RunOptions) -> Workspace:
-        """Open a workspace under a name of its own, for tasks to work in one after another.
+        """Open a workspace under a chosen name, in which several tasks can work one after another.
 
-        Raises ConfigurationError when the project is not there, SandboxError where nothing can confine commands.
+        Raises ConfigurationError if the project does not exist, SandboxError if this system cannot confine
+        commands.
         """
         shop = self._open_shop()
         return await shop.workspace(name, shop.roots(places))
@@ -242,8 +243,8 @@ class Artoo:
     async def changes(self, task: FinalResult | str) -> Pending:
         """Return a task's pending changes, which can be reviewed, applied or discarded.
 
-        `task`: its result (`result.changes.waits` says whether there is something), or the beginning of its id.
-        Raises ConfigurationError when nothing of it waits, SandboxError when it is at work.
+        `task`: its result (`result.changes.waits` is true if changes are pending), or the beginning of its id.
+        Raises ConfigurationError if no changes are pending, SandboxError if the task is running.
         """
         from artoo.runtime.changes.find_pending import find_pending
 
@@ -283,12 +284,12 @@ class Artoo:
         history: Sequence[Turn] = (),
         options: RunOptions | None = None,
     ) -> RunResult | Returned[T]:
-        """Run one request to its end. A task that fails ends in a FinalResult too, not in an exception.
+        """Run one request to its end. A task that fails returns a FinalResult too, and raises no exception.
 
-        Pending changes can be reviewed, applied and discarded through `changes` of the result.
-        `checks` are commands that must succeed in the end, `images` what the models are shown, besides those of the
-        options. `returns` is the type of the value that is wanted: then the result comes as `Returned`. Raises
-        ConfigurationError for a request or an option that cannot be run, and only before anything was started.
+        Pending changes can be reviewed, applied and discarded through `changes` of the result. `checks` are
+        commands that must succeed at the end; `images` are shown to the models. Both are added to those of the
+        options. `returns` is the type of the wanted value; the result is then a `Returned`. Raises
+        ConfigurationError for a request or an option that cannot be run, always before anything is started.
         """
         options = RunOptions.of_call(options, checks, images)
         if returns is None:
@@ -316,8 +317,8 @@ class Artoo:
     async def resume(self, task_id: str | None = None) -> RunResult:
         """Continue a task that was interrupted or whose process died, to its end.
 
-        `task_id` may be the beginning of one; None: the latest that can go on. Calls of its log are not made
-        again. Raises ConfigurationError when it cannot go on, TaskRunning when it runs.
+        `task_id` may be the beginning of an id; None: the latest task that can be resumed. Logged calls are not
+        made again. Raises ConfigurationError if it cannot be resumed, TaskRunning if it is running.
         """
         return await self._finish(await self._reopen(task_id))
 
@@ -326,8 +327,8 @@ class Artoo:
     ) -> AsyncGenerator[Envelope, None]:
         """Resume a task and yield its messages: those of the log that still hold, then the new ones.
 
-        `behalf`: the agent of a team for whom it was begun, whose tasks no one else resumes. `caller`: the
-        program that asks for it.
+        `behalf`: the agent of a team that began the task; only that agent can resume it. `caller`: the program that
+        asks for it.
         """
         begun = await self._reopen(task_id, behalf, caller)
         async with aclosing(self._streams.messages(begun, self._finish)) as messages:
@@ -335,9 +336,9 @@ class Artoo:
                 yield envelope
 
     async def pending(self) -> tuple[Pending, ...]:
-        """Return all changes that are pending in this home, of earlier processes too, oldest first.
+        """Return all pending changes of this home, also of earlier processes, oldest first.
 
-        Raises SandboxError when an apply or undo that a crash interrupted can be neither finished nor undone.
+        Raises SandboxError if an apply or undo that a crash interrupted can be neither completed nor rolled back.
         """
         from artoo.runtime.changes.find_pending import pendings
         from artoo.runtime.changes.startup_recovery import recover_earlier
@@ -346,25 +347,25 @@ class Artoo:
         return await asyncio.to_thread(pendings, self._config)
 
     async def dream_briefly(self) -> None:
-        """Let memory tidy up for 200 ms at most, for a process that ends after its task."""
+        """Run memory's maintenance for at most 200 ms, for a process that ends after its task."""
         await self._open_shop().dream_briefly()
 
     def interrupt(self, task_id: str | None = None) -> None:
-        """Ask a running task (None: every one) to end now; each ends with an honest FinalResult."""
+        """Ask a running task (None: all running tasks) to end now. Each ends with a truthful FinalResult."""
         for task in tuple(self._running.values()):
             if task_id in (None, task.task_id):
                 task.interrupt()
 
     def send(self, text: str, task_id: str | None = None, *, by: str = "library") -> None:
-        """Write to a running task: its executors read the message before their next turn, R2 before its next plan.
+        """Send a message to a running task. Its executors read it before their next turn, R2 before its next plan.
 
-        An empty text ends a hold without a message. `task_id` None: the only task that runs. Raises
-        ConfigurationError when no such task runs in this Artoo.
+        An empty text ends a hold without a message. `task_id` None: the only running task. Raises
+        ConfigurationError if no such task runs in this Artoo.
         """
         self._one_running(task_id).send(UserMessage(text=text, by=by))
 
     def hold(self, task_id: str | None = None, *, by: str = "library") -> None:
-        """Interrupt the model's turn in a task, which then waits for the next `send`. Raises as `send`."""
+        """Interrupt the model's turn in a task, which then waits for the next `send`. Raises as `send` does."""
         self._one_running(task_id).send(UserMessage(hold=True, by=by))
 
     def _one_running(self, task_id: str | None) -> TaskRun:
@@ -413,7 +414,7 @@ class Artoo:
         shop = self._open_shop()
         from artoo.runtime.task.resume import reopen
 
-        # The task may be one of this process, whose log is still being written.
+        # The task may have run in this process, and its log may not be fully written yet.
         await shop.log.flush()
         return await reopen(shop, task_id, behalf, caller)
 
@@ -425,7 +426,7 @@ class Artoo:
 
 
 def _load_roles() -> None:
-    """Import what a first task needs, in a thread: 0.2 s in which the caller's event loop would stand still."""
+    """Import the modules for a first task. Run in a thread, because it would block the event loop for 0.2 s."""
     import_module("artoo.runtime.task.start_task")
     import_module("artoo.runtime.task.task_tools")
 
@@ -438,7 +439,7 @@ def _config_of_home(environ: Mapping[str, str]) -> Config:
 
 
 def _made_tools(functions: Sequence[Callable[..., object]], deps: Sequence[object]) -> tuple[UserTool, ...]:
-    """The user's functions as tools. Raises ConfigurationError for one that cannot be a tool."""
+    """Convert the user's functions to tools. Raises ConfigurationError if one cannot be a tool."""
     given: tuple[Callable[..., object], ...] = listed("tools", functions, cast("type", Callable))
     if not given:
         return ()

@@ -1,4 +1,4 @@
-"""Make the budget of one task from configuration and options."""
+"""Compute the budget of one task from configuration and options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artoo.runtime.config.endpoints import TIERS, endpoint
 from artoo.runtime.config.model import Config, ModelPrice
 
 EMBEDDED = "embedded"
-"""The name under which the model on this machine is asked; it costs nothing."""
+"""The name of the model on this machine in the price list. Its calls cost nothing."""
 
 
 def open_budget(
@@ -25,12 +25,12 @@ def open_budget(
     given_model: bool = False,
     spent: Cost | None = None,
 ) -> Budget:
-    """Return the budget that a task has until its plan says how large it is. `spent` is what it used before.
+    """Return the budget of a task until it has a plan. `spent` is its cost in earlier runs.
 
-    Raises ConfigurationError when money is limited and a configured model has no price.
+    Raises ConfigurationError if money is limited and a configured model has no price.
     """
-    # The models that a `given_model` asks are known only when it asks: its first call without a price fails the
-    # same way.
+    # The models of a `given_model` are known only when it asks them. Its first call without a price raises the same
+    # error.
     first = allowance(config, options).first
     money = options.budgets.over(config.limits).money
     prices = price_list(config, None if given_model else environ)
@@ -48,7 +48,7 @@ def open_budget(
 
 
 def allowance(config: Config, options: RunOptions) -> Allowance:
-    """Return what a task may use: its options before the configuration; the rest is decided by its effort."""
+    """Return the fixed budgets of a task. Options override the configuration; the effort decides the rest."""
     wanted = options.budgets.over(config.limits)
     milliseconds = config.control.time_budget_ms
     seconds = wanted.seconds if wanted.seconds is not None or milliseconds is None else milliseconds / 1_000
@@ -56,9 +56,9 @@ def allowance(config: Config, options: RunOptions) -> Allowance:
 
 
 def price_list(config: Config, environ: Mapping[str, str] | None = None) -> PriceList | None:
-    """Return the configured prices, and those of the catalogue for the models of `environ` that have none.
+    """Return the configured prices, and the catalogue's prices for models of `environ` without a configured price.
 
-    None: there are no prices, and no cost is shown. Blocking where the catalogue is read for the first time.
+    Returns None if there are no prices; then no cost is shown. The first read of the catalogue blocks.
     """
     priced = {name: _price(entry) for name, entry in config.prices.models.items()}
     if config.prices.currency == CURRENCY and environ is not None:
@@ -71,9 +71,7 @@ def price_list(config: Config, environ: Mapping[str, str] | None = None) -> Pric
 
 
 def model_names(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names by which the models of both tiers are asked. Raises ConfigurationError for half-named
-    endpoints.
-    """
+    """Return the model names that both tiers use. Raises ConfigurationError for incomplete endpoints."""
     chosen = (endpoint(config, tier, environ) for tier in TIERS)
     return tuple(dict.fromkeys(EMBEDDED if each is None else each.model for each in chosen))
 

@@ -1,4 +1,4 @@
-"""The program that hands in a task: its name, and how its user is asked."""
+"""The program that starts a task: its name, and how its user is asked."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The program that hands in a task.
+    """The program that starts a task.
 
-    `confirm` asks the user at the other end; None: no one can be asked there, and changes that need approval are
-    pending. `servers`: MCP servers that the user has configured there, in addition to artoo's own.
+    `confirm` asks the user of that program. If it is None, no user can be asked, and changes that need approval
+    stay pending. `servers`: MCP servers that the user has configured there, in addition to artoo's own.
     """
 
     asked_by: AskedBy

@@ -1,4 +1,4 @@
-"""The embedded model of a process, fetched and loaded at the first question (SPEC section 9)."""
+"""The embedded model of a process. It is downloaded and loaded at the first question (SPEC section 9)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from artoo.ports.clock import Clock
 from artoo.runtime.config.model import Config, Embedded
 
 _EMBEDDED_SECONDS = 600.0
-"""One answer of the embedded model on a slow machine; the task's own time budget ends it earlier."""
+"""Timeout of one answer of the embedded model, for slow machines. The task's own time budget usually ends it
+earlier.
+"""
 
 
 def embedded_model(config: Config, clock: Clock, report: Report | None) -> EndpointModel:
-    """Return the embedded model for both tiers; `report` receives the progress of its download."""
+    """Return the embedded model for both tiers. `report` receives the progress of its download."""
     settings, store = config.embedded, ModelStore(config.home)
     chosen = _chosen(settings, store)
 
@@ -58,7 +60,7 @@ def _chosen(settings: Embedded, store: ModelStore) -> KnownModel | Path:
 
 
 def _version(chosen: KnownModel | Path, settings: Embedded) -> str:
-    """Return a name for saved states, which depend on the model and the engine that reads it."""
+    """Return a folder name for saved states, which are valid only for this model, engine and context size."""
     if isinstance(chosen, KnownModel):
         weights = chosen.sha256
     else:

@@ -1,7 +1,7 @@
-"""Raise one error instead of the groups in which concurrent parts raise it.
+"""Raise a single error instead of the exception groups of concurrent parts.
 
-A caller that writes `except ConfigurationError` or `except TimeoutError` around artoo means the error, wherever it
-was raised.
+A caller that writes `except ConfigurationError` or `except TimeoutError` around artoo expects the error itself,
+wherever it was raised.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ E = TypeVar("E", bound=BaseException)
 
 
 def plain(group: BaseExceptionGroup[BaseException], meant: BaseException | None = None) -> BaseException:
-    """Return the one error that a group contains: `meant` if it is in there, else the first."""
-    # The notes (PEP 678) name the other errors, so that nothing is lost.
+    """Return one error of a group: `meant` if the group contains it, else the first."""
+    # The other errors are added as notes (PEP 678), so that they are not lost.
     errors = list(leaves(group))
     one = next((error for error in errors if error is meant), errors[0])
     for other in errors:
@@ -25,7 +25,7 @@ def plain(group: BaseExceptionGroup[BaseException], meant: BaseException | None 
 
 
 async def alone(playing: Coroutine[None, None, T]) -> T:
-    """Await a coroutine that runs task groups, and raise its error without a group."""
+    """Await a coroutine that runs task groups. Its error is raised without a group."""
     try:
         return await playing
     except BaseExceptionGroup as group:
@@ -33,7 +33,7 @@ async def alone(playing: Coroutine[None, None, T]) -> T:
 
 
 def leaves(group: BaseExceptionGroup[E]) -> Iterator[E]:
-    """Yield the errors in a group of groups."""
+    """Yield all errors of a nested exception group."""
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
             yield from leaves(cast("BaseExceptionGroup[E]", error))

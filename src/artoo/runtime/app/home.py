@@ -1,4 +1,4 @@
-"""artoo's own directory. A module of its own, because every command needs it at once."""
+"""Find artoo's own directory. This is a separate module, because every command imports it at startup."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ CONFIG_NAME = "config.yaml"
 
 
 def default_home(environ: Mapping[str, str]) -> Path:
-    """Return artoo's own directory: `ARTOO_HOME`, else `~/.artoo`. Absolute; not created. Raises
-    ConfigurationError.
+    """Return artoo's own directory: `ARTOO_HOME`, or else `~/.artoo`. The path is absolute and need not exist.
+    Raises ConfigurationError.
     """
     named = environ.get(HOME_VARIABLE, "").strip()
     try:

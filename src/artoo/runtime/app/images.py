@@ -1,8 +1,8 @@
-"""Images of a request: checked before anything starts, stored next to the task's log, put into questions.
+"""Images of a request. They are checked before the task starts, stored next to its log, and added to questions.
 
-    <home>/tasks/<task id>/images/<sha256>     the bytes, for a task that is resumed
+    <home>/tasks/<task id>/images/<sha256>     the bytes, for a resumed task
 
-Messages name an image by its digest; its bytes are in no message and no log line, and go to a model alone.
+Messages name an image only by its digest. The bytes are sent only to a model, never to messages or log lines.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T", bound=BaseModel)
 MOST_IMAGES = 8
 LARGEST_IMAGE = 5 * 1024 * 1024
 LARGEST_TOGETHER = 20 * 1024 * 1024
-"""Bytes of one image and of a whole request that the strictest of the well-known servers takes."""
+"""Bytes of one image, and of all images of a request, that the strictest of the well-known servers accepts."""
 
 _FORMATS = "PNG, JPEG, GIF and WebP"
 _SIGNATURES: tuple[tuple[bytes, MediaType], ...] = (
@@ -45,18 +45,18 @@ _HEAD = 16
 
 
 def media_type_of(data: bytes) -> MediaType | None:
-    """Return the type of an image by its first bytes; None if models do not take it."""
+    """Return the media type from the first bytes of an image; None if models do not accept it."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((found for sign, found in _SIGNATURES if data.startswith(sign)), None)
 
 
 def is_image(path: Path) -> bool:
-    """Check by its content whether a file can be attached. Never raises."""
+    """Return whether the content of a file is an image that can be attached. Never raises."""
     try:
         head, _ = read_limited(real_files(), path.resolve(), _HEAD)
     except (NotPlainFile, OSError, RuntimeError, ValueError):
-        # A ring of links is a RuntimeError, a character zero a ValueError.
+        # A cycle of links raises RuntimeError, a null character ValueError.
         return False
     return media_type_of(head) is not None
 
@@ -70,7 +70,7 @@ class Album:
 
     @classmethod
     def of(cls, given: Sequence[Path | bytes]) -> Album:
-        """Read files and takes bytes. Raises ConfigurationError, which names what cannot be attached. Blocking."""
+        """Read the given files and bytes. Raises ConfigurationError that names an unsuitable image. Blocking."""
         if len(given) > MOST_IMAGES:
             raise ConfigurationError(f"{len(given)} images are attached; at most {MOST_IMAGES} go with one request")
         read = [_read(one, number) for number, one in enumerate(given, 1)]
@@ -84,7 +84,9 @@ class Album:
 
     @classmethod
     def kept(cls, home: Path, task_id: str, images: Sequence[AttachedImage]) -> Album:
-        """Read the images of an earlier process. Blocking. Raises ConfigurationError if one is gone or altered."""
+        """Read the images that an earlier process stored. Blocking. Raises ConfigurationError if one is missing or
+        changed.
+        """
         found: dict[str, bytes] = {}
         for image in images:
             path = images_directory(home, task_id) / image.sha256
@@ -104,8 +106,8 @@ class Album:
         return cls(tuple(images), found)
 
     def keep(self, home: Path, task_id: str) -> None:
-        """Write them next to the log, for the owner alone. Blocking."""
-        # Without a writable home there is no log either that could be resumed.
+        """Write the images next to the log, readable only by the owner. Blocking."""
+        # An error is only logged, because in a home that cannot be written there is no log to resume from either.
         folder = images_directory(home, task_id)
         try:
             if self.data:
@@ -116,13 +118,13 @@ class Album:
             logger.warning("images of task %s are not kept: %s", task_id, error)
 
     def shown_to(self, model: Model) -> Model:
-        """Return the model with these images put into the questions that name them."""
+        """Return the model with these images added to the questions that name them."""
         return _Showing(model, self) if self.images else model
 
 
 @dataclass(frozen=True, slots=True)
 class _Showing:
-    """Implements ports.model.Model."""
+    """Adds the image data to questions. Implements ports.model.Model."""
 
     model: Model
     album: Album
@@ -141,7 +143,7 @@ class _Showing:
 
 
 def demand_eyes(images: Sequence[AttachedImage], known: Iterable[Known]) -> None:
-    """Require a model that takes images, if there are images."""
+    """Raise ConfigurationError if there are images, but no model that accepts images."""
     if images and not any(each.images for each in known):
         raise ConfigurationError(
             "an image is attached, but no configured model is said to take images. If yours does: "
@@ -158,7 +160,7 @@ def _read(given: Path | bytes, number: int) -> tuple[AttachedImage, bytes]:
         try:
             data, size = read_limited(real_files(), given.expanduser().resolve(), LARGEST_IMAGE + 1)
         except (NotPlainFile, RuntimeError, ValueError) as error:
-            # An unknown user's home and a ring of links are RuntimeErrors.
+            # The home of an unknown user and a cycle of links raise RuntimeError.
             raise ConfigurationError(f"{given} cannot be attached: {error}") from error
         except OSError as error:
             raise ConfigurationError(f"{given} cannot be attached: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""The name of this home among the machines that share a store."""
+"""Name this home among the machines that share a store."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _KEY = re.compile(r"[0-9a-f]{8}")
 
 
 def machine_name(home: Path) -> str:
-    """Return `<host>-<key>`: the key is the home's, made at the first call. Blocks.
+    """Return `<host>-<key>`. The key belongs to the home and is created at the first call. Blocks.
 
-    A home that was copied to another host is another machine. Raises ConfigurationError when the key is unreadable.
+    A home that was copied to another host counts as another machine. Raises ConfigurationError if the key cannot be
+    read.
     """
     path = home / FILE
     try:

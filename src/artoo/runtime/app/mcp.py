@@ -1,4 +1,4 @@
-"""The MCP servers of a task: the configured ones, and a project's own only after approval."""
+"""Start the MCP servers of a task: the configured ones, and a project's servers only after approval."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ logger = logging.getLogger(__name__)
 PROJECT_FILE = ".mcp.json"
 HOME_FILE = "mcp.json"
 SHELTER = "mcp"
-"""Below artoo's home: where the person's own servers start."""
+"""The folder below artoo's home in which the user's own servers start."""
 
 
 def own_servers(config: Config, others: Iterable[McpServer] = ()) -> tuple[McpServer, ...]:
-    """Return the user's servers: of the configuration, of `mcp.json` in the home, then `others` with other names.
+    """Return the user's servers. Of equal names the first counts: configuration, then `mcp.json` in the home, then
+    `others`.
 
     Raises ConfigurationError.
     """
-    # Nothing of a project or the output folder starts with them by its mere name.
+    # Servers start in the shelter, where no file of a project or the output folder can be picked up by its name.
     configured = [entry.named(name) for name, entry in config.mcp_servers.items() if not entry.disabled]
     listed = (*configured, *read_servers(config.home / HOME_FILE), *others)
     first = {server.name: server for server in reversed(listed)}
@@ -40,10 +41,10 @@ def own_servers(config: Config, others: Iterable[McpServer] = ()) -> tuple[McpSe
 
 
 async def agreed_servers(project: Path, own: tuple[McpServer, ...], gate: Gate) -> tuple[McpServer, ...]:
-    """Return `own`, and the servers of the project's file if the user agrees to start them. A relative `cwd`
-    begins in the project, and without one the project's own start there.
+    """Return `own`, and the servers of the project's file if the user agrees to start them. A relative `cwd` is
+    relative to the project, and the project's servers start in the project if they have none.
     """
-    # The project's file is data of other authors, so a bad one is logged, and it cannot mark a server as trusted.
+    # The project's file is foreign data. So errors in it are logged, and it cannot mark a server as trusted.
     own = tuple(_in_project(server, project) if server.cwd is not None else server for server in own)
     try:
         found = await in_thread(read_servers, project / PROJECT_FILE)
@@ -70,9 +71,9 @@ def preparation(
     most_tokens: int | None = None,
     keep_image: KeepImage | None = None,
 ) -> Callable[[], Awaitable[None]] | None:
-    """Return what a task does before it begins, None when there is nothing to do.
+    """Return the step that starts MCP servers before a task begins; None if there are no servers.
 
-    `most_tokens`: what descriptions of MCP tools may take; `keep_image` puts images where commands can read them.
+    `most_tokens`: the limit for descriptions of MCP tools. `keep_image` stores images where commands can read them.
     """
     if not own and not (project / PROJECT_FILE).is_file():
         return None

@@ -1,4 +1,4 @@
-"""The check that an Artoo is open once at a time, and used in one event loop."""
+"""Check that an Artoo is opened only once at a time, and used in one event loop."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ class OneLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> bool:
-        """Open it. Return True if an earlier loop was closed while resources of it were still open.
+        """Mark the Artoo as open. Return True if an earlier loop was closed before the Artoo was.
 
-        Raises ConfigurationError where it is open: a second opening would audit and log everything twice, and its
-        end would close the first. So it is in a closed loop whose tasks never ended: no one can wait for them.
+        Raises ConfigurationError if it is open already, because a second opening would audit and log everything
+        twice, and closing it would close the first. The error is also raised if the earlier loop is closed but has
+        unfinished tasks, because no one can wait for them.
         """
         before = self._loop
         left = before is not None and before.is_closed() and not asyncio.all_tasks(before)
@@ -29,11 +30,13 @@ class OneLoop:
         return left
 
     def require(self) -> None:
-        """Check the running loop. Raises ConfigurationError in another one, where waits would never end."""
+        """Check the running loop. Raises ConfigurationError in another loop, because waiting there
+        would never end.
+        """
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:
-            # A caller outside of any loop waits for nothing.
+            # A caller outside any loop does not wait, so it may continue.
             return
         if running is not self._loop:
             raise ConfigurationError(
@@ -42,5 +45,5 @@ class OneLoop:
             )
 
     def close(self) -> None:
-        """Allow another opening."""
+        """Mark the Artoo as closed, so that it can be opened again."""
         self._loop = None

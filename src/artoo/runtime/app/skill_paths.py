@@ -1,5 +1,5 @@
-"""The folders of skills. A module of its own, because every task checks whether there are any. Apart from what
-reads them, because every task looks whether there are any.
+"""The folders of skills. This is separate from the code that reads skills, because every task checks whether any
+exist.
 """
 
 from __future__ import annotations
@@ -8,19 +8,19 @@ import os
 from pathlib import Path
 
 PROJECT_FOLDERS = (".artoo/skills", ".agents/skills", ".claude/skills")
-"""Below a project; of two skills with one name the first counts."""
+"""Folders below a project. If two skills have the same name, the first one counts."""
 HOME_FOLDER = "skills"
-"""Below artoo's home: the person's own."""
+"""The folder below artoo's home with the user's own skills."""
 COPIES = ".local/share/artoo/skills"
-"""Below the person's home: artoo's own home is closed to tasks."""
+"""The folder below the user's home with copies of own skills, because tasks cannot read artoo's home."""
 
 
 def any_skills(artoo_home: Path, project: Path) -> bool:
-    """Check whether there are skills."""
+    """Return whether a folder with skills exists."""
     folders = (artoo_home / HOME_FOLDER, *(project / name for name in PROJECT_FOLDERS))
     return any(map(os.path.isdir, folders))
 
 
 def opened_for_skills(artoo_home: Path, person: Path) -> tuple[Path, ...]:
-    """Return the hidden places of a user's home that tasks may read because of their own skills."""
+    """Return the hidden folders of a user's home that tasks may read because of the user's own skills."""
     return (person / COPIES,) if (artoo_home / HOME_FOLDER).is_dir() else ()

@@ -1,8 +1,8 @@
-"""The skills that a task is offered: the user's own, and a project's after approval of exactly their content.
+"""Select the skills of a task: the user's own, and a project's if the user has approved exactly their content.
 
-<home>/skills/NAME/…        the person's own; copies of them lie where tasks can read, one for each content
+<home>/skills/NAME/…        the user's own; copies, one for each content, are placed where tasks can read them
 PROJECT/.artoo|.agents|.claude/skills/NAME/…
-<home>/skills-agreed.json   what was said to skills of projects, by the hash of all that is in them
+<home>/skills-agreed.json   the user's answers about skills of projects, by the hash of the skill's content
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ logger = logging.getLogger(__name__)
 
 AGREED_FILE = "skills-agreed.json"
 MOST_AGREED = 1_000
-"""Answers that are kept: the latest."""
+"""The most answers that are kept; older ones are dropped."""
 _COPY_SECONDS = 7 * 86_400.0
 _DIGEST_SHOWN = 12
 
 
 class Said(BaseModel):
-    """The answer about one skill, with the name and place of the skill at that time."""
+    """The answer about one skill, with the name and folder that the skill had then."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     answer: Literal["yes", "no"]
@@ -54,12 +54,14 @@ class Said(BaseModel):
     name: str = ""
 
     def was(self, name: str, project: Path) -> bool:
-        """Check whether it is about the skill of that name in that (real) project, whatever its content was."""
+        """Return whether the answer is about the skill `name` of this (resolved) project, whatever its
+        content was.
+        """
         return is_within(Path(self.folder), project) and name == (self.name or Path(self.folder).name)
 
 
 class Approvable(Protocol):
-    """Something of a project that needs approval: its name, where it is, and the hash of all that is in it."""
+    """A part of a project that needs approval: its name, its folder, and the hash of its whole content."""
 
     @property
     def name(self) -> str: ...
@@ -78,17 +80,17 @@ class _Answers(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """The user's answers about skills of projects. Blocking. A file that cannot be read says nothing."""
+    """The user's answers about skills of projects. Blocking. A file that cannot be read counts as empty."""
 
     home: Path
 
     def of(self, skill: Approvable) -> bool | None:
-        """Return the answer about a skill; None if no one was asked about exactly this content."""
+        """Return the answer about a skill; None if there is none for exactly this content."""
         said = self._read().skills.get(skill.digest)
         return None if said is None else said.answer == "yes"
 
     def note(self, skills: Iterable[Approvable], *, yes: bool) -> None:
-        """Keep an answer. Raises ConfigurationError when the disk refuses it."""
+        """Store an answer. Raises ConfigurationError if the file cannot be written."""
         known = dict(self._read().skills)
         for one in skills:
             known.pop(one.digest, None)
@@ -96,11 +98,11 @@ class Agreed:
         self._keep(known)
 
     def kept(self) -> tuple[tuple[str, bool, str], ...]:
-        """Return every answer, the latest last: the hash and the place of its skill, and whether it approves."""
+        """Return every answer, latest last: the hash of the skill, whether it was approved, and its folder."""
         return tuple((digest, said.answer == "yes", said.folder) for digest, said in self._read().skills.items())
 
     def forget(self, wanted: Callable[[str, Said], bool]) -> int:
-        """Delete answers, by their hashes and their content, and return how many. Raises as `note`."""
+        """Delete the answers for which `wanted` is true, and return how many. Raises as `note` does."""
         known = self._read().skills
         left = {digest: said for digest, said in known.items() if not wanted(digest, said)}
         if len(left) < len(known):
@@ -127,7 +129,7 @@ class Agreed:
 
 
 def own_skills(artoo_home: Path, person: Path) -> Found:
-    """Return the user's own skills, with their files where tasks can read them. Blocking."""
+    """Return the user's own skills, copied to a place where tasks can read them. Blocking."""
     folder = artoo_home / HOME_FOLDER
     found = skills_in(real_files(), folder, folder.resolve(), foreign=False)
     laid, problems = list[Skill](), list(found.problems)
@@ -140,7 +142,7 @@ def own_skills(artoo_home: Path, person: Path) -> Found:
 
 
 def project_skills(files: Files, roots: Roots, places: Places) -> Found:
-    """Return the skills of the project, as the task's workspace has them. Blocking."""
+    """Return the skills of the project as the task's workspace contains them. Blocking."""
     skills, problems = list[Skill](), list[str]()
     for name in PROJECT_FOLDERS:
         found = skills_in(files, roots.project / name, roots.project, foreign=True)
@@ -152,7 +154,7 @@ def project_skills(files: Files, roots: Roots, places: Places) -> Found:
 def equipment(
     artoo_home: Path, roots: Roots, files: Callable[[], Files], places: Places, gate: Gate, registry: Registry
 ) -> Callable[[], Awaitable[None]]:
-    """Return the step before a task that offers its skills. It does not raise."""
+    """Return the step that offers the skills to a task before it begins. It does not raise."""
 
     async def equip() -> None:
         try:
@@ -175,8 +177,8 @@ def equipment(
 
 
 async def _agreed(skills: tuple[Skill, ...], answers: Agreed, roots: Roots, gate: Gate) -> tuple[Skill, ...]:
-    """Return the skills that the user agrees to, now or before. A person is asked once about the same content."""
-    # A standing permission holds for its task alone, and is not stored as an answer.
+    """Return the skills that the user approves now or has approved before. The same content is asked about once."""
+    # A permission by policy is valid only for its task, so it is not stored as an answer.
     known = {one.digest: await in_thread(answers.of, one) for one in skills}
     fresh = tuple(one for one in skills if known[one.digest] is None)
     if fresh:
@@ -206,14 +208,14 @@ def _question(skills: tuple[Skill, ...], roots: Roots, gate: Gate) -> Confirmati
 
 
 def named_once(skills: tuple[Skill, ...], before: tuple[Skill, ...]) -> tuple[Skill, ...]:
-    """Return the first skill of each name: a project's skill never replaces the user's own."""
+    """Return the first skill of each name. A project's skill never replaces the user's own."""
     taken = {one.name for one in before}
     first = {one.name: one for one in reversed(skills) if one.name not in taken}
     return tuple(first.values())[::-1]
 
 
 def _laid_out(skill: Skill, copies: Path) -> Skill:
-    """Copy a skill into a folder named by its content, and return it with that folder. Raises OSError."""
+    """Copy a skill into a folder named after its content, and return it with that folder. Raises OSError."""
     if len(skill.files) == 1:
         return skill
     place = copies / f"{skill.name}-{skill.digest[:16]}"
@@ -230,7 +232,7 @@ def _laid_out(skill: Skill, copies: Path) -> Skill:
             making.replace(place)
         except OSError:
             shutil.rmtree(making, ignore_errors=True)
-            # Another process may have made the same copy first.
+            # Another process may have made the same copy meanwhile.
             if not _is_copy(skill, place):
                 raise
         _forget_old(skill.name, copies, place)
@@ -245,10 +247,10 @@ def _is_copy(skill: Skill, place: Path) -> bool:
 
 
 def _forget_old(name: str, copies: Path, place: Path) -> None:
-    """Remove copies of earlier contents of a skill once no task can use them."""
+    """Remove copies of earlier contents of a skill that are so old that no task uses them."""
     of_it = re.compile(re.escape(name) + "-[0-9a-f]{16}")
     for other in copies.iterdir():
-        # Another artoo may have removed it just now.
+        # Another process may have removed the copy meanwhile.
         with suppress(OSError):
             old = time.time() - other.stat().st_mtime > _COPY_SECONDS
             if old and other != place and of_it.fullmatch(other.name):

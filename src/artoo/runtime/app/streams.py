@@ -1,4 +1,4 @@
-"""Tasks whose messages a caller reads as they come, and may stop reading."""
+"""Run tasks whose messages a caller reads while they run. The caller may stop reading at any time."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Streams:
-    """The tasks of one process that are read so. A reader that stops ends its task, which can be resumed."""
+    """The tasks of one process that are read as streams. If a reader stops, its task ends and can be resumed."""
 
     def __init__(self, bus: InProcessBus, home: Path) -> None:
-        """Set up without any task. `home`: artoo's own directory, for messages that do not fit into memory."""
+        """Set up without any task. `home`: artoo's own directory, for messages that exceed the memory limit."""
         self._bus = bus
         self._home = home
         self._playing: set[asyncio.Task[FinalResult]] = set()
@@ -28,7 +28,9 @@ class Streams:
     async def messages(
         self, begun: Begun, play: Callable[[Begun], Coroutine[None, None, FinalResult]]
     ) -> AsyncGenerator[Envelope, None]:
-        """Yield the task's earlier messages, then all while `play` runs it. The last is its FinalResult."""
+        """Yield the task's earlier messages, then all messages while `play` runs it. The last is its
+        FinalResult.
+        """
         from artoo.contracts.solution import FinalResult
 
         task_id = begun.task.task_id
@@ -42,7 +44,7 @@ class Streams:
 
         detach = self._bus.attach(tap)
         with spool:
-            # Not a task group, because a generator that yields inside one would raise its error in its reader.
+            # A task group is not used, because a generator must not yield inside one: errors would hit the reader.
             playing = asyncio.create_task(play(begun))
             self._playing.add(playing)
             playing.add_done_callback(lambda _: (detach(), spool.finish()))
@@ -56,19 +58,19 @@ class Streams:
             finally:
                 await self._end(playing)
                 spool.forget()
-                # It may never have begun to run.
+                # The task may never have started, so nothing else would close it.
                 self._bus.close_task(task_id)
                 begun.lock.release()
 
     async def close(self) -> None:
-        """End the tasks whose readers left without closing the stream, as `break` in an `async for` does."""
+        """End the tasks whose readers left without closing the generator, as `break` in an `async for` does."""
         for playing in tuple(self._playing):
             await self._end(playing)
 
     async def _end(self, playing: asyncio.Task[FinalResult]) -> None:
-        """Cancel and waits."""
-        # Its error is ignored, because no one waits for it.
-        # A task that is done is not waited for, because its loop may be closed.
+        """Cancel the task and wait for it."""
+        # Its error is only retrieved and ignored, because no reader is left.
+        # If the task is done, nothing is awaited, because its loop may be closed.
         if playing.cancel():
             await asyncio.wait([playing])
         self._playing.discard(playing)

@@ -1,4 +1,4 @@
-"""artoo for programs without an event loop: one request, start to end."""
+"""Run a request with artoo in a program without an event loop."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def run_sync(
     confirm: Confirm | None = None,
     model: MeteredModel | None = None,
 ) -> RunResult | Returned[T]:
-    """Run `Artoo.run` on an Artoo of its own, which is opened and closed for it.
+    """Run `Artoo.run` on a new Artoo, which is opened and closed for this request.
 
-    Raises ConfigurationError where an event loop runs already, and whatever opening and running raise. Ctrl-C is a
-    KeyboardInterrupt; the task can be resumed.
+    Raises ConfigurationError if an event loop is already running, and the errors of opening and running. Ctrl-C
+    raises KeyboardInterrupt; the task can then be resumed.
     """
     try:
         asyncio.get_running_loop()

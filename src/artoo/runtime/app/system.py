@@ -10,7 +10,7 @@ import uuid_utils
 
 
 class SystemClock:
-    """The machine's time. Implements `artoo.ports.clock.Clock`."""
+    """The system time. Implements `artoo.ports.clock.Clock`."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -23,7 +23,7 @@ class SystemClock:
 
 
 class UuidIds:
-    """UUIDv7: sorted by creation within this process, by time between processes. Implements `Ids`."""
+    """UUIDv7: ordered by creation within this process, and by time between processes. Implements `Ids`."""
 
     def new(self) -> str:
         return str(uuid_utils.uuid7())

@@ -1,4 +1,4 @@
-"""The short names of tasks: beginnings of their ids."""
+"""Abbreviate task ids to their beginnings, and find tasks by them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Collection, Sequence
 from artoo.contracts.errors import ConfigurationError
 
 SHORTEST = 13
-"""Characters of an id that are shown at least: ids begin with the time in milliseconds, and these are all of it.
-Were they fewer, what was printed for one task would soon begin the names of later ones as well."""
+"""The fewest characters of an id that are shown. They are the whole time in milliseconds with which an id begins.
+With fewer characters, the name printed for one task would soon fit later tasks too.
+"""
 
 
 def short_name(task_id: str, among: Collection[str]) -> str:
-    """Return the shortest beginning of an id that no other of these ids has."""
+    """Return the shortest beginning of an id that no other given id has."""
     others = [other for other in among if other != task_id]
     for length in range(SHORTEST, len(task_id)):
         if not any(other.startswith(task_id[:length]) for other in others):
@@ -21,9 +22,9 @@ def short_name(task_id: str, among: Collection[str]) -> str:
 
 
 def named(beginning: str, known: Sequence[str], nothing: str, where: str) -> str:
-    """Return the one id that begins so. Raises ConfigurationError when there is none (`nothing`) or more than one.
+    """Return the only id that begins with `beginning`. Raises ConfigurationError if there are none or several.
 
-    `where` says how to see which there are.
+    `nothing` and `where` are parts of the error text: that none fits, and how to list the tasks.
     """
     if beginning in known:
         return beginning

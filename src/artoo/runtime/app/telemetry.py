@@ -1,4 +1,4 @@
-"""OpenTelemetry as a part of the runtime: off, and not even imported, unless its own variables name an exporter."""
+"""Run OpenTelemetry inside the process. It is imported only if its own variables configure an exporter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HINT = "OpenTelemetry is configured (%s), but its packages are not installed: p
 async def observed(
     bus: InProcessBus, config: Config, environ: Mapping[str, str], *, given_model: bool = False
 ) -> AsyncGenerator[None]:
-    """Export the messages on `bus` as spans and measurements while the block runs, if `environ` wants that."""
+    """Export the messages on `bus` as spans and measurements while the block runs, if `environ` configures that."""
     if not any(name.startswith("OTEL_") for name in environ):
         yield
         return
@@ -59,7 +59,7 @@ async def observed(
 
 
 def _peers(config: Config, environ: Mapping[str, str]) -> Peers:
-    """Return the server behind each tier. Raises ConfigurationError for a half-named endpoint."""
+    """Return the server of each tier. Raises ConfigurationError for an incomplete endpoint."""
     from artoo.runtime.config.endpoints import TIERS, endpoint
     from artoo.telemetry.peers import peer_of
 

@@ -1,4 +1,4 @@
-"""Results in a type of the caller's own: its JSON schema goes into the task, and its value comes out of it."""
+"""Return results in a type of the caller: its JSON schema is given to the task, whose value is converted to it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ T = TypeVar("T")
 class Returned(Generic[T]):
     """The result of `Artoo.run(text, returns=…)`: the value, and the whole result.
 
-    `value` is None when the task was abandoned or its answer could not be put into the form. `result.facts`
-    say why, and which parts the model put in; `result.assurance` says how far the value can be relied on.
+    `value` is None if the task was abandoned or its answer did not fit the type. `result.facts` gives the reason,
+    and names the parts that a model filled in; `result.assurance` says how reliable the value is.
     """
 
     value: T | None
@@ -29,10 +29,12 @@ class Returned(Generic[T]):
 
 
 class Form(Generic[T]):
-    """A type as a form: what Pydantic can make of JSON (a model, a dataclass, a TypedDict, `list[int]`, …)."""
+    """A type that Pydantic can build from JSON (a model, a dataclass, a TypedDict, `list[int]`, …), and
+    its schema.
+    """
 
     def __init__(self, wanted: type[T]) -> None:
-        """Make the schema. Raises ConfigurationError for a type that has no JSON schema."""
+        """Create the schema. Raises ConfigurationError for a type without a JSON schema."""
         try:
             self._adapter = TypeAdapter(wanted)
             self.schema: dict[str, object] = self._adapter.json_schema()
@@ -44,8 +46,8 @@ class Form(Generic[T]):
             ) from error
 
     def of(self, result: RunResult) -> Returned[T]:
-        """Return the value of a result."""
-        # A validator of the type itself may refuse the value; then there is none.
+        """Return the result with its value converted to the type."""
+        # A validator of the type may reject the value. Then there is no value, and a fact gives the reason.
         if result.value is None:
             return Returned(None, result)
         try:
