@@ -32,7 +32,7 @@ def own_servers(config: Config, others: Iterable[McpServer] = ()) -> tuple[McpSe
 
     Raises ConfigurationError.
     """
-    # Servers start in the shelter, where no file of a project or the output folder can be picked up by its name.
+    # They start in the shelter, so that no file of a project or the output folder is loaded as their module.
     configured = [entry.named(name) for name, entry in config.mcp_servers.items() if not entry.disabled]
     listed = (*configured, *read_servers(config.home / HOME_FILE), *others)
     first = {server.name: server for server in reversed(listed)}

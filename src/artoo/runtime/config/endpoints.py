@@ -1,6 +1,6 @@
-"""The endpoint of each tier: the file's settings joined with the environment's (SPEC section 9).
+"""Find the endpoint of each tier from the configuration file and the environment (SPEC section 9).
 
-The rules of precedence are those of `artoo.llm.settings`: `BRAIN_*` and `TOOL_*`, then the file, then `OPENAI_*`.
+The order of precedence is that of `artoo.llm.settings`: `BRAIN_*` and `TOOL_*`, then the file, then `OPENAI_*`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ TIERS: tuple[TierName, ...] = ("brain", "tool")
 
 @dataclass(frozen=True, slots=True)
 class EndpointSettings:
-    """An endpoint that is ready to be used. `api_key` empty: none is sent. Seconds, calls at a time, tokens.
+    """An endpoint that is ready to use. Units are seconds (`timeout`), calls at a time, and tokens (`context`).
 
-    `context`, `images`, `wire` and `reasoning` as configured. `source` says for a person who named it.
+    If `api_key` is empty, no key is sent. `context`, `images`, `wire` and `reasoning` are as configured. `source`
+    tells the user which setting named the endpoint.
     """
 
     base_url: str
@@ -41,7 +42,7 @@ class EndpointSettings:
 def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> EndpointSettings | None:
     """Return the endpoint of a tier; None if the embedded model serves it.
 
-    Raises ConfigurationError when an endpoint is named by halves: no model, no address, an empty key variable.
+    Raises ConfigurationError if an endpoint is incomplete: no model, no address, or an empty key variable.
     """
     filed = {name: value for each in TIERS for name, value in _filed(config, each, environ).items()}
     settings = model_settings(environ, filed)
@@ -68,17 +69,17 @@ def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> Endp
 
 
 def with_model(environ: Mapping[str, str], name: str | None) -> Mapping[str, str]:
-    """Return an environment in which both tiers ask their servers for the model `name`; None changes nothing."""
+    """Return an environment in which both tiers request the model `name`. If it is None, nothing changes."""
     return environ if name is None else {**environ, **{f"{tier.upper()}_MODEL": name for tier in TIERS}}
 
 
 def takes_images(config: Config, environ: Mapping[str, str]) -> bool:
-    """Check whether a model of some tier is configured to take images. Raises as `endpoint`."""
+    """Return whether any tier's model is configured to accept images. Raises as `endpoint` does."""
     return any(found.images for tier in TIERS if (found := endpoint(config, tier, environ)))
 
 
 def key_variables(config: Config) -> tuple[str, ...]:
-    """Return the variables that the configuration names as keys of a model."""
+    """Return the names of the environment variables that the configuration gives for model keys."""
     named = (config.models.brain.api_key_env, config.models.tool.api_key_env)
     return tuple(name for name in named if name is not None)
 
@@ -88,7 +89,7 @@ def _section(config: Config, tier: TierName) -> ModelEndpoint:
 
 
 def _filed(config: Config, tier: TierName, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the file's settings of a tier, named as in `model_settings`; the key comes from its variable."""
+    """Return the file's settings of a tier, named as in `model_settings`. The key is read from its variable."""
     written = _section(config, tier)
     given = {f"{tier}_base_url": written.base_url, f"{tier}_model": written.model}
     if written.api_key_env is not None:

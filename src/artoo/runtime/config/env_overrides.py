@@ -1,9 +1,9 @@
 """Settings from the environment: `ARTOO_` and the setting's route, joined by two underscores.
 
-`ARTOO_CONTROL__DELTA=0.2` is `control.delta`, `ARTOO_WORKSPACE=~/out` is `workspace`. Lists are one line per value.
-A variable with a double underscore that names no setting, and one that names a whole section, are mistakes like an
-unknown key. Another one that begins with ARTOO_ may belong to another program; a warning is given if its name is
-nearly that of a setting.
+`ARTOO_CONTROL__DELTA=0.2` is `control.delta`, `ARTOO_WORKSPACE=~/out` is `workspace`. Lists have one value per
+line. A variable with a double underscore that names no setting is an error like an unknown key, and so is one that
+names a whole section. Other variables that begin with ARTOO_ may belong to other programs. If such a name resembles
+that of a setting, a warning is given.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PREFIX, JOINT = "ARTOO_", "__"
 _MOST_SAID = 20
 _log = logging.getLogger(__name__)
 _said: set[str] = set()
-"""Warnings that this process has given."""
+"""The warnings that this process has already logged."""
 
 
 def variables() -> dict[str, Route]:
-    """Return every variable that sets something, with the setting's route."""
+    """Return every variable that sets a value, with the setting's route."""
     return {_variable(route): route for route in _routes(Config)}
 
 
@@ -52,7 +52,7 @@ def overrides(tree: Tree, places: Places, environ: Mapping[str, str]) -> list[Pr
     if not given:
         return []
     known, problems = variables(), list[Problem]()
-    # The first setting of each section is the example in a message.
+    # Error messages use the first setting of each section as an example.
     routes = reversed(tuple(known.values()))
     sections = {_variable(route[:depth]): route for route in routes for depth in range(1, len(route))}
     for name, value in sorted(given.items()):
@@ -87,14 +87,13 @@ def _hint(name: str, known: Mapping[str, Route]) -> str:
 
 
 def _set(tree: Tree, route: Route, text: str) -> None:
-    """Set `text` at `route`."""
-    # An empty variable removes the value of the file.
+    """Set `text` at `route`. An empty text removes the value of the file."""
     section = tree
     for key in route[:-1]:
         inner = section.get(str(key))
         if inner is None:
             inner = section[str(key)] = dict[str, Value]()
-        if not isinstance(inner, dict):  # a mistake of the file, named as such
+        if not isinstance(inner, dict):  # an error in the file, which its own check reports
             return
         section = inner
     last = str(route[-1])

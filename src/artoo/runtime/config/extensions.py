@@ -10,19 +10,19 @@ from artoo.settings.sections import Number, Section
 
 
 def _as_hook(given: object) -> object:
-    """Read a command alone as a hook with that command."""
+    """Convert a plain command to a hook with that command."""
     return {"command": given} if isinstance(given, str) else given
 
 
 def _as_list(given: object) -> object:
-    """Read one command as a list of one."""
+    """Convert a single command to a list."""
     return [given] if isinstance(given, str) else given
 
 
 class Hook(Section):
     """A command that is run with JSON on its standard input, in the project, as the user.
 
-    `tools`: the tools that it is run for, as patterns such as `mcp:*`; empty: all. `seconds`: when it is stopped.
+    `tools`: patterns of the tools that it is run for, such as `mcp:*`; empty: all tools. `seconds`: its timeout.
     """
 
     command: str = Field(min_length=1)
@@ -58,8 +58,9 @@ MOMENTS: tuple[Moment, ...] = ("before_tool", "after_tool", "before_apply", "tas
 class Notify(Section):
     """The ways in which the user learns that a task needs them or has ended. Everything is off by default.
 
-    `bell` and `osc9` write to the terminal in which the task runs; `command` is given JSON on its standard input;
-    `webhook` is sent the same JSON. `events`: which are told; `after_seconds`: ends of shorter tasks are not.
+    `bell` and `osc9` write to the terminal in which the task runs; `command` gets JSON on its standard input;
+    `webhook` is sent the same JSON. `events`: the events to notify of. The end of a task that took less than
+    `after_seconds` gives no notification.
     """
 
     bell: bool = False
@@ -71,5 +72,5 @@ class Notify(Section):
 
     @property
     def wanted(self) -> bool:
-        """True if some way is set up."""
+        """True if any way of notification is configured."""
         return self.bell or self.osc9 or self.command is not None or self.webhook is not None

@@ -1,4 +1,4 @@
-"""The operator's policy for foreign agents, which hand in work by A2A."""
+"""The operator's policy for foreign agents, which submit work over A2A."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from artoo.settings.sections import Number, Section, Whole
 
 
 class Peer(Section):
-    """One foreign agent, which hands in work with a token of its own.
+    """One foreign agent, which submits work with its own token.
 
     `trust`: how its tasks are reviewed, whichever agent works on them. `agents`: the exposed agents that it may ask
-    (empty: all). `project`: where its tasks work. `open` tasks at a time, `day` messages in 24 hours; `calls`,
-    `tokens`, `seconds`, `money` bound each run of a task.
+    (empty: all). `project`: the directory of its tasks. `open`: the most unfinished tasks; `day`: the most messages
+    in 24 hours; `calls`, `tokens`, `seconds`, `money` limit each run of a task.
     """
 
     trust: Literal["probation", "standard", "trusted", "senior"] = "probation"
@@ -30,9 +30,9 @@ class Peer(Section):
 
 
 class ForeignAgents(Section):
-    """The settings of `artoo a2a`. `url`: where it is reached from outside, when something stands before it.
+    """The settings of `artoo a2a`. `url`: the external address, if there is a proxy in front of the server.
 
-    `expose`: agents of the team that have a card of their own in addition to the team's.
+    `expose`: agents of the team that have their own card in addition to the team's.
     """
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s@#?]+$")

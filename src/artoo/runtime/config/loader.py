@@ -1,7 +1,6 @@
-"""Reads the configuration: the file with the place of every key, then the environment over it.
+"""Read the configuration: the file, with the position of every key, and the environment, which overrides it.
 
-Nothing is guessed and nothing is skipped: every problem is named, all at once, with where it stands and what was
-probably meant.
+Nothing is guessed or skipped. All problems are reported at once, each with its position and a suggestion.
 """
 
 from __future__ import annotations
@@ -20,13 +19,15 @@ from artoo.settings.problems import leave_out_removed, problems_of, report
 from artoo.settings.text_file import bytes_of, decoded
 
 APPLY_ALL = "ARTOO_APPLY=all"
-"""Approves everything in project and output folder, for containers and CI: a file would approve it unseen."""
+"""Approves all changes in project and output folder, for containers and CI. A file may not, as it could
+be unseen.
+"""
 
 
 def load_config(environ: Mapping[str, str] | None = None) -> Config:
-    """Read `config.yaml` of the home (absent: all defaults), then the environment over it.
+    """Read `config.yaml` of the home (if absent: all defaults) and the environment, which overrides it.
 
-    Raises ConfigurationError that names every problem at once, each with file, line and column or its variable.
+    Raises ConfigurationError with all problems at once, each with file, line and column, or with its variable.
     """
     given = os.environ if environ is None else environ
     home = default_home(given)
@@ -34,13 +35,13 @@ def load_config(environ: Mapping[str, str] | None = None) -> Config:
 
 
 def read_config(path: Path, environ: Mapping[str, str]) -> Config:
-    """Read one file (it may be absent) and `environ`. Raises ConfigurationError."""
+    """Read one file, which may be absent, and `environ`. Raises ConfigurationError."""
     return checked(decoded(bytes_of(path) or b"", path), path, environ)
 
 
 def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
-    """Return the configuration of a file of this text and of `environ`. Raises ConfigurationError that names
-    `path`.
+    """Return the configuration from the text of a file and `environ`. Raises ConfigurationError that
+    names `path`.
     """
     tree, places = _parsed(text, path) if text.strip() else ({}, Places(path))
     problems = list(places.problems)
@@ -51,7 +52,7 @@ def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
     if tree.get("apply") == ApplyMode.ALL and (apply is None or apply.variable is None):
         problems.append(places.problem(("apply",), f"cannot be all in a file: type --apply all or set {APPLY_ALL}"))
     if not tree and not problems:
-        # All defaults need no check, so that the schema is not built.
+        # The defaults are valid, so the costly schema for the check is not built.
         return Config.model_construct()
     problems += problems_of(tree, places, Config)
     if problems:
@@ -60,7 +61,7 @@ def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
 
 
 def _parsed(text: str, path: Path) -> tuple[Tree, Places]:
-    """Parse the file's values, and where each is."""
+    """Parse the values of a file, and the position of each."""
     # PyYAML takes 35 ms to import, so it is imported only if there is a file.
     from artoo.settings.yaml_file import parse
 

@@ -1,7 +1,7 @@
-"""Everything that an operator can set, in one tree (`~/.artoo/config.yaml`, SPEC section 12).
+"""All settings of an operator in one tree (`~/.artoo/config.yaml`, SPEC section 12).
 
-`config_file.load_config` reads it and names every mistake by its line; which endpoint serves which tier is in
-`config_endpoints`; the seed's own keys are in `config_seed`, foreign agents in `config_foreign`.
+`loader.load_config` reads the tree and reports every mistake with its line. `endpoints` finds the endpoint of each
+tier. The seed's own keys are in `seed_config`, foreign agents in `foreign_agents`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from artoo.tools.mcp.servers import McpEntry, Name
 
 
 def _lines(given: object) -> object:
-    """Read one line as a list of one, so that the environment can set it."""
+    """Convert a single line to a list, so that the environment can set it."""
     return [given] if isinstance(given, str) else given
 
 
@@ -37,9 +37,9 @@ class ModelEndpoint(Section):
 
     `base_url` may be `embedded`: the model on this machine. `api_key_env` is the *name* of the variable that holds
     the key; keys themselves are never in the file. `context` is the model's window in tokens (None: as the server
-    or the catalogue says), `timeout` seconds for one call, `concurrency` calls at a time. `images`: it takes
-    images, which no server tells. `wire`: the format of requests, `auto` by the address and by what the server
-    answers. `reasoning`: how much the model is to think (None: as the server likes).
+    or the catalogue says), `timeout` seconds for one call, `concurrency` calls at a time. `images`: whether the
+    model accepts images, which no server reports. `wire`: the format of requests; `auto` chooses it by the address
+    and the server's answers. `reasoning`: how much the model should reason (None: the server's default).
     """
 
     base_url: str | None = Field(default=None, pattern=r"^(embedded|https?://[^\s@]+)$")
@@ -54,7 +54,7 @@ class ModelEndpoint(Section):
 
 
 class Models(Section):
-    """brain plans and judges the whole, tool executes and judges the parts (SPEC section 9)."""
+    """`brain` plans and judges whole tasks, `tool` executes and judges subtasks (SPEC section 9)."""
 
     brain: ModelEndpoint = Field(default_factory=ModelEndpoint.model_construct)
     tool: ModelEndpoint = Field(default_factory=ModelEndpoint.model_construct)
@@ -63,9 +63,9 @@ class Models(Section):
 class Embedded(Section):
     """The local model that runs in-process when no endpoint is set.
 
-    `model` is the name of an installed model or the path of a GGUF file (None: the one chosen with
-    `artoo model use`, else the pinned default). `slots` answer in parallel and share a `context` of that many
-    tokens; `threads` None: one per physical core.
+    `model` is the name of an installed model or the path of a GGUF file (None: the model chosen with `artoo model
+    use`, or else the pinned default). `slots` requests run in parallel and share a `context` of that many tokens;
+    `threads` None: one per physical core.
     """
 
     model: HomePathText | None = None
@@ -78,13 +78,13 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 
 
 MOST_TYPES = 200
-"""Types of tasks with numbers of their own; each is in the first line of every task's log."""
+"""The most task types with their own numbers. All are in the first line of every task's log."""
 
 
 class Tuned(Section):
-    """The control law's numbers for one type of task; what is not given is as for all others.
+    """The control law's numbers for one type of task. Numbers that are not set are as for all other tasks.
 
-    Only what R7 alone reads can differ between types.
+    Only numbers that R7 alone uses can differ between types.
     """
 
     alpha: Share | None = None
@@ -103,8 +103,8 @@ class Control(Section):
     """The hyperparameters of the control law, under the names of the paper (SPEC section 4).
 
     `without` names heuristics (artoo.loops.heuristics) to be switched off, for ablations. `by_type` has numbers for
-    one type of task (the slug of its intent, as memory has it); `artoo config tune` proposes them. `time_budget_ms`
-    None: by the task's effort.
+    one type of task (the slug of its intent in memory); `artoo config tune` proposes them. If `time_budget_ms` is
+    None, the task's effort decides.
     """
 
     alpha: Share = 0.6
@@ -144,7 +144,7 @@ class Control(Section):
         return self
 
     def tuned(self, general: Hyperparameters, *, strict: bool = False) -> dict[str, Hyperparameters]:
-        """Return all numbers for each type that has numbers of its own. `strict` goes before them."""
+        """Return all numbers for each type that has its own. `strict` overrides the type's own `delta`."""
         own = {slug: each.model_dump(exclude_none=True) for slug, each in self.by_type.items()}
         kept = {
             slug: {k: v for k, v in each.items() if not (strict and k == "delta")} for slug, each in own.items()
@@ -152,7 +152,7 @@ class Control(Section):
         return {slug: replace(general, **each) for slug, each in kept.items() if each}
 
     def hyperparameters(self, *, strict: bool = False) -> Hyperparameters:
-        """Return the numbers as the control law takes them. `strict`: only D = 0 is a success.
+        """Return the numbers for the control law. With `strict`, only D = 0 is a success.
 
         The time budget is the task's own (`Workshop.allowance`).
         """
@@ -162,7 +162,7 @@ class Control(Section):
 
 
 class ModelPrice(Section):
-    """Money for a million tokens of one model. `cached`: prompt tokens from the server's cache; None: as others."""
+    """Prices per million tokens of one model. `cached`: prompt tokens from the server's cache (None: `prompt`)."""
 
     prompt: Number = Field(ge=0)
     cached: Number | None = Field(default=None, ge=0)
@@ -170,7 +170,7 @@ class ModelPrice(Section):
 
 
 class Prices(Section):
-    """The prices of models, by the name under which they are asked. `currency` is a label: nothing is converted.
+    """The prices of models, by the name in requests. `currency` is only a label, because nothing is converted.
 
     The embedded model costs nothing. Without prices no cost is shown.
     """
@@ -182,9 +182,9 @@ class Prices(Section):
 class Limits(Section):
     """The limits of one task. Tokens count prompt and completion.
 
-    `calls` and `tokens` None: by the task's effort. `money` is in the currency of `prices`, and needs the price of
-    every model that is used; None: not limited. `subtasks` bounds one plan. `view_megabytes` bounds what a task's
-    changes take on disk until they are applied, all commands together.
+    `calls` and `tokens` None: the task's effort decides. `money` is in the currency of `prices`, and needs a price
+    for every model that is used; None: unlimited. `subtasks` limits one plan. `view_megabytes` limits the disk
+    space of a task's changes until they are applied, for all commands together.
     """
 
     subtasks: Whole = Field(default=8, ge=1, le=64)
@@ -195,12 +195,12 @@ class Limits(Section):
 
 
 class Memory(Section):
-    """Shared memory. `path` None: `memory` in the home; a relative path starts there too.
+    """Shared memory. `path` None: `memory` in the home; a relative path also starts in the home.
 
-    `wording`: which model puts rules into words while no task runs. `endpoint`: the brain's, unless that is the
-    embedded one, which would keep a machine busy that its owner thinks idle; `any`: that too; `off`: none, and no
-    rules are made. `calls`, `tokens` and `money` (in the currency of `prices`) bound what such calls, and those of
-    the agents' dream cycles, use in a day (UTC), all processes together.
+    `wording`: which model words rules while no task runs. `endpoint`: the brain's model, but not the embedded one,
+    which would load a machine that its owner thinks idle; `any`: the embedded one too; `off`: none, so no rules are
+    made. `calls`, `tokens` and `money` (in the currency of `prices`) limit such calls, and those of the agents'
+    dream cycles, per day (UTC) for all processes together.
     """
 
     enabled: bool = True
@@ -212,16 +212,16 @@ class Memory(Section):
 
 
 class Undo(Section):
-    """The time for which changes can be undone: `days`, and `megabytes` of old content, whichever is first."""
+    """How long changes can be undone: for `days`, or until the old content exceeds `megabytes`."""
 
     days: Number = Field(default=30.0, gt=0, le=3_650)
     megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
 
 
 class Pending(Section):
-    """The time for which changes may be pending: `days`, and `megabytes` of all that is pending.
+    """How long changes may be pending: for `days`, or until all pending changes exceed `megabytes`.
 
-    The user is warned before they are lost: `artoo status` names them with their last day.
+    The user is warned before changes are deleted: `artoo status` lists them with their last day.
     """
 
     days: Number = Field(default=30.0, gt=0, le=3_650)
@@ -229,9 +229,9 @@ class Pending(Section):
 
 
 class Log(Section):
-    """The time for which task logs are kept: `keep_days`, and `keep_megabytes` of all together, whichever is first.
+    """How long task logs are kept: for `keep_days`, or until all logs exceed `keep_megabytes`.
 
-    Of a task that runs, or was cut off lately, the log stays.
+    Logs of running tasks, and of tasks that were cut off recently, are kept.
     """
 
     keep_days: Number = Field(default=90.0, gt=0, le=3_650)
@@ -239,13 +239,13 @@ class Log(Section):
 
 
 class Config(Section):
-    """The whole configuration. `Config()` is the default one; `load_config` reads file and environment.
+    """The whole configuration. `Config()` has the defaults; `load_config` reads file and environment.
 
-    `workspace` is where generated output goes; `apply` says what of a task takes effect unasked, `allow` are
-    standing permissions, one policy line each; `mcp_servers` maps names to servers. `store` is the PostgreSQL that
-    several machines share (`postgresql://…`); None: everything stays in the home. `projects`: directories whose
-    tasks this machine takes from there. `hooks`: commands that run at moments of a task; `notify`: how the user
-    hears that a task needs them or has ended.
+    `workspace` is the folder for generated output. `apply` says which changes are applied without approval; `allow`
+    are permissions, one policy line each. `mcp_servers` maps names to servers. `store` is the PostgreSQL that
+    several machines share (`postgresql://…`); None: all data stays in the home. `projects`: directories whose tasks
+    this machine takes from the store. `hooks`: commands that run at certain moments of a task. `notify`: how the
+    user is notified that a task needs them or has ended.
     """
 
     models: Models = Field(default_factory=Models.model_construct)
@@ -313,10 +313,10 @@ class Config(Section):
 
     @property
     def memory_place(self) -> Path | StoreAddress:
-        """Return the place of shared memory: the store of many machines, or a directory of this one."""
+        """Return the place of shared memory: the store of several machines, or a directory on this machine."""
         return parse(self.store) if self.store is not None else self.memory_path
 
     @property
     def memory_spool(self) -> Path:
-        """Return the directory in which memory waits while the store is unavailable."""
+        """Return the directory for memory's entries while the store is unavailable."""
         return self.home / "spool" / "memory"

@@ -47,7 +47,7 @@ class ProceduralMemory(Section):
 
 
 class SemanticMemory(Section):
-    """Curated knowledge in characters; observations kept before a dream cycle; hours between dream cycles."""
+    """Curated knowledge in characters; observations before a dream cycle starts; hours between dream cycles."""
 
     max_curated_chars: Whole = Field(default=15_000, ge=1_000, le=1_000_000)
     observation_buffer_limit: Whole = Field(default=50, ge=11, le=10_000)
@@ -55,14 +55,14 @@ class SemanticMemory(Section):
 
 
 class EpisodicMemory(Section):
-    """The activity database: days that sessions are kept, and its place (relative to the home)."""
+    """The activity database: how many days sessions are kept, and its path (relative to the home)."""
 
     session_retention_days: Whole = Field(default=90, ge=1, le=3_650)
     activity_db: str = Field(default="sqlite://./data/agent_activities.db", pattern=r"^sqlite://.+")
 
 
 class AgentMemory(Section):
-    """The three tiers."""
+    """The three tiers of an agent's memory."""
 
     procedural: ProceduralMemory = Field(default_factory=ProceduralMemory.model_construct)
     semantic: SemanticMemory = Field(default_factory=SemanticMemory.model_construct)
@@ -70,9 +70,9 @@ class AgentMemory(Section):
 
 
 class A2AProtocol(Section):
-    """Mail between agents. It is sent without waiting; who wants to wait for a reply says so each time.
+    """Mail between agents. Sending does not wait; a sender that wants to wait for a reply says so each time.
 
-    `standins`: agents that are asked when one does not answer within the timeout.
+    `standins`: agents that are asked if another agent does not answer within the timeout.
     """
 
     default_mode: Literal["async"] = "async"
@@ -110,14 +110,14 @@ class StateMachine(Section):
 
 
 class Trust(Section):
-    """The submissions of an agent that are reviewed, and whether it may approve those of others."""
+    """Which submissions of an agent are reviewed, and whether it may approve those of other agents."""
 
     review_threshold: Literal["all", "complex", "critical", "none"]
     can_approve: bool = False
 
 
 class TrustLevels(Section):
-    """From a new agent to one whose own work needs no review."""
+    """The levels from a new agent to one whose own work needs no review."""
 
     probation: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="all"))
     standard: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="complex"))
@@ -126,10 +126,10 @@ class TrustLevels(Section):
 
 
 class ComplexityRule(Section):
-    """A rule for the complexity of a task that the operator did not set: the first rule that fits decides.
+    """A rule for the complexity of a task that the operator did not set. The first rule that matches decides.
 
-    It fits when all that it names is so: `project`, a directory that the task works in or below; `assignee`;
-    `creator`, the operator or an agent; `priority`.
+    It matches if all its conditions hold: `project`, the task's directory or one above it; `assignee`; `creator`,
+    the operator or an agent; `priority`.
     """
 
     complexity: Literal["simple", "complex", "critical"]
@@ -140,7 +140,7 @@ class ComplexityRule(Section):
 
 
 class Governance(Section):
-    """The state machine and who reviews whom."""
+    """The state machine, and the rules of reviews."""
 
     complexity_rules: tuple[ComplexityRule, ...] = ()
 
@@ -149,8 +149,8 @@ class Governance(Section):
 
 
 class Heartbeat(Section):
-    """The pulse of a standing agent. `patrol_routine` (a HEARTBEAT.md, or a script that
-    prints what is to be done) is every agent's in addition to its own, and relative to the home.
+    """The heartbeat of a standing agent. `patrol_routine` is a HEARTBEAT.md, or a script that prints what is to be
+    done, relative to the home. Every agent follows it in addition to its own routine.
     """
 
     interval_seconds: Whole = 120
@@ -176,7 +176,7 @@ class Autonomy(Section):
 
 
 class AgentRuntime(Section):
-    """The whole tree, as the seed's template has it."""
+    """The whole tree in the form of the seed's template."""
 
     memory: AgentMemory = Field(default_factory=AgentMemory.model_construct)
     communication: Communication = Field(default_factory=Communication.model_construct)

@@ -1,4 +1,4 @@
-"""Tasks that run in a process of their own, without a terminal, and how another process follows them.
+"""Run tasks in separate processes without a terminal, and follow them from another process.
 
 <home>/background/KEY.task     the task's id, once it has begun
                   KEY.output   the result as JSON, and messages of the process
@@ -27,20 +27,20 @@ from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import TaskLogReader, TaskSummary, list_tasks
 
 _BEGINS_WITHIN = 60.0
-"""Seconds in which a task must have begun: a loaded machine needs some for the imports."""
+"""Seconds within which a task must begin. A loaded machine needs some of them for the imports."""
 _LOOK_SECONDS = 0.3
 _KEPT_SECONDS = 30 * 86_400.0
 _LATEST = 60
 _STARTED: list[subprocess.Popen[bytes]] = []
-"""Processes that outlive this one: Python would warn about an object of a process that still runs."""
+"""Processes that outlive this one, kept because Python warns if the object of a running process is freed."""
 
 
 def start(home: Path, arguments: Sequence[str], material: bytes = b"") -> str:
-    """Run `artoo run` with these arguments in a process of its own, and return the id of its task. Blocking.
+    """Run `artoo run` with these arguments in a separate process, and return the id of its task. Blocking.
 
     `material` is its standard input.
 
-    Raises ConfigurationError with the words of the process if it ends before a task has begun.
+    Raises ConfigurationError with the output of the process if it ends before a task has begun.
     """
     folder = home / "background"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def start(home: Path, arguments: Sequence[str], material: bytes = b"") -> str:
             stdout=stream,
             stderr=subprocess.STDOUT,
             env=own_environment(),
-            start_new_session=True,  # the terminal's Ctrl-C and its end are not the task's
+            start_new_session=True,  # so that Ctrl-C and the end of the terminal do not stop the task
         )
     _STARTED.append(process)
     until = time.monotonic() + _BEGINS_WITHIN
@@ -72,7 +72,7 @@ def start(home: Path, arguments: Sequence[str], material: bytes = b"") -> str:
 
 
 def noting_begin(note: Path) -> Callable[[Envelope], None]:
-    """Return what writes the id of a task to `note` when its request is on the stream."""
+    """Return a listener that writes the id of a task to `note` when its request is published."""
 
     def hear(envelope: Envelope) -> None:
         if isinstance(envelope.payload, UserRequest):
@@ -82,29 +82,29 @@ def noting_begin(note: Path) -> Callable[[Envelope], None]:
 
 
 async def wait_for_others(request: ConfirmationRequest) -> Never:
-    """Leave a question to other windows (`artoo attach`, the web UI). Implements Confirm."""
+    """Wait for an answer in another window (`artoo attach`, the web UI). Implements Confirm."""
     del request
     await asyncio.Event().wait()
     raise AssertionError("nothing sets the event")
 
 
 def running(home: Path) -> list[TaskSummary]:
-    """Return the tasks that run now, in whatever process, latest first. Blocking."""
+    """Return the tasks that are running in any process, latest first. Blocking."""
     return [one for one in list_tasks(home, _LATEST) if one.running]
 
 
 async def follow(directory: Path) -> AsyncGenerator[Envelope]:
-    """Yield the messages of a task from its log: those of before, and those to come, until it runs no more."""
+    """Yield the messages of a task from its log, earlier and new ones, until it is no longer running."""
     seen, pause = 0, _LOOK_SECONDS
     while True:
-        runs = is_running(directory)  # before the log is read: what a task said at its end is there then
+        runs = is_running(directory)  # checked before the log is read, so that the last messages are not missed
         started = time.monotonic()
         for envelope in await asyncio.to_thread(_after, directory, seen):
             seen += 1
             yield envelope
         if not runs:
             return
-        # A long log takes long to read: most of the time is spent waiting all the same.
+        # A long log takes long to read, so the pause grows with it.
         pause = max(_LOOK_SECONDS, 4 * (time.monotonic() - started))
         await asyncio.sleep(pause)
 

@@ -1,4 +1,4 @@
-"""Commands of the user that artoo starts during a task, with JSON on standard input."""
+"""Run the user's own commands during a task, with JSON on standard input."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _MESSAGE = 4_000
-"""Bytes of standard error that are read."""
+"""Bytes of standard error that are kept as the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The end of a command. `code` None: it did not end in time, or could not be started; `message` says which."""
+    """The end of a command. `code` None: it timed out or could not be started; `message` gives the reason."""
 
     code: int | None
     message: str = ""
 
 
 def run_with_json(command: str, given: Mapping[str, object], folder: Path, seconds: float) -> Ran:
-    """Run a shell command in `folder` with `given` as JSON on its standard input. Blocking; it never raises.
+    """Run a shell command in `folder` with `given` as JSON on its standard input. Blocking. Never raises.
 
-    Standard output is dropped. The message of what went wrong is read from standard error.
+    Standard output is discarded. The message is read from standard error.
     """
     data = json.dumps(given, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace")
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
-        # A file and no pipe: a command that never reads its input must not block artoo.
+        # The input is a file, not a pipe, because a command that never reads its input must not block artoo.
         source.write(data)
         source.seek(0)
         try:

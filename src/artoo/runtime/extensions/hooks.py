@@ -1,7 +1,7 @@
-"""The hooks of one task: the user's own, and the project's after approval of exactly what is in them.
+"""The hooks of one task: the user's own, and the project's if the user has approved exactly their content.
 
 before_tool ─► exit 2: the call is refused      after_tool ─► exit 2: the model reads the message
-before_apply ─► exit 2: the changes are pending  task_end ─► told how it ended
+before_apply ─► exit 2: the changes are pending  task_end ─► gets the result
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from artoo.tools.core.tool import Outcome
 logger = logging.getLogger(__name__)
 
 BLOCKS = 2
-"""The exit code with which a hook refuses what it was run for."""
+"""The exit code with which a hook refuses the operation."""
 _OUTPUT = 20_000
-"""Characters of a call's output that a hook is given."""
+"""Characters of a call's output that are passed to a hook."""
 
 
 @dataclass(slots=True)
 class TaskHooks:
-    """Runs the hooks of one task. `mine` are the user's; those of the project are added once they are approved."""
+    """Runs the hooks of one task. `mine` are the user's. The project's hooks are added once they are approved."""
 
     mine: Hooks
     home: Path
@@ -50,7 +50,7 @@ class TaskHooks:
         return own or hooks_of_project(self.project)
 
     async def equip(self, gate: Gate) -> None:
-        """Add the project's hooks, after asking about them unless exactly these were decided on before."""
+        """Add the project's hooks if they are approved. Asks unless exactly this content was decided on before."""
         from artoo.runtime.app.skill_selection import Agreed
 
         try:
@@ -83,7 +83,7 @@ class TaskHooks:
             logger.warning("the project's hooks are not run: %s", error)
 
     async def around(self, use: ToolUse, run: Run) -> Outcome:
-        """Run a tool call between its hooks. Implements Middleware."""
+        """Run a tool call with its hooks before and after it. Implements Middleware."""
         known = {"tool": use.tool, "arguments": dict(use.arguments), "subtask_id": use.subtask_id}
         hooked = bool(self._listed("before_tool", use.tool))
         if hooked and (why := await in_thread(lambda: self._refusal("before_tool", known, use.tool))):
@@ -103,12 +103,12 @@ class TaskHooks:
         return outcome
 
     def before_apply(self, paths: Sequence[str]) -> None:
-        """Run the hooks before changes are applied. Blocking. Raises SandboxError when one refuses."""
+        """Run the hooks for the moment before changes are applied. Blocking. Raises SandboxError if one refuses."""
         if why := self._refusal("before_apply", {"paths": list(paths)}):
             raise SandboxError(f"a hook refused it: {why}")
 
     async def ended(self, result: FinalResult) -> None:
-        """Run the hooks of the task's end."""
+        """Run the hooks for the end of the task."""
         if not self._listed("task_end"):
             return
         known = {
@@ -121,12 +121,12 @@ class TaskHooks:
         await in_thread(lambda: self._refusal("task_end", known))
 
     def _listed(self, moment: Moment, tool: str = "") -> list[tuple[Hook, bool]]:
-        """Return the hooks of a moment, each with whether it is the project's."""
+        """Return the hooks of a moment, each with a flag that is true if it is the project's."""
         listed = [(each, of is self.theirs) for of in (self.mine, self.theirs) for each in of.at(moment)]
         return [pair for pair in listed if not pair[0].tools or _is_for(pair[0], tool)]
 
     def _refusal(self, moment: Moment, known: Mapping[str, object], tool: str = "") -> str:
-        """Run the hooks of a moment in turn until one refuses, and return its message; empty if none does."""
+        """Run the hooks of a moment in order until one refuses, and return its message; empty if none refuses."""
         given = {"event": moment, "task_id": self.task_id, "project": str(self.project), "request": self.request}
         for hook, is_projects in self._listed(moment, tool):
             if is_projects and not self._unchanged():
@@ -140,7 +140,7 @@ class TaskHooks:
         return ""
 
     def _unchanged(self) -> bool:
-        """True if the project's hooks are still exactly those that were approved."""
+        """True if the project's hooks are still exactly the approved ones."""
         try:
             now = hooks_file(self.project)
         except ConfigurationError:
@@ -149,14 +149,14 @@ class TaskHooks:
 
 
 def hooks_of_project(project: Path) -> bool:
-    """True if the project brings hooks, whether or not they are approved."""
+    """True if the project contains hooks, whether they are approved or not."""
     from artoo.runtime.extensions.project_files import HOOKS_FILE
 
     return (project / HOOKS_FILE).is_file()
 
 
 def hook_lines(hooks: Hooks) -> Iterator[str]:
-    """Yield a line for each hook, for a question and for lists."""
+    """Yield a line of text for each hook, for questions and lists."""
     for moment in MOMENTS:
         for hook in hooks.at(moment):
             tools = f" [{', '.join(hook.tools)}]" if hook.tools else ""

@@ -31,15 +31,15 @@ _KINDS = frozenset(
     )
 )
 _GRACE = 0.5
-"""Seconds for which a question must be open: a question that a policy answers at once needs no user."""
+"""Seconds for which a question must be open before the user is notified, because policies answer some at once."""
 _SECONDS = 15.0
-"""How long a command or a webhook may take."""
+"""Timeout of a notification command or a webhook."""
 _TEXT = 200
 
 
 @dataclass(slots=True)
 class Notices:
-    """Follows the stream and tells the user. `redacted` removes secrets from texts."""
+    """Follows the stream and notifies the user. `redacted` removes secrets from texts."""
 
     settings: Notify
     home: Path
@@ -48,12 +48,12 @@ class Notices:
     _open: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
 
     async def run(self, messages: AsyncIterable[Envelope], group: asyncio.TaskGroup) -> None:
-        """Follow the stream until it ends. `group` runs what tells."""
+        """Follow the stream until it ends. Notifications run in `group`."""
         async for envelope in messages:
             self.hear(envelope, group)
 
     def hear(self, envelope: Envelope, group: asyncio.TaskGroup) -> None:
-        """Tell what one message calls for."""
+        """Handle one message, and notify the user if it needs that."""
         match envelope.payload:
             case UserRequest() as request:
                 self._begun[envelope.task_id] = time.monotonic(), request
@@ -85,12 +85,12 @@ class Notices:
         self._open[envelope.id] = group.create_task(when_open())
 
     def leave(self) -> None:
-        """Give up telling of questions that are still open: they cannot be answered any more."""
+        """Cancel the notifications of questions that are still open, because they cannot be answered any more."""
         for each in self._open.values():
             each.cancel()
 
     def _said(self, event: str, task_id: str, text: str, directive: str = "") -> dict[str, str]:
-        """Return the text about one event, without secrets."""
+        """Return the data about one event, without secrets."""
         _, request = self._begun.get(task_id, (0.0, None))
         asked = "" if request is None else request.text
         return {
@@ -103,7 +103,7 @@ class Notices:
         }
 
     async def _tell(self, said: dict[str, str]) -> None:
-        """Tell one event in every way that is set up. A way that fails is logged."""
+        """Notify the user of one event in every configured way. A way that fails is logged."""
         settings, event = self.settings, said["event"]
         if event not in settings.events:
             return
@@ -147,7 +147,7 @@ async def _post(address: str, said: dict[str, str]) -> None:
 async def noticed(
     bus: InProcessBus, settings: Notify, home: Path, redacted: Callable[[str], str]
 ) -> AsyncGenerator[None]:
-    """Report the events of the stream to the user while the block runs. A report that has begun is completed."""
+    """Notify the user of events on the stream while the block runs. A notification that has begun is completed."""
     notices = Notices(settings, home, redacted)
     queue = bus.subscribe("notices", kinds=_KINDS)
     async with asyncio.TaskGroup() as group:

@@ -1,4 +1,4 @@
-"""Files of a project that have an effect only after the user has approved exactly what is in them.
+"""Files of a project that take effect only after the user has approved exactly their content.
 
 PROJECT/.artoo/hooks.yaml, PROJECT/.artoo/hooks/…    hooks, and the scripts that they call
 PROJECT/.artoo/commands/NAME.md                      slash commands
@@ -24,13 +24,13 @@ from artoo.settings.yaml_file import parse
 HOOKS_FILE, HOOKS_FOLDER, COMMANDS_FOLDER = ".artoo/hooks.yaml", ".artoo/hooks", ".artoo/commands"
 HOME_COMMANDS = "commands"
 MOST_FILES, LARGEST = 200, 1 << 20
-"""Files and bytes that are read of one folder."""
+"""The most files, and the most bytes of a file, that are read in one folder."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:
-    """A file of a project with its scripts, as it was read; `digest` is over every byte of them."""
+    """A file of a project with its scripts, as they were read. `digest` covers every byte of them."""
 
     name: str
     folder: Path
@@ -39,9 +39,9 @@ class ProjectFile:
 
 
 def hooks_file(project: Path) -> ProjectFile | None:
-    """Read the project's hooks with the scripts next to them; None if it has none. Blocking.
+    """Read the project's hooks and the scripts next to them. Returns None if it has no hooks. Blocking.
 
-    Raises ConfigurationError for what cannot be read.
+    Raises ConfigurationError if a file cannot be read.
     """
     path = project / HOOKS_FILE
     if not os.path.lexists(path):
@@ -60,7 +60,9 @@ def hooks_in(file: ProjectFile) -> Hooks:
 
 
 def command_files(folder: Path, within: Path) -> tuple[ProjectFile, ...]:
-    """Read the slash commands of a folder, by name. Blocking. Raises ConfigurationError for what cannot be read."""
+    """Read the slash commands of a folder, by name. Blocking. Raises ConfigurationError if a file
+    cannot be read.
+    """
     found: list[ProjectFile] = []
     for path in _below(folder, depth=1):
         if path.suffix == ".md" and _NAME.fullmatch(path.stem):
@@ -90,7 +92,7 @@ def _below(folder: Path, depth: int = 4) -> Iterator[Path]:
 
 
 def _read(path: Path, within: Path) -> bytes:
-    """Read a plain file that lies in `within`, links followed. Raises ConfigurationError."""
+    """Read a plain file that is in `within` after links are followed. Raises ConfigurationError."""
     try:
         real = path.resolve(strict=True)
         if not real.is_relative_to(within.resolve()) or not stat.S_ISREG(real.stat().st_mode):
@@ -105,7 +107,7 @@ def _read(path: Path, within: Path) -> bytes:
 
 
 def _digest(parts: list[tuple[str, bytes]]) -> str:
-    """Return the SHA-256 (hex) over names and contents, each with its length before it."""
+    """Return the SHA-256 (hex) of names and contents, each preceded by its length."""
     whole = hashlib.sha256()
     for name, data in parts:
         for part in (os.fsencode(name), data):

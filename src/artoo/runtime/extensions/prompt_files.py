@@ -1,12 +1,12 @@
-"""Slash commands of the user: Markdown files whose text is a request, with room for arguments.
+"""Slash commands of the user. They are Markdown files that contain a request with placeholders for arguments.
 
     ---
     description: Review one file
     ---
     Review $1 for mistakes. What to look at: $ARGUMENTS
 
-`$1` to `$9` are the words after the command, and `$ARGUMENTS` is all of them. They are appended to a text that has
-no room for any.
+`$1` to `$9` are the words after the command, and `$ARGUMENTS` is all of them. If a text has no placeholder, the
+arguments are appended to it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SHOWN = 70
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """One slash command. `of_project`: it is the project's, and needs approval before it is used."""
+    """One slash command. `of_project`: it belongs to the project, and needs approval before it is used."""
 
     file: ProjectFile
     of_project: bool
@@ -39,19 +39,19 @@ class PromptFile:
 
     @property
     def body(self) -> str:
-        """Return the text without front matter."""
+        """Return the text without its front matter."""
         return _FENCE.sub("", self.file.text, count=1).strip()
 
     @property
     def description(self) -> str:
-        """Return the description of the front matter, or the beginning of the text."""
+        """Return the description from the front matter, or else the beginning of the text."""
         head = _FENCE.match(self.file.text)
         found = _DESCRIPTION.search(head.group(1)) if head is not None else None
         words = found.group(1).strip("\"'") if found is not None else " ".join(self.body.split())
         return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
 
     def request(self, arguments: str) -> str:
-        """Return the request with the arguments in it. Raises ConfigurationError for an empty file."""
+        """Return the request with the arguments inserted. Raises ConfigurationError if the file is empty."""
         words, body = _words(arguments), self.body
         if not body:
             raise ConfigurationError(f"{self.file.folder} is empty, so /{self.name} asks for nothing")
@@ -68,7 +68,7 @@ class PromptFile:
 
 
 def prompt_files(home: Path, project: Path) -> dict[str, PromptFile]:
-    """Return all slash commands by name; the user's own go before the project's. Blocking.
+    """Return all slash commands by name. The user's own replace the project's of the same name. Blocking.
 
     Raises ConfigurationError for a folder that cannot be read.
     """
@@ -78,7 +78,7 @@ def prompt_files(home: Path, project: Path) -> dict[str, PromptFile]:
 
 
 def command_in(text: str) -> tuple[str, str] | None:
-    """Return name and arguments of a request that is a slash command by its form; None if it is not one."""
+    """Return the name and arguments of a request in the form of a slash command; None for other requests."""
     first, _, rest = text.strip().partition(" ")
     if not first.startswith("/") or "/" in first[1:] or not first[1:]:
         return None
@@ -86,7 +86,7 @@ def command_in(text: str) -> tuple[str, str] | None:
 
 
 def _words(arguments: str) -> list[str]:
-    """Split arguments as a shell does; text with an open quote is split at blanks."""
+    """Split arguments as a shell does. A text with an unclosed quote is split at whitespace."""
     try:
         return shlex.split(arguments)
     except ValueError:
