@@ -1,4 +1,4 @@
-"""`artoo agent`: who is in the team, how far each is trusted, and whether it may work."""
+"""`artoo agent`: the agents of the team, their trust levels, and pausing or retiring them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def new(
             create_agent, office.home, name, role=role, persona=persona, skills=skills, must_not=must_not
         )
         made = await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=TrustLevel(trust))
-        # An agent that is created again gets back the tasks that it had.
+        # An agent whose folder was missing gets its earlier tasks back.
         if gone:
             await office.registry.accept(folder_of(office.home, name), OPERATOR)
             made = await office.registry.set_trust(name, TrustLevel(trust), OPERATOR)
@@ -172,7 +172,7 @@ def accept(name: str) -> None:
 
 
 async def _folder(office: Office, name: str) -> AgentFolder:
-    """Return the folder of an agent. Raises ConfigurationError that says how to get it back, if it is gone."""
+    """Return the folder of an agent. If it is missing, raise a ConfigurationError that says how to restore it."""
     from artoo.team.roster import GONE
 
     found = await asyncio.to_thread(office.folders)
@@ -183,14 +183,14 @@ async def _folder(office: Office, name: str) -> AgentFolder:
 
 
 async def _lent(office: Office, folder: AgentFolder) -> None:
-    """Copy the identity file of an agent to the store, for machines that only work."""
+    """Copy the identity file of an agent to the shared store, for machines that run `artoo serve worker`."""
     if office.cluster is not None:
         record = await office.registry.get(folder.name)
         await office.cluster.agent_files.lend(folder, record.identity_sha256)
 
 
 async def _shown(office: Office, name: str) -> tuple[JsonObject, list[str]]:
-    """Return an agent with the latest of what it did, for programs and for people."""
+    """Return an agent with its latest activity, as a JSON object and as lines of text."""
     from artoo.agents.cognition.store import CognitionStore
     from artoo.agents.identity.identity import read_identity
     from artoo.cli.views.team_view import when

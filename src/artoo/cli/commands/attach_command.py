@@ -1,4 +1,4 @@
-"""`artoo attach`: follow a task that runs in another process, answer its questions, and see its result."""
+"""`artoo attach`: follow a task of another process, answer its questions, and see its result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def attach(context: click.Context, task_id: str | None) -> None:
 
 
 def _directory(home: Path, task_id: str | None) -> Path:
-    """Return the log of the task that is meant. Raises ConfigurationError."""
+    """Return the log directory of the given task, or of the latest running one. Raises ConfigurationError."""
     from artoo.runtime.extensions.background import running
     from artoo.tasklog.reader import find_log
 
@@ -73,7 +73,7 @@ async def _attach(home: Path, directory: Path) -> int:
 
 
 async def _questions(home: Path, view: TaskView, asking: Dialogue | None) -> None:
-    """Ask here what the task asks. The first answer counts, wherever it is given."""
+    """Ask the task's questions on this terminal. The first answer counts, even if it is given elsewhere."""
     from artoo.runtime.approvals.prompt_store import NotAsked, answer_question, open_questions
 
     asked: set[str] = set()

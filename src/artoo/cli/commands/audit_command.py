@@ -1,4 +1,4 @@
-"""`artoo audit`: what the Auditor saw, and whether its log and the task logs are as they were written."""
+"""`artoo audit`: the Auditor's report, and the verification that its log and the task logs are unchanged."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def verify(context: click.Context, task: str | None, noted: Head | None, as_json
     found = verified(audit_directory(home), tasks_directory(home), noted=noted)
     address = current_store()
     elsewhere: list[str] = []
-    # A machine can rewrite its own home, so the store's copies of its anchors are compared, too.
+    # A machine can rewrite its own home, so the anchors are also compared with their copies in the store.
     if address is not None:
         from artoo.runtime.cluster.remote_logs import verify_shared
 

@@ -1,4 +1,4 @@
-"""`artoo diff`, `artoo apply`, `artoo discard`: pending changes, settled in any later process."""
+"""`artoo diff`, `artoo apply` and `artoo discard`: show, apply or discard pending changes, in any later process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 REFUSED = 1
 MOST_STOPPED = 10_000
-"""Logs, the latest, among which a stopped task is looked for by its name."""
+"""The number of latest logs in which a stopped task is searched by its name."""
 
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask again on a terminal.")
 
@@ -113,7 +113,7 @@ def apply(
 
 
 def _approved(config: Config, board_task: str, *, quiet: bool) -> None:
-    """Tell the board that a submission of the team was applied, as after an approval."""
+    """Record on the board that a submission of the team was applied, as after an approval."""
     from artoo.team.by_hand import complete_applied
 
     state = asyncio.run(complete_applied(config, board_task))
@@ -163,7 +163,7 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
 
 
 def _stopped(config: Config, task: str, found: Sequence[Pending]) -> TaskSummary | None:
-    """Return the task of this name that stopped before its end, if it has no pending changes."""
+    """Return the stopped task of this name, if it has no pending changes, or None."""
     from artoo.runtime.task.resumable_tasks import left_undone
 
     if any(one.task_id.startswith(task) for one in found):
@@ -175,7 +175,7 @@ def _stopped(config: Config, task: str, found: Sequence[Pending]) -> TaskSummary
 
 
 def _dismiss(config: Config, stopped: TaskSummary) -> None:
-    """Note that the user wants nothing more of a stopped task."""
+    """Record that the user dismissed a stopped task, which removes it from `artoo status`."""
     from artoo.workspace.settlement.history import SettledRecord, note_settled
 
     record = SettledRecord(
@@ -189,7 +189,7 @@ async def _itself(pending: Pending, _: tuple[str, ...]) -> Pending:
 
 
 def _discarded(config: Config, pending: Pending) -> str:
-    """Return the sentence after a discard. A part of the changes may have been applied before."""
+    """Return the sentence after a discard, which says whether some changes were applied before."""
     from artoo.runtime.changes.undo import can_be_undone
 
     words = in_language(pending.language)
@@ -200,7 +200,7 @@ def _discarded(config: Config, pending: Pending) -> str:
 
 
 def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
-    """Return the part of a review at and below some paths. Raises ConfigurationError for an unknown path."""
+    """Return the changes of a review at or below the given paths. Raises ConfigurationError for an unknown path."""
     if not paths:
         return review
     wanted: set[str] = set()
@@ -221,7 +221,7 @@ def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
 async def _apply(
     pending: Pending, paths: tuple[str, ...], name: str, *, rest: bool, ask: bool, named: bool
 ) -> Settled | None:
-    """Apply exactly the changes that are there now, or were shown. None: the user declined."""
+    """Apply exactly the present changes, after a question if necessary. Returns None if the user declined."""
     here = Here()
     digest = await pending.digest()
     review = part_of(await pending.diff(), paths, here)
@@ -232,14 +232,14 @@ async def _apply(
         if not await agreed(layout.words("[y]es, [N]o: ")):
             return None
     chosen = tuple(here.named(typed) for typed in paths) or None
-    # The applied changes are those that the question has listed.
+    # Exactly the changes that the question has listed are applied.
     if chosen is not None and ask:
         chosen = tuple(dict.fromkeys((*chosen, *(one.path for one in review.changes))))
     return await _said(pending.apply(chosen, digest=digest, rest=rest))
 
 
 async def _said(act: Coroutine[None, None, Settled]) -> Settled:
-    """Wait for an operation that has begun. A Ctrl-C is too late for it, and does not hide its outcome."""
+    """Wait for an operation that has begun. Ctrl-C cannot stop it any more, and must not hide its outcome."""
     acting = asyncio.ensure_future(act)
     try:
         return await asyncio.shield(acting)
@@ -248,7 +248,7 @@ async def _said(act: Coroutine[None, None, Settled]) -> Settled:
 
 
 def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
-    """Say what became of it, as at the end of a task; first of all why nothing was applied, if nothing was."""
+    """Lay out the state of the changes, as at a task's end. If nothing was applied, the reason comes first."""
     here, words, head = Here(), in_language(pending.language), list[str]()
     if settled.state not in ("applied", "partly"):
         reason = from_here(settled.reason, settled.conflicts, here, pending.language)
@@ -259,7 +259,7 @@ def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
 
 
 def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[str]:
-    """Lay out a review with its request and the commands that settle it. `folded`: hide crowds of new files."""
+    """Lay out a review with its request and its commands. `folded`: a new directory with many files is one line."""
     layout = _layout(review, pending.language, Here(), f"artoo diff {name}" if folded else "", unfolded=not folded)
     words = layout.words
     known = {

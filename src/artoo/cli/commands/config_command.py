@@ -1,4 +1,4 @@
-"""`artoo init` and `artoo config path|get|set`: the configuration from the command line."""
+"""`artoo init` and `artoo config path|get|set`: create, show and change the configuration file."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def set_(key: str, value: str) -> None:
     except yaml.YAMLError as error:
         raise ConfigurationError(f"{value!r} cannot be read as a value; put quotes around it") from error
     text = decoded(bytes_of(file) or b"", file)
-    # A file that is broken already is reported with the place, before the new value is blamed.
+    # An invalid file is reported first, with its position, so that the new value is not blamed.
     parse(text, file)
-    # The text is edited in its place, so that comments and order stay.
+    # The text is edited in place, so that comments and order stay.
     changed = with_value(text, _route(key), meant)
     checked(changed, file, {})
     put(file, changed)
@@ -85,7 +85,7 @@ def set_(key: str, value: str) -> None:
 
 
 def _route(key: str) -> list[str]:
-    """Split KEY into the names of nested settings. A name with dots (gpt-4.1) is in quotes."""
+    """Split KEY into the names of nested settings. A name with dots (such as gpt-4.1) must be quoted."""
     if not _KEY.fullmatch(key):
         raise ConfigurationError(f"{key!r} names no setting; names stand with dots between, as in limits.calls")
     return [name.strip('"') for name in _NAME.findall(key)]

@@ -1,4 +1,4 @@
-"""`artoo doctor`: what works on this machine, and what to do about what does not."""
+"""`artoo doctor`: checks of this machine, with a remedy for each problem."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ def _show(finding: Finding) -> None:
     advice, _, to_type = finding.remedy.partition("\n")
     for line in [*rest, *_wrapped(f"> {advice}" if advice else "")]:
         click.echo(f"{'':<{INDENT}}{line}")
-    if to_type:  # whole and from the first column: a command that is wrapped or indented cannot be pasted
+    if to_type:  # not wrapped and not indented, so that the command can be pasted
         click.echo(f"\n{to_type}\n")
 
 
 def _wrapped(text: str) -> list[str]:
-    """Wrap a text to the room next to the names. Words such as paths are never broken."""
+    """Wrap a text to the width of the column after the names. Words such as paths are never broken."""
     room = max(30, shutil.get_terminal_size().columns - INDENT)
     return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)

@@ -1,6 +1,6 @@
 """The table of commands, and the groups behind `artoo`, `artoo serve` and `artoo config`.
 
-Each command is one line here. Its module is loaded when it is called. Free text is read as a request.
+Each command is one line here, and its module is imported only when the command is called. Free text is a request.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ SETTINGS: Table = {
     "tune": Mounted("tune_command", "tune", "Propose better numbers for the control law, from your own logs."),
     "completion": Mounted("misc_commands", "completion", "Print shell completion for bash, zsh or fish."),
 }
-"""The commands of `artoo config` besides those about its file."""
+"""The commands of `artoo config`, except those about its file."""
 
 ALIASES: Table = {
     **{name: mounted for name, mounted in SERVERS.items() if name not in ("team", "mcp")},
@@ -108,7 +108,7 @@ ALIASES: Table = {
     "laws": Mounted("audit_command", "laws", "Show the Four Laws and what enforces them."),
     "version": Mounted("misc_commands", "version", "Show the version."),
 }
-"""Names at the top level that this version still takes and does not list."""
+"""Further names at the top level, which this version accepts but does not list."""
 
 COMMANDS: Table = {name: each for table in (*SECTIONS.values(), ALIASES) for name, each in table.items()}
 
@@ -121,26 +121,26 @@ class LazyGroup(click.Group):
         self.mounted = mounted
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return all names, without loading anything."""
+        """Return the names of all commands, without importing their modules."""
         return [*super().list_commands(ctx), *self.mounted]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Load one command."""
+        """Return a command, and import its module if necessary."""
         mounted = self.mounted.get(cmd_name)
         return super().get_command(ctx, cmd_name) if mounted is None else mounted.load()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands; those that are mounted with what the table says."""
+        """List the commands with their summaries. Mounted commands have the summary of the table."""
         own = [(name, command.get_short_help_str(80)) for name, command in sorted(self.commands.items())]
         with formatter.section("Commands"):
             formatter.write_dl([*own, *((name, each.summary) for name, each in self.mounted.items())])
 
 
 class TopGroup(LazyGroup):
-    """`artoo COMMAND …`, or `artoo any request in plain words`."""
+    """The group of `artoo COMMAND …`, which also accepts `artoo any request in plain words`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names that are listed: without aliases."""
+        """Return the names of the listed commands, without aliases."""
         return [name for name in self.mounted if name not in ALIASES]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -150,8 +150,8 @@ class TopGroup(LazyGroup):
                 formatter.write_dl([(name, each.summary) for name, each in table.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put `run` before anything that is neither a command nor an option of artoo itself."""
-        # Free text has no command in front of it, so everything that is no command is a request.
+        """Insert `run` before arguments that begin with neither a command nor an option of artoo itself."""
+        # Free text has no command before it, so every other first word begins a request.
         if args and args[0] not in OWN_OPTIONS and args[0] not in self.mounted:
             self._refuse_what_is_no_request(ctx, args)
             args = [DEFAULT_COMMAND, *args]
@@ -161,8 +161,8 @@ class TopGroup(LazyGroup):
         """Raise UsageError for a misplaced option or a misspelled command.
 
         `artoo --json status` has an option before its command. `artoo modle`, `artoo doctro --json` and
-        `artoo agnet show bob` are misspelled. `artoo modle the world` is a request, because it has not the form of
-        a command: a single word, or a subcommand and at most one more word.
+        `artoo agnet show bob` are misspelled. `artoo modle the world` is a request, because it does not have the
+        form of a command, that is, a single word, or a word with a subcommand and at most one more word.
         """
         words = self._words(ctx, args)
         if not words:
@@ -172,7 +172,7 @@ class TopGroup(LazyGroup):
         if word in self.mounted:
             hint = f"a command's options stand after its name: artoo {word} --help. (For a request: {request})"
             raise click.UsageError(f"{word!r} is a command; {hint}", ctx)
-        # Only the form of a command can be a misspelled command; all other words are a request.
+        # Only words in the form of a command can be a misspelled command. All other words are a request.
         if len(word.split()) != 1 or len(more) > _MOST_WORDS:
             return
         from difflib import get_close_matches
@@ -184,7 +184,7 @@ class TopGroup(LazyGroup):
             )
 
     def _words(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Return the words of a request without its options; none where `--` marks it as a request."""
+        """Return the words of a request without its options, or none if `--` marks the arguments as a request."""
         run = self.get_command(ctx, DEFAULT_COMMAND)
         if run is None or "--" in args:
             return []
@@ -192,7 +192,7 @@ class TopGroup(LazyGroup):
         found: object = parsed.params["text"]
         if isinstance(found, tuple) and found:
             return list(map(str, cast("tuple[object, ...]", found)))
-        # `run` has no such option, so it belongs to the command that was meant.
+        # `run` does not know the options, so they belong to the command that the user meant.
         return [] if args[0].startswith("-") else [each for each in args if not each.startswith("-")]
 
     def _is_part_of(self, ctx: click.Context, name: str, word: str) -> bool:

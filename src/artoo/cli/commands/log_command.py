@@ -1,4 +1,4 @@
-"""`artoo log`: what tasks did, from the record that can prove it."""
+"""`artoo log`: list, show, replay and export the logs of tasks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def list_(limit: int, here: bool, as_json: bool) -> None:
 
 
 def _elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewhere]:
-    """List the tasks of other machines. A store that cannot be reached hides no local task."""
+    """List the tasks of other machines. An unreachable store does not hide local tasks."""
     from artoo.contracts.errors import ConfigurationError
     from artoo.runtime.cluster.remote_logs import list_elsewhere
 
@@ -91,7 +91,7 @@ def show(task_id: str | None, full: bool, as_json: bool) -> None:
     from artoo.tasklog.reader import TaskLogReader
 
     reader = reader_of(task_id)
-    # Asked before the log is read, so that a task that ends meanwhile has a result.
+    # This is checked before the log is read, so that a task that ends meanwhile has a result.
     running = is_running(reader.directory)
     unreadable: list[str] = []
     story = log_view.told(TaskLogReader(reader.directory, damaged=unreadable.append), whole=full or as_json)
@@ -170,7 +170,7 @@ def export(task_id: str | None, output: BinaryIO) -> None:
 
 
 def reader_of(task_id: str | None) -> TaskLogReader:
-    """Find the log of a task in this home or in the shared store. Without an id: the latest task."""
+    """Find the log of a task in this home or in the shared store. Without an id, take the latest task."""
     from artoo.contracts.errors import ConfigurationError
     from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
 

@@ -1,4 +1,4 @@
-"""`artoo mail`: the operator's letters to agents, and everybody's mailboxes."""
+"""`artoo mail`: the operator's letters to agents, and the mailboxes of all agents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from artoo.team.office import Office
 
 MOST_SHOWN = 1_000
-"""Letters that are shown at once, the newest."""
+"""The most letters that are shown at once. The newest are chosen."""
 BOXES = ("inbox", "outbox", "archive", "sent")
 
 
@@ -65,7 +65,7 @@ def send(
         lambda office: office.asking.ask(OPERATOR, recipient, words, priority=Priority(priority), seconds=wait),
     )
     _print_reply(reply, recipient, wait, as_json)
-    # Without a serving process no answer can come, however long the wait is.
+    # If no process serves the team, no answer can come, so the user is told that.
     if reply.mail is None and not as_json and serving(load_config().home) is None:
         click.echo("artoo: no process serves the team: artoo serve", err=True)
     context.exit(0 if reply.mail is not None else 1)
@@ -135,7 +135,7 @@ async def _listed(office: Office, name: str, box: str, limit: int) -> tuple[Kept
 
 
 async def _read(office: Office, beginning: str) -> Kept:
-    """Read one letter. A letter to the operator is archived by that."""
+    """Read one letter. A letter in the operator's inbox is archived."""
     from artoo.team.by_hand import read_letter
 
     ids = await office.database.read(

@@ -1,4 +1,4 @@
-"""`artoo mcp`: artoo as an MCP server; `artoo mcp add|list|test|remove`: the servers of `mcp.json` in its home."""
+"""`artoo mcp`, which serves MCP, and its subcommands, which manage the MCP servers that artoo itself uses."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ serve_mcp = click.Command(
     help="Serve MCP on standard input and output, so that other programs can hand artoo tasks (docs/protocols.md).",
     context_settings=HELP,
 )
-"""`artoo serve mcp`: as `artoo mcp` alone, without the commands about other servers."""
+"""The command `artoo serve mcp`, which is `artoo mcp` without the subcommands about other servers."""
 
 
 @mcp.command(name="list", context_settings=HELP)
@@ -233,7 +233,7 @@ def _table() -> Table:
 
 
 def _write(table: Table) -> None:
-    """Keeps what else is in the file; for its owner only, as variables may be secrets."""
+    """Write the servers to the file, readable by its owner only, and keep its other fields."""
     file = _file()
     whole = cast(Table, json.loads(file.read_bytes())) if file.is_file() else {}
     # The variables of a server may be secrets, so only the owner may read the file.

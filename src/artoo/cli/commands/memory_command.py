@@ -1,4 +1,4 @@
-"""`artoo memory`: what artoo has learned, why, and how to correct it."""
+"""`artoo memory`: show, explain and correct the things that artoo has learned."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def with_books(config: Config, work: Callable[[Books], Awaitable[T]]) -> T:
-    """Run `work` on the memory database, open for the length of one command."""
+    """Run `work` on the memory database, which is open only during the command."""
     from artoo.runtime.memory.books import opened_books
 
     async def opened() -> T:
@@ -41,7 +41,7 @@ def with_books(config: Config, work: Callable[[Books], Awaitable[T]]) -> T:
 
 
 def pair_of(words: tuple[str, ...]) -> Pair:
-    """Read a pair from words; a target is relative to the current directory. Raises UsageError for no words."""
+    """Read a pair from words. A target is relative to the current directory. Raises UsageError for empty words."""
     text = " ".join(words)
     if not text.strip():
         raise click.UsageError("Name a pair, such as `tool:glob path:/tmp`, a tool, or a request.")

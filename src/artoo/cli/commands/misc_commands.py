@@ -1,4 +1,4 @@
-"""`artoo help`, `version`, `chat` and `completion`: words that people type, and that are no requests."""
+"""`artoo help`, `version`, `chat` and `completion`: words that users type, but that are not requests."""
 
 from __future__ import annotations
 

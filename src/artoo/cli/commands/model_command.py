@@ -1,4 +1,4 @@
-"""`artoo model list|pull|use|remove`: the embedded model's files, from the command line."""
+"""`artoo model list|pull|use|remove`: manage the files of local models."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def use_model(name_or_path: str) -> None:
 def remove_model(name: str, yes: bool) -> None:
     """Delete a model that artoo fetched, with its incomplete downloads."""
     store = model_store()
-    # Checked before the question, so that the user is not asked about the impossible.
+    # This is checked before the question, so that the user is not asked about an impossible removal.
     store.require_removable(name)
     if not yes:
         click.confirm(f"Delete {name} below {store.directory}?", abort=True)

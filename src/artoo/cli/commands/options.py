@@ -8,13 +8,13 @@ import sys
 import click
 
 HELP: dict[str, object] = {"help_option_names": ["-h", "--help"]}
-"""Settings of a command's context: help is asked for with either."""
+"""Context settings of every command, by which `-h` and `--help` show the help."""
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
 class Directory(click.Path):
-    """A directory as the value of an option. An empty value is refused: it comes from an unset variable."""
+    """A directory as the value of an option. An empty value is refused, because it comes from an unset variable."""
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
@@ -29,9 +29,9 @@ LONGEST_INPUT = 256 * 1024
 
 
 def text_of(words: tuple[str, ...]) -> str:
-    """Return a text: the words of the command line, or standard input for a single `-`."""
+    """Return the words of the command line as a text, or the text on standard input for a single `-`."""
     if words != ("-",):
-        # An argument that the locale cannot decode has its bytes as surrogates, which no message can carry.
+        # Undecodable bytes of an argument arrive as surrogates, which messages cannot contain, so they are escaped.
         return " ".join(words).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
     if len(raw) > LONGEST_INPUT:

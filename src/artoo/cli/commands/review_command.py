@@ -1,4 +1,4 @@
-"""`artoo review`: findings about a diff, a branch or the working tree, for people and for CI."""
+"""`artoo review`: findings about a diff, a branch or the working tree, for users and for CI."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from artoo.sandbox.reading.programs import find_program
 Severity = Literal["critical", "major", "minor"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "major", "minor")
 LARGEST = 120_000
-"""Characters of a diff that the request holds; of a larger one it holds the beginning, and all file names."""
+"""The most characters of a diff in the request. A longer diff is cut, but all its file names are included."""
 _SECONDS = 120.0
 _BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 _TASK = """\
@@ -113,7 +113,7 @@ def review(
 
 
 def _diff(range_: str | None) -> Change:
-    """Return the change of a range, or since the branch began. Raises ConfigurationError."""
+    """Return the change of a range, or the change since the branch began. Raises ConfigurationError."""
     if range_ is not None:
         if range_.startswith("-"):
             raise click.UsageError(f"{range_!r} is no range; it is as in main...HEAD")
@@ -129,7 +129,7 @@ def _git(verb: str, *arguments: str, may_fail: bool = False) -> str:
     program = find_program("git")
     if program is None:
         raise ConfigurationError("git is not installed; artoo review --diff FILE reads a diff from a file")
-    # Neither programs of the repository's configuration nor a pager are started for a look at it.
+    # Git must start neither a pager nor programs from the repository's configuration.
     options = ("--no-pager", "-c", "core.fsmonitor=false", verb)
     plain = ("--no-ext-diff", "--no-textconv", "--no-color") if verb == "diff" else ()
     try:
@@ -151,7 +151,7 @@ def _change(text: str, about: str) -> Change:
 
 
 async def _reviewed(change: Change, instructions: str, budgets: Budgets) -> ChangeReview | None:
-    """Run the review as a task that applies nothing. None: it did not come to an end."""
+    """Run the review as a task that applies nothing. Returns None if it was abandoned or has another form."""
     cut = len(change.text) > LARGEST
     more = f"\n[the diff is longer; all files: {', '.join(change.paths)}]" if cut else ""
     also = f"\n\nAlso: {instructions}" if instructions else ""
@@ -165,7 +165,7 @@ async def _reviewed(change: Change, instructions: str, budgets: Budgets) -> Chan
     found = None if result.directive is Directive.ABANDON else findings_in(result.output)
     if found is None:
         return None
-    # Code knows which files a change touches: a finding elsewhere is not about it.
+    # The paths of the change are known, so a finding about another path is left out.
     for one in found:
         if one.path not in change.paths:
             sys.stderr.write(f"artoo: left out, {one_line(one.path)} is not in the change: {one_line(one.text)}\n")
@@ -174,7 +174,7 @@ async def _reviewed(change: Change, instructions: str, budgets: Budgets) -> Chan
 
 
 def findings_in(answer: str) -> list[Finding] | None:
-    """Read the findings of an answer in the wanted form; None if it has another form."""
+    """Read the findings of an answer in the requested form, or return None if it has another form."""
     lines = [line for line in answer.splitlines() if line.strip()]
     found = [
         Finding(

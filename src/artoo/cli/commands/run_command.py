@@ -1,4 +1,4 @@
-"""`artoo run` and `artoo resume`: one task, live progress, the result, an exit code."""
+"""`artoo run` and `artoo resume`: run one task, show its progress and its result, and return an exit code."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from artoo.runtime.task.conversations import Session, open_session, tell_resumed
 
 EFFORTS: tuple[Effort, ...] = ("quick", "normal", "long")
 _OF_THE_TERMINAL = ("text", "background", "detached", "progress", "as_json_", "events", "verbose")
-"""Parameters of a run that its process in the background is not given."""
+"""The parameters that are not passed on to a run in the background."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The form of standard output: text for a person, one JSON object, or all messages and then the object.
+    """The form of standard output: text for users, one JSON object, or (`events`) all messages and then the object.
 
-    `verbose`: the rounds' numbers are told too, while it runs. `strict`: only a complete result is a success.
-    `talk`: the option that goes on with this conversation; empty inside of it. `detached`: where the id of a task
-    in the background is noted.
+    `verbose`: if true, progress shows the figures of each round. `strict`: if true, only a complete result has exit
+    code 0. `talk`: the option that continues this conversation; empty inside it. `detached`: the file to which the
+    id of a task in the background is written.
     """
 
     json: bool = False
@@ -158,7 +158,7 @@ def run(
     if model is not None and not model.strip():
         raise click.UsageError("--model is empty; name a model of the configured server, or leave the option out")
     if model:
-        # The environment stands over the file: for this process it names the model.
+        # The environment has precedence over the configuration file, so it sets the model of this process.
         os.environ.update(with_model({}, model))
     for line in allow:
         check_policy_line(line)
@@ -198,14 +198,14 @@ def run(
 
 
 def _start_in_background(home: Path, context: click.Context, request: str, material: bytes) -> None:
-    """Start the same run in a process of its own, and say how to see it again."""
+    """Start the same run in a new process, and print the commands that show it."""
     from artoo.runtime.extensions.background import start
 
     arguments: list[str] = []
     for option in context.command.params:
         name, value = option.name or "", context.params.get(option.name or "")
         typed = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        # Defaults are left out: the process reads the same configuration.
+        # Defaults are left out, because the new process reads the same configuration.
         if not isinstance(option, click.Option) or not typed or name in _OF_THE_TERMINAL:
             continue
         values = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
@@ -217,7 +217,7 @@ def _start_in_background(home: Path, context: click.Context, request: str, mater
 
 
 async def _run(request: str, options: RunOptions, output: Output, progress: Progress, talk: Session) -> int:
-    """Runs the request and prints its result as soon as it is there. Returns the exit code."""
+    """Run the request and print its result as soon as it exists. Returns the exit code."""
 
     async def play(terminal: running.Terminal) -> tuple[FinalResult, TaskView]:
         wanted, given = request, options
@@ -234,7 +234,7 @@ async def _run(request: str, options: RunOptions, output: Output, progress: Prog
             different = terminal.dialogue.take_different() if terminal.dialogue is not None else ""
             if not different:
                 return result, view
-            # Images and piped data belong to the first request alone.
+            # Images and piped data belong only to the first request.
             wanted, given = different, replace(options, images=(), material=b"")
 
     return await on_terminal(play, output)
@@ -275,7 +275,7 @@ async def _resume(task_id: str | None, output: Output, progress: Progress) -> in
 async def on_terminal(
     play: Callable[[running.Terminal], Awaitable[tuple[FinalResult, TaskView]]], output: Output
 ) -> int:
-    """Plays a task on a runtime of its own and prints its result. Returns the exit code."""
+    """Run a task on a new runtime and print its result. Returns the exit code."""
     config, aside, asking = load_config(), Aside(), dialogue()
     on_message, confirm = _print_message if output.events else None, asking
     if output.detached is not None:
@@ -287,21 +287,21 @@ async def on_terminal(
             async with running.open_runtime(config, aside, confirm) as runtime:
                 result, view = await play(running.Terminal(runtime, interrupts, aside, asking, on_message))
                 print_result(result, view, config.home, output)
-                # The user sees the result now, and not only after the memory is consolidated.
+                # The output is flushed so that the user need not wait for the consolidation of memory.
                 sys.stdout.flush()
                 # No Dreamer runs during a single request, so memory consolidates here.
                 await runtime.dream_briefly()
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BrokenPipeError:
-        # The reader is gone. Python would complain once more when it flushes what is left at exit.
+        # The reader has gone. Python would report another error when it flushes the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return INTERRUPTED
     return exit_code(result, strict=output.strict)
 
 
 def print_result(result: FinalResult, view: TaskView, home: Path, output: Output) -> None:
-    """Prints a result on standard output, as it was wanted."""
+    """Print a result on standard output, in the form of `output`."""
     if output.json or output.events:
         show(outward(as_json(result, view.verdicts)))
         return

@@ -1,4 +1,4 @@
-"""`artoo ps` and `artoo stop`: what tasks left running. `artoo say`: a message to a task that runs."""
+"""`artoo ps`, `artoo stop` and `artoo say`: list, stop or steer running tasks and their remaining processes."""
 
 from __future__ import annotations
 

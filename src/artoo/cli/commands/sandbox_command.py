@@ -1,4 +1,4 @@
-"""`artoo sandbox`: one command as a task of its own; what it would change is reviewed and settled as any task's."""
+"""`artoo sandbox`: run one command like a task, with the same review and approval of its changes."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def sandbox(
 async def _run(
     command: tuple[str, ...], options: RunOptions, asked: Wanted, seconds: float, *, by_option: bool
 ) -> int:
-    """Run the command and return its exit code. `by_option`: a missing host can be permitted by an option."""
+    """Run the command and return its exit code. `by_option`: if true, an option can permit a missing host."""
     from artoo.ports.workspace import MIB, SandboxLimits
     from artoo.runtime.app.system import UuidIds
     from artoo.runtime.changes.startup_recovery import keeping_of, settle_earlier
@@ -120,7 +120,7 @@ async def _run(
     told = _Told(Answers(policies, asking, mode, roots=roots), talks=asking is not None)
     used = Network(by_option=by_option)
     runner = WorkspaceCommands(workspace, Gate(told, Origins(line), advice=""), used)
-    # Start files of the user's shell would run with the rights of the sandbox and change the result.
+    # The start-up files of the user's shell are skipped, because they could change the result.
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
     settler = Settler(
         workspace, config.home, f"artoo sandbox -- {line}", mode, keeping_of(config), used.went_out, logged=False
@@ -156,7 +156,7 @@ async def _run(
 
 
 class _Told:
-    """Answers that print each question where no user can be asked, because what was refused must be seen."""
+    """A wrapper of `Answers` that prints questions answered without a user, so that the user sees each refusal."""
 
     def __init__(self, answers: Answers, *, talks: bool) -> None:
         self._answers = answers
@@ -187,7 +187,7 @@ def _roots(config: Config, workspace: Path | None) -> Roots:
 
 
 def _say(outcome: Outcome) -> None:
-    """Print the output of the command, and why it was refused or stopped."""
+    """Print the output of the command, and the reason if it was refused or stopped."""
     sys.stdout.flush()
     if outcome.output:
         show(outcome.output.removesuffix("\n"))
@@ -199,14 +199,14 @@ def _say(outcome: Outcome) -> None:
 
 
 def _tell(settled: Settled, name: str) -> None:
-    """Print what became of its changes, and how to undo them."""
+    """Print the state of the command's changes, and the commands that apply or undo them."""
     paint = Paint(colours=not is_plain(sys.stderr, os.environ))
     for line in SettledLines(settled, ENGLISH, name, Here(), paint).lines():
         click.echo(line, err=True)
 
 
 def _code(outcome: Outcome, settled: Settled) -> int:
-    # Its time was over, and it was stopped.
+    # This status means that the command was stopped at its timeout.
     if outcome.status is CallStatus.RUNNING:
         return TIMED_OUT
     if outcome.dropped or outcome.exit_code is None:

@@ -1,4 +1,4 @@
-"""`artoo serve`: the standing agents at work, or a protocol's server, in the foreground, until asked to stop."""
+"""`artoo serve`: run the standing agents, or a protocol's server, in the foreground, until a signal."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from artoo.team.team import Team
 
 GRACE_SECONDS = 20.0
-"""The time that running work has after the first signal; then it is given back."""
+"""How long running work may take to end after the first signal. Then its tasks return to the board."""
 
 LONGEST = 500
-"""Characters of a line, cut between words; the whole of it is in `artoo task log`."""
+"""The most characters of a line, which is cut between words. `artoo task log` has the whole text."""
 
 
 def _printing(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of what is printed while the agents work."""
+    """Add the options for the output during the agents' work."""
     whole = click.option("--events", is_flag=True, help="Print the whole stream as JSON lines.")
     quiet = "Print the events of tasks, letters and agents as JSON lines."
     return whole(click.option("--json", "as_json", is_flag=True, help=quiet)(command))
@@ -177,7 +177,7 @@ async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bo
 
 
 def _greet(team: Team, *, waits: bool) -> None:
-    """Print which agents work, and the problems of the others. `waits`: no agent at all is not an error."""
+    """Print the working agents, and the problems of others. `waits`: if true, having no agent is not an error."""
     for problem in team.problems:
         _tell(problem)
     names = ", ".join(sorted(team.heartbeats))
@@ -190,7 +190,7 @@ def _greet(team: Team, *, waits: bool) -> None:
 
 
 def _tell(text: str) -> None:
-    """Print a line on standard error. A closed or full standard error ends nothing."""
+    """Print a line on standard error. A closed or full standard error is ignored."""
     with suppress(OSError):
         say(text)
 
@@ -198,7 +198,7 @@ def _tell(text: str) -> None:
 def _printer(events: bool, as_json: bool) -> Callable[[Envelope], None]:
     """Return the function that prints the stream.
 
-    A closed or full standard output ends nothing, because the team does not work for the display.
+    A closed or full standard output does not stop the team, because its work does not depend on the output.
     """
 
     def show(envelope: Envelope) -> None:
@@ -209,14 +209,14 @@ def _printer(events: bool, as_json: bool) -> Callable[[Envelope], None]:
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
         except OSError:
-            # Later lines go nowhere, instead of raising the same error for every message.
+            # Later lines go to the null device, so that the error does not repeat for every message.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     return show
 
 
 def line_of(envelope: Envelope, *, events: bool, as_json: bool) -> str | None:
-    """Return the line to print for a message, without secrets; None for nothing."""
+    """Return the line to print for a message, with secrets redacted, or None if nothing is printed."""
     if events:
         from artoo.contracts.codec import encode
 
@@ -231,12 +231,12 @@ def line_of(envelope: Envelope, *, events: bool, as_json: bool) -> str | None:
         return outward(json.dumps(fields, ensure_ascii=False))
     from artoo.cli.display.sanitize import one_line
 
-    # Before it is cut: half a secret looks like none.
+    # Secrets are redacted before the line is cut, because half a secret would not be recognized.
     return shortened(f"{envelope.at.astimezone():%H:%M:%S}  {one_line(outward(said))}", LONGEST)
 
 
 def told(envelope: Envelope) -> str | None:
-    """Return one line for a message that users want to see; None for all others."""
+    """Return one line for a message about tasks, letters or agents, or None for any other message."""
     from artoo.cli.views.team_view import short
 
     match envelope.payload:

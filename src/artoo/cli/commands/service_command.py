@@ -1,4 +1,4 @@
-"""`artoo service`: a unit of the user's systemd, or a launchd agent, that keeps `artoo serve` running."""
+"""`artoo service`: a systemd user unit, or a launchd agent, that keeps `artoo serve` running."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def remove() -> None:
 
 
 def _file(*, web: bool) -> tuple[Path, str]:
-    """Return the service's file of this system, and its text."""
+    """Return the path and the text of the service's file on this system."""
     command, home = [*own_python("-m", "artoo", "serve"), *(["--web"] if web else [])], default_home(os.environ)
     if sys.platform == "darwin":
         return Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist", _plist(command, home)
@@ -89,7 +89,7 @@ WantedBy=default.target
 
 
 def _quoted(text: str) -> str:
-    """Quote one word for a unit file, where %, $, quotes and backslashes have a meaning."""
+    """Quote one word for a unit file, where %, $, quotes and backslashes must be escaped."""
     plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{plain}"'
 

@@ -1,4 +1,4 @@
-"""`artoo skill`: the skills that tasks here get, and your answers about those of projects."""
+"""`artoo skill`: the skills that tasks here get, and the user's approvals of a project's skills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo status`: what needs the user, and the state of the team."""
+"""`artoo status`: pending changes, stopped tasks, and the state of the team."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 NOTHING_PENDING = "no pending changes"
 
 LATEST = 20
-"""The latest tasks among which stopped ones are listed."""
+"""The number of latest tasks in which stopped tasks are searched."""
 
 MOST_WAITING = 20
-"""The most tasks that are listed of those that need the operator."""
+"""The most tasks needing the operator that are listed. The rest are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Team:
     machines: tuple[JsonObject, ...]
 
     def plain(self) -> JsonObject:
-        """Return what print_json prints."""
+        """Return the state as a JSON object, which `print_json` prints."""
         waiting = [{**plain_object(one.task), "why": one.why} for one in self.waiting_for_you]
         return {**{each.name: getattr(self, each.name) for each in fields(self)}, "waiting_for_you": waiting}
 
@@ -69,7 +69,7 @@ def status(as_json: bool) -> None:
     drop_expired(config)
     waiting = all_waiting(config)
     found, problem = _of_the_team()
-    # A task with pending changes is listed with them, and not once more among the stopped tasks.
+    # A task with pending changes is listed with them, and not again among the stopped tasks.
     known = {one.task_id for one in waiting}
     stopped = tuple(one for one in left_undone(config.home, LATEST) if one.task_id not in known)
     if as_json:
@@ -89,14 +89,14 @@ def status(as_json: bool) -> None:
         waits += ["work of the team, not approved yet:", *waiting_lines(teams, config.home)]
     show_lines([*waits, *_stopped_lines(stopped, config.home)])
 
-    # Pending changes are shown first: an unreachable team database must not hide them.
+    # Pending changes are shown first, because an unreachable team database must not hide them.
     _raise(problem)
     if found is not None:
         show_lines(status_lines(found))
 
 
 def _of_the_team() -> tuple[Team | None, ArtooError | None]:
-    """Return the state of the team, or the error that hides it. Pending changes are shown in either case."""
+    """Return the state of the team, or the error of reading it. Pending changes are shown in either case."""
     try:
         return in_office(_status), None
     except ArtooError as error:
@@ -109,7 +109,7 @@ def _raise(problem: ArtooError | None) -> None:
 
 
 def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
-    """List tasks that were interrupted before they changed anything. Nothing of them is pending."""
+    """List the tasks that were interrupted before they changed anything, so that they have no pending changes."""
     from artoo.cli.display.sanitize import asked_line
     from artoo.cli.results.task_names import name_at
 
@@ -154,7 +154,7 @@ async def _status(office: Office) -> Team:
 
 
 async def _machines(office: Office) -> tuple[JsonObject, ...]:
-    """Return the machines that share the store, and the agents at work on each; empty without a store."""
+    """Return the machines that share the store, with the agents that run on each. Without a store, return none."""
     from artoo.agents.board.claim_holders import machine_of
 
     if office.cluster is None:
@@ -174,7 +174,7 @@ async def _machines(office: Office) -> tuple[JsonObject, ...]:
 
 
 def status_lines(found: Team) -> list[str]:
-    """Return the same for people."""
+    """Lay out the state of the team as lines of text."""
     from artoo.cli.display.sanitize import one_line
     from artoo.cli.views.team_view import short
 
@@ -208,7 +208,7 @@ def _agent_line(agent: JsonObject) -> str:
         done = f" ({pulse.why})" if pulse.outcome == "run" and pulse.why else ""
         beat = f", last pulse {pulse.outcome}{done}"
     doing = f", at task {short(str(agent['working_on']))}" if agent["working_on"] else ""
-    # The problems below say why a folder is gone.
+    # The problems at the end explain a missing folder, so it is not repeated here.
     why = f": {agent['detail']}" if agent["detail"] and agent["state"] != "folder gone" else ""
     return (
         f"{agent['name']} ({agent['trust'] or '-'}, {agent['state']}{why}), unread {agent['unread']}{doing}{beat}"
@@ -216,7 +216,7 @@ def _agent_line(agent: JsonObject) -> str:
 
 
 def _skipped_lines(agents: Sequence[JsonObject]) -> list[str]:
-    """Say why pulses are skipped, once for all agents with the same reason."""
+    """Return a line for each reason of skipped pulses, with the names of the agents."""
     stopped: dict[str, list[str]] = {}
     for agent in agents:
         pulse = cast("PulseRecorded | None", agent["pulse"])
@@ -226,7 +226,7 @@ def _skipped_lines(agents: Sequence[JsonObject]) -> list[str]:
 
 
 def _memory_today(used: Cost) -> list[str]:
-    """Say what memory's own model calls have used today, if there were any."""
+    """Return a line on the model calls that memory itself has made today, if there were any."""
     from artoo.cli.display.symbols import money_text
     from artoo.words.catalogue import ENGLISH
 

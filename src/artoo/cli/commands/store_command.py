@@ -1,4 +1,4 @@
-"""Define `artoo store`: make, check, fill and empty the PostgreSQL that several machines share."""
+"""`artoo store`: set up, check, import and export the PostgreSQL database that several machines share."""
 
 from __future__ import annotations
 

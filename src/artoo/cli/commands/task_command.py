@@ -1,4 +1,4 @@
-"""`artoo task`: the board of governed tasks."""
+"""`artoo task`: the board of the team's tasks, which agents work on and the operator reviews."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 UNSET = "unset"
 WIDE = 120
-"""The columns of a review; the terminal wraps it."""
+"""The columns for the layout of a review. A narrower terminal wraps it."""
 
 _STATES = [state.value for state in BoardState]
 _priority = click.Choice([level.value for level in Priority])
@@ -226,7 +226,10 @@ def review(
 async def _approve(
     office: Office, task_id: str, reason: str, digest: str | None
 ) -> tuple[BoardTask, bool, tuple[str, ...]]:
-    """Apply a submission as the operator, with their consent where Law 1 wants it. Returns problems last."""
+    """Approve a submission as the operator, after the consent that law 1 requires.
+
+    Returns the task, whether it is completed, and the problems.
+    """
     from artoo.team.by_hand import approve as approve_by_hand
 
     found = await office.board.get(task_id)
@@ -236,7 +239,7 @@ async def _approve(
         problems = await _disagreement(found, proposal)
         if problems:
             return found, False, problems
-    # The digest binds the approval to what was shown: a submission that changes meanwhile is refused.
+    # The digest binds the approval to the shown changes, so a submission that changes meanwhile is refused.
     if proposal is not None and digest is None:
         digest = proposal.digest
     ruling = await approve_by_hand(office, found, reason, submission=found.submission, digest=digest)
@@ -244,7 +247,7 @@ async def _approve(
 
 
 async def _disagreement(found: BoardTask, proposal: Proposal) -> tuple[str, ...]:
-    """Ask for consent in the terminal. Empty: the operator agrees to all of it."""
+    """Ask for consent in the terminal. Returns the reasons against approval, or none if the operator agrees."""
     from artoo.cli.conversation.confirm import dialogue
 
     asking = dialogue()
@@ -264,7 +267,7 @@ async def _disagreement(found: BoardTask, proposal: Proposal) -> tuple[str, ...]
 
 
 async def _id(office: Office, beginning: str) -> str:
-    """Find the task whose id begins so."""
+    """Return the id of the only task whose id begins with `beginning`."""
     ids = await office.database.read(
         lambda reading: [str(row["id"]) for row in reading.all("SELECT id FROM tasks ORDER BY id")]
     )
@@ -272,7 +275,7 @@ async def _id(office: Office, beginning: str) -> str:
 
 
 def _undone(home: Path, task_id: str) -> tuple[SettledRecord, ...]:
-    """Return the undone changes of a task's files here. The board does not know of them."""
+    """Return the records of undone changes of a task in this home. The board has no record of them."""
     from artoo.workspace.settlement.history import settled_records
 
     return tuple(one for one in settled_records(home) if one.task_id == task_id and one.what == "undone")
@@ -288,9 +291,9 @@ def _undone_line(one: SettledRecord) -> str:
 
 
 async def _shown(office: Office, beginning: str) -> tuple[JsonObject, list[str]]:
-    """Return a task with its submission, for programs and for people.
+    """Return a task with its submission, as a JSON object and as lines of text.
 
-    A submission of another machine is shown as it looked there, with the reason why it cannot be approved here.
+    A submission of another machine is shown as stored there, with the reason why it cannot be approved here.
     """
     found = await office.board.get(await _id(office, beginning))
     work = await office.approvals.work(found)
@@ -348,7 +351,7 @@ def _task_lines(found: BoardTask, moved: TaskMoved | None) -> list[str]:
 
 
 def _change_lines(review: Review) -> list[str]:
-    """Lay out the review without its question."""
+    """Lay out the changes and conflicts of a review, without the question."""
     from artoo.cli.display.colors import Paint
     from artoo.cli.results.relative_paths import Here
     from artoo.cli.review.layout import Layout

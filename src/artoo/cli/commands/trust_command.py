@@ -1,4 +1,4 @@
-"""`artoo trust`: the hooks and slash commands that a project brings, and the user's answers to them."""
+"""`artoo trust`: the hooks and slash commands of a project, and the user's approvals or refusals of them."""
 
 from __future__ import annotations
 

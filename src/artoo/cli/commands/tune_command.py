@@ -1,4 +1,4 @@
-"""`artoo config tune`: better numbers for the control law, proposed from your own task logs."""
+"""`artoo config tune`: proposals for better hyperparameters of the control law, from the user's task logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from artoo.runtime.tuning.proposing import Proposed, Said
 
 _WORTH = 100.0
-"""Calls, where the configuration has no limit of them."""
+"""The number of calls that is assumed if the configuration has no limit."""
 
 
 @click.command(context_settings=HELP)
@@ -89,7 +89,7 @@ def _line(proposal: Proposed) -> str:
 
 
 def _accepting(proposal: Proposed) -> str:
-    """Return the command that writes a proposal into the configuration."""
+    """Return the command that writes a proposal to the configuration."""
     section = f"control.by_type.{proposal.type}" if proposal.type else "control"
     return shlex.join(("artoo", "config", "set", f"{section}.{proposal.name}", f"{proposal.value:g}"))
 

@@ -1,4 +1,4 @@
-"""`artoo web`: the page of this home, for a browser of this machine, until Ctrl-C."""
+"""`artoo web`: serve the web UI of this home to browsers on this machine, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ async def _serve(config: Config, listening: socket.socket, no_open: bool) -> Non
 
     with ExitStack() as stack:
         async with served(config, Path.cwd(), lambda: runtime_of(config), listening) as serving:
-            # The block of `served` ends before its server does, and until then the signals must be handled.
+            # The block of `served` ends before its server does, so the handler must stay until the server ends.
             stack.enter_context(first_signal(serving.stop))
             click.echo(f"artoo: {serving.address}")
-            # A text browser runs until the user leaves it, and the server must answer it meanwhile.
+            # A text browser runs until the user quits it, so it gets a thread, and the server can answer it.
             if not no_open:
                 opening = (serving.address, config.home)
                 threading.Thread(target=open_page, args=opening, name="artoo-browser", daemon=True).start()
@@ -62,7 +62,7 @@ async def _serve(config: Config, listening: socket.socket, no_open: bool) -> Non
 
 @asynccontextmanager
 async def page_beside(config: Config, port: int | None) -> AsyncGenerator[None]:
-    """Serve the web UI while the block runs. Raises ConfigurationError when this home has one already."""
+    """Serve the web UI during the block. Raises ConfigurationError if another process serves this home already."""
     from artoo.contracts.errors import ConfigurationError
     from artoo.web.serving import only_page, served
 
@@ -80,7 +80,7 @@ async def page_beside(config: Config, port: int | None) -> AsyncGenerator[None]:
 
 
 def runtime_of(config: Config) -> AbstractAsyncContextManager[Artoo]:
-    """Open the runtime for tasks that are begun in the web UI."""
+    """Open the runtime for tasks that are started in the web UI."""
     from artoo.runtime.app.artoo import Artoo
     from artoo.web.starting import nobody_here
 
@@ -88,10 +88,10 @@ def runtime_of(config: Config) -> AbstractAsyncContextManager[Artoo]:
 
 
 def open_page(address: str, home: Path) -> None:
-    """Opens a browser by way of a file of the owner's: a command line with the token could be seen by others.
+    """Open a browser on a file that redirects to the address, because a command line would reveal the token.
 
-    In a process of its own: which browser there is, is looked up on PATH, and there no program of a project counts.
-    Returns when the browser's command does, which may be when the user closes it.
+    A new process with a restricted PATH searches the browser, so that no program of a project is started. Returns
+    when the browser's command ends, which may be when the user closes the browser.
     """
     import html
     import subprocess
