@@ -1,4 +1,4 @@
-"""The words of a question in the user's language. Reasons come from the rules, which speak English."""
+"""The texts of a question in the user's language. Reasons come from the rules in English and are translated."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def word(text: str, language: str) -> str:
 
 
 def why(change: ClassifiedChange, language: str, shown: Callable[[str], str] = str) -> str:
-    """Explain why a change needs consent; empty for a silent one. `shown` words the new path of a moved file."""
+    """Explain why a change needs approval; empty if it needs none. `shown` formats the new path of a moved file."""
     reason = word(change.reason, language)
     return reason if change.moved_to is None else f"{reason} {shown(change.moved_to)}"

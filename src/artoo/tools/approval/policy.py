@@ -101,7 +101,7 @@ def parse_policy(line: str) -> Policy:
 
 
 _ANYTHING = ("alpha", "Beta9", "g.h.txt", "δ-elta", "_x", "0", "some name.md", "Zebra.tar.gz")
-"""Sample names that have nothing in common, so that a pattern that matches most of them matches everything."""
+"""Unrelated sample names. A pattern that matches at least half of them is taken to match everything."""
 
 _TOP = ("home", "root", "Users", "var", "srv", "opt", "mnt", "media")
 

@@ -1,4 +1,4 @@
-"""The gate's place on the stream: where its questions go, and where it is told that the task ends."""
+"""The gate's connection to the event stream, on which it asks questions and learns that the task ends."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ logger = logging.getLogger(__name__)
 
 
 class AskNobody:
-    """The questions of a task that no one can answer: the answer is no."""
+    """The questions of a task that no one can answer; every question is refused."""
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """Answer no, at once."""
+        """Refuse at once."""
         return _nobodys_no(request)
 
 
 class AskOnStream:
-    """The gate's role in one task: publishes questions, hears the answers, and settles when R7 says Ending.
+    """The gate's role in one task: publishes questions, receives answers, and settles when R7 publishes Ending.
 
-    `run` must be running for `ask` to return. Answers to what was not asked change nothing and are warned of. Those
-    to what is answered or ended already change nothing either, and are no surprise: an interrupt ends a question
-    while a person is answering it. A second Ending that may not ask ends the open question with a no.
+    `run` must be running for `ask` to return. An answer to a question that was never asked is ignored with a
+    warning. An answer to a closed question is ignored without one, because an interrupt may close a question while
+    a person is answering it. A second Ending that forbids questions refuses the open question.
     """
 
     def __init__(self, port: Port, settling: Settling | None = None) -> None:
@@ -39,7 +39,7 @@ class AskOnStream:
         self._ended = False
 
     async def run(self) -> None:
-        """Read the gate's inbox until the port closes."""
+        """Process the gate's inbox until the port closes."""
         async with asyncio.TaskGroup() as group:
             async for envelope in self._port:
                 match envelope.payload:

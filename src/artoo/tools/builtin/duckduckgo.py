@@ -1,7 +1,7 @@
-"""Ask DuckDuckGo by the `ddgs` library, in a process of its own that the kernel keeps small.
+"""Query DuckDuckGo with the `ddgs` library, in a separate process whose memory the kernel limits.
 
-The library unpacks a page however long it is, so the memory of the process is bounded. The process also ends with
-the question, where a thread would go on.
+The library unpacks pages of any length, so the memory of the process is limited. A process can also be ended
+together with the query, whereas a thread would continue.
 
 Run as `python -m artoo.tools.builtin.duckduckgo`, it reads a query and prints a `Reply` as JSON.
 """
@@ -21,20 +21,20 @@ from artoo.sandbox.reading.programs import own_environment, own_python
 MOST_RESULTS = 8
 REQUEST_SECONDS = 10
 MOST_MEMORY = 768 << 20
-"""Bytes of data that the process may have; a search takes some 60 MB."""
+"""Limit of the data memory of the process, in bytes; a search takes some 60 MB."""
 _LONGEST = 2_000
 OFFLINE = "the web cannot be searched, {what} was not reached ({why}); is this computer online?"
 
 
 class Reply(BaseModel):
-    """The output of the process: title, address and text of each result, or in a sentence why there are none."""
+    """The output of the process: title, address and text of each result, or the reason why the search failed."""
 
     found: list[tuple[str, str, str]] = []
     problem: str = ""
 
 
 async def ask(query: str) -> list[tuple[str, str, str]]:
-    """Return the answer to one query. Raises ToolError with what to do about it when there is none."""
+    """Return the results of one query. Raises ToolError with advice if the search fails."""
     process = await asyncio.create_subprocess_exec(
         *own_python("-m", __name__),
         env=own_environment(),
@@ -65,7 +65,7 @@ def keep_small() -> None:
 
 
 def search(query: str) -> Reply:
-    """Ask, in this process."""
+    """Run the search in this process."""
     from ddgs.ddgs import DDGS
     from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
@@ -85,7 +85,7 @@ def search(query: str) -> Reply:
 
 
 def main() -> None:
-    """Answer the one query on standard input."""
+    """Answer the query on standard input."""
     keep_small()
     sys.stdout.write(search(sys.stdin.buffer.read().decode()).model_dump_json())
 

@@ -86,7 +86,8 @@ _SPEC = ToolSpec(
 class EditFile(Announcing, CountsAsItself):
     """Replaces text. All other bytes, the encoding and the line ends are unchanged.
 
-    Text that is missing, or occurs more than once, is refused, and the places are shown.
+    An edit is refused if its old text is missing or occurs more than once; the refusal shows similar lines or the
+    line numbers.
     """
 
     writer: WorkspaceWriter
@@ -175,7 +176,7 @@ class _Edit:
             )
 
     def _instead(self, place: re.Match[str]) -> str:
-        """Return the new text with the line ends of the replaced text, or of the file if that has none."""
+        """Return the new text with the line ends of the replaced text, or if it has none, those of the file."""
         if "\n" not in place.group():
             return self.file.with_ends(self.new)
         return Text(place.group()).with_ends(self.new)

@@ -1,4 +1,4 @@
-"""`find_files`: files by name or path pattern, in the project or another folder."""
+"""The tool `find_files`: finds files by name or path pattern, in the project or another folder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FindFiles(CountsAsItself):
         return f"{pattern} in {folder}" if folder else pattern
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Search. Raises ToolError if the folder is not there or cannot be read."""
+        """Run the search. Raises ToolError if the folder does not exist or cannot be read."""
         folder, pattern = _placed(argument(arguments, "pattern"), argument(arguments, "folder"), self.roots)
         files = self.files()
         if not await in_thread(is_directory, files, folder):
@@ -62,7 +62,7 @@ class FindFiles(CountsAsItself):
 
 
 def _placed(pattern: str, folder: str, roots: Roots) -> tuple[Path, str]:
-    """Return the folder to search and the pattern below it: an absolute pattern, or one with `..`, names both."""
+    """Return the folder and the pattern below it. An absolute pattern, or one with `..`, determines both."""
     base = absolute(folder, roots) if folder else roots.project
     if pattern.startswith(("/", "~/")) or ".." in pattern.split("/"):
         parts = pattern.split("/")
@@ -75,8 +75,8 @@ def _placed(pattern: str, folder: str, roots: Roots) -> tuple[Path, str]:
 
 
 def outcome_of_search(query: FileQuery, found: Found, roots: Roots, asked: str) -> Outcome:
-    """Return a search as a tool's outcome."""
-    # That nothing was found is an answer, unless the search had to stop early.
+    """Convert the result of a search to a tool's outcome."""
+    # An empty result is an answer, unless the search stopped early.
     lines = [f"{found.count} {'file matches' if found.count == 1 else 'files match'} {asked}"]
     lines += [shown(Path(path), roots) for path in found.paths]
     if found.count > len(found.paths):
@@ -95,7 +95,7 @@ def outcome_of_search(query: FileQuery, found: Found, roots: Roots, asked: str) 
 
 
 def _as_command(query: FileQuery) -> str:
-    """Return the search as a `find` command, for people and for rules."""
+    """Write the search as a `find` command, for users and for rules."""
     directories = frozenset({Kind.DIRECTORY})
     kind = {FILES: ("-type", "f"), directories: ("-type", "d")}.get(query.kinds, ())
     test = "-name" if query.exact_case else "-iname"

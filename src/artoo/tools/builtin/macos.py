@@ -1,5 +1,5 @@
-"""`mdfind`, `applescript` and `shortcuts` on macOS. Effects of the last two cannot be staged, so they always
-ask.
+"""The tools `mdfind`, `applescript` and `shortcuts` on macOS. The effects of the last two cannot be staged, so they
+always ask.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ _SHORTCUTS = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """Runs a program with the user's own rights, bounded in time and output. Only behind a question."""
+    """Runs a program with the user's own rights, limited in time and output. It is used only after approval."""
 
     roots: Roots
     seconds: float = SCRIPT_SECONDS
 
     async def run(self, argv: tuple[str, ...], stdin: bytes | None = None) -> Outcome:
-        """Run it. Raises SandboxError if it cannot be started."""
+        """Run the program. Raises SandboxError if it cannot be started."""
         env = cleaned(os.environ, self.roots)
         try:
             process = await asyncio.create_subprocess_exec(
@@ -93,7 +93,7 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Mdfind(CountsAsItself):
-    """Asks Spotlight by `mdfind` (`program`) which files hold something, except files that are closed to tools."""
+    """Asks Spotlight with `mdfind` (`program`) for files by their content, except files closed to tools."""
 
     program: str
     roots: Roots
@@ -144,7 +144,7 @@ class AppleScript(CountsAsItself):
 
 @dataclass(frozen=True, slots=True)
 class Shortcuts(AppleScript):
-    """Runs one of the person's shortcuts by name, with `shortcuts` (`program`)."""
+    """Runs one of the user's shortcuts by name, with `shortcuts` (`program`)."""
 
     spec: ToolSpec = _SHORTCUTS
     why: str = "Shortcuts act on other programs and cannot be staged"

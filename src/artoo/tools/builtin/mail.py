@@ -1,4 +1,4 @@
-"""`send_mail` and `ask_agent`: letters between agents. The gate lets them pass: they stay in this home."""
+"""The tools `send_mail` and `ask_agent`: letters between agents. They need no approval, as they stay local."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARGIN = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Letter(CountsAsItself):
-    """A tool that hands a letter to `post`, and shows what comes back."""
+    """A tool that passes a letter to `post`, and shows the text that `post` returns."""
 
     spec: ToolSpec
     wall_seconds: float
@@ -34,8 +34,8 @@ class Letter(CountsAsItself):
 
 
 def mail_tools(post: Post) -> tuple[Letter, Letter]:
-    """Return both tools of one agent, for one piece of work."""
-    # A question without an answer in time ends the wait.
+    """Return both tools for one agent and one piece of work."""
+    # The wait for an answer ends when its time limit is reached.
     names = ", ".join(post.known) or "nobody yet"
     send = ToolSpec(
         name="send_mail",

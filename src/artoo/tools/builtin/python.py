@@ -1,4 +1,4 @@
-"""`python`: a script in the same sandbox as the shell. Small models handle data much better in it than in bash."""
+"""The tool `python`: runs a script in the shell's sandbox. Small models handle data better in it than in bash."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artoo.tools.shell.network_header import wanted_by, with_network
 
 _MAX_SCRIPT = 100_000
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
-"""Builtins that can see more than the program itself."""
+"""Builtins that can access more than the program's own data."""
 
 _SPEC = ToolSpec(
     name="python",
@@ -46,7 +46,7 @@ class Python(Announcing, CountsAsItself):
     wall_seconds: float = WALL_SECONDS
 
     def target(self, arguments: Arguments) -> str:
-        """Return the code without comments and layout, if it is Python at all."""
+        """Return the code without comments and layout, or only without trailing blanks if it is not Python."""
         code = unfenced(argument(arguments, "code"))
         try:
             return with_network(ast.unparse(_parsed(code)), code)
@@ -70,7 +70,7 @@ class Python(Announcing, CountsAsItself):
 
 
 def _parsed(code: str) -> ast.Module:
-    """Return the script's syntax tree. Raises ToolError with the line that is wrong."""
+    """Parse the script to a syntax tree. Raises ToolError with the invalid line."""
     if len(code) > _MAX_SCRIPT:
         raise ToolError(f"the script is longer than {_MAX_SCRIPT} characters; do it in parts")
     try:
@@ -86,7 +86,7 @@ def _parsed(code: str) -> ast.Module:
 
 
 def _self_contained(tree: ast.Module) -> bool:
-    """Check whether a script imports nothing, and names nothing that reaches outside it."""
+    """Check whether a script imports nothing and uses no name that reaches outside the script."""
     return not any(
         isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.Name) and node.id in _REACHING_OUT)
         for node in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""`shell`: bash in the project root, in the task's sandbox."""
+"""The tool `shell`: runs bash commands in the project root, in the task's sandbox."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from artoo.tools.shell.parser import ShellCommand, parse_command
 from artoo.workspace.files.rooted import real_files
 
 WALL_SECONDS = 86_400.0
-"""For the registry: a call bounds itself by its timeout, and by what is left of the task's time."""
+"""Limit for the registry; a call itself is limited by its timeout and by the remaining time of the task."""
 
 _ONE_IS_AN_ANSWER = frozenset(
     {"grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "diff", "cmp", "lsof", "pgrep", "test", "["}
@@ -33,7 +33,7 @@ _ONE_IS_AN_ANSWER = frozenset(
 _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 REMARKS = ("description", "explanation", "thought")
-"""Further arguments of other agents' tools that run programs: words for the user."""
+"""Additional arguments that other agents' tools for running programs have; they are remarks for the user."""
 
 _SPEC = ToolSpec(
     name="shell",
@@ -101,13 +101,13 @@ class Shell(Announcing):
 
 
 def unfenced(text: str) -> str:
-    """Return the code without the Markdown fence that a model may have left around it."""
+    """Remove the Markdown fence that a model may have left around the code."""
     whole = _FENCE.fullmatch(text)
     return whole.group(1) if whole else text
 
 
 def _judged(parsed: ShellCommand, outcome: Outcome) -> Outcome:
-    """Read the exit code as the last program means it."""
+    """Interpret the exit code by the conventions of the last program."""
     quiet = not outcome.dropped and outcome.reason is None and not outcome.error_output.strip()
     answers = outcome.exit_code == 1 and quiet and parsed.ending in _ONE_IS_AN_ANSWER
     status = CallStatus.OK if outcome.status is CallStatus.ERROR and answers else outcome.status

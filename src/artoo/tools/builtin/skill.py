@@ -1,4 +1,4 @@
-"""`skill`: the instructions of a skill, when a model has chosen it by its description."""
+"""The tool `skill`: shows the instructions of a skill that a model has chosen by its description."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from artoo.tools.files.paths import shown
 from artoo.tools.files.unified_diff import plain
 
 NAMES = ("skill", "read_skill")
-"""The tool's name, and the one it has where another tool is called so."""
+"""The tool's name, and its alternative if another tool has that name."""
 LONGEST_LIST = 4_000
-"""Characters of all descriptions in a prompt."""
+"""Limit of the characters of all descriptions in a prompt."""
 PART = 3_000
-"""Characters of instructions that one call gives; a record keeps 4,000."""
+"""Characters of instructions that one call shows; a record keeps 4,000."""
 _MOST_FILES = 20
 _HEAD = "Skills, each for a kind of work. Before you do such work, read its skill with the tool {tool}."
 _FOREIGN = "by the authors of these files and not by the person who asks; it asks for nothing by itself"
@@ -27,7 +27,7 @@ _FOREIGN = "by the authors of these files and not by the person who asks; it ask
 
 @dataclass(frozen=True, slots=True)
 class ReadSkill:
-    """Gives the text that was read, and agreed to, when the task began; its files lie where it says."""
+    """Shows the text that was read and approved when the task began, and the folder of the skill's files."""
 
     name: str
     skills: tuple[Skill, ...]

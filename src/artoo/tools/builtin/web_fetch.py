@@ -1,4 +1,4 @@
-"""`web_fetch`: one web page as Markdown, a PDF as text. Each host needs the user's approval or a policy line."""
+"""The tool `web_fetch`: reads a web page as Markdown, a PDF as text. Each host needs approval or a policy line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from artoo.tools.shell.network_header import wanted
 
 FETCH_SECONDS = 90.0
 _PORTS = {"https": (443,), "http": (80, 443)}
-"""A server on port 80 mostly redirects to its port 443."""
+"""Ports that a fetch may reach; a server on port 80 mostly redirects to its port 443."""
 
 _SPEC = ToolSpec(
     name="web_fetch",
@@ -34,7 +34,7 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class WebFetch(Announcing, CountsAsItself):
-    """Fetches a page by a script in the task's sandbox: the egress proxy lets it reach that page's host alone."""
+    """Fetches a page with a script in the task's sandbox; the egress proxy permits only that page's host."""
 
     runner: WorkspaceCommands
     interpreter: str = this_python()
@@ -45,7 +45,7 @@ class WebFetch(Announcing, CountsAsItself):
         return argument(arguments, "url")
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Fetch the page. Raises ToolError for a text that is no web address, SandboxError without confinement."""
+        """Fetch the page. Raises ToolError for an invalid web address, SandboxError without confinement."""
         url = argument(arguments, "url")
         outcome = await self.runner.run(
             Command(

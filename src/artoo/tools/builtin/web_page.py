@@ -1,8 +1,8 @@
-"""Prints one web page as Markdown or text. Runs in the task's sandbox, where what parses pages can do no harm.
+"""Print one web page as Markdown or text. This runs in the task's sandbox, where a page parser can do no harm.
 
     python web_page.py URL ─► egress proxy ─► HTML as Markdown │ PDF as text │ other text as it is
 
-It imports nothing of artoo: the sandbox may not see it. It exits with 1 where the server answers with an error.
+It imports nothing from artoo, which the sandbox may not see. It exits with 1 if the server answers with an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from urllib.parse import urljoin, urlsplit
 
 MOST_MEMORY = 768 << 20
-"""Bytes of data that the process may have, whatever a page unpacks to."""
+"""Limit of the data memory of the process in bytes, whatever size a page unpacks to."""
 REQUEST_SECONDS = 30
 _MOST_REDIRECTS = 10
 _TEXT = ("text/", "application/json", "application/xml", "application/javascript")

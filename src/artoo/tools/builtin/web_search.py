@@ -1,4 +1,4 @@
-"""`web_search`: the web, read-only. DuckDuckGo, or Google Custom Search where its key and engine are set."""
+"""The read-only tool `web_search`: uses Google Custom Search if its key and engine are set, else DuckDuckGo."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Hit:
 
 
 Engine = Callable[[str], Awaitable[Sequence[Hit]]]
-"""Searches. Raises ToolError that says what is wrong."""
+"""Runs a search. Raises ToolError that explains the problem."""
 
 
 def engine_for(environ: Mapping[str, str]) -> Engine:
-    """Return Google's engine if both its key and its engine's id are set, else DuckDuckGo's."""
+    """Return Google's engine if both its key and its engine's id are set, otherwise DuckDuckGo's."""
     key = next((environ[name] for name in KEY_NAMES if environ.get(name)), "")
     engine = next((environ[name] for name in ENGINE_NAMES if environ.get(name)), "")
     return Google(key, engine).search if key and engine else duckduckgo
@@ -52,7 +52,7 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class Search(CountsAsItself):
-    """Searches the web with `engine`. The text of pages is data: the gate knows the names that came from here."""
+    """Searches the web with `engine`. The text of pages is data, so the gate knows the names that come from it."""
 
     engine: Engine
     wall_seconds: float = SEARCH_SECONDS
@@ -62,27 +62,27 @@ class Search(CountsAsItself):
         return " ".join(argument(arguments, "query").split())
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Search. Raises ToolError if nothing can be searched: offline, refused, or too slow."""
+        """Run the search. Raises ToolError if that is impossible: offline, refused, or too slow."""
         hits = tuple(await self.engine(self.target(arguments)))[:MOST_RESULTS]
         text = "\n\n".join(f"{hit.title}\n{hit.url}\n{hit.snippet[:_SNIPPET]}" for hit in hits)
         return Outcome(output=text or "(no result)", result_count=len(hits))
 
 
 async def duckduckgo(query: str) -> Sequence[Hit]:
-    """Search by the `ddgs` library. Raises ToolError with what to do about it."""
+    """Search with the `ddgs` library. Raises ToolError with advice."""
     return [Hit(*one) for one in await ask(query)]
 
 
 @dataclass(frozen=True, slots=True)
 class Google:
-    """The Custom Search JSON API. The key goes in a header, so that no address that is logged holds it."""
+    """The Custom Search JSON API. The key is sent in a header, so that logged addresses do not contain it."""
 
     key: str = field(repr=False)
     engine: str
     address: str = GOOGLE
 
     async def search(self, query: str) -> Sequence[Hit]:
-        """Search. Raises ToolError with the status, or without a network; ConfigurationError for an odd proxy."""
+        """Search. Raises ToolError with the HTTP status or network error, ConfigurationError for a wrong proxy."""
         import aiohttp
 
         from artoo.settings.proxy import proxy_for

@@ -1,4 +1,4 @@
-"""`write_file`: one text file with its directories, in the task's workspace."""
+"""The tool `write_file`: writes one text file, and creates its directories, in the task's workspace."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def _spec(roots: Roots) -> ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class WriteFile(Announcing, CountsAsItself):
-    """Writes a text file: a new one as UTF-8, one that is there as it is written down already, where that holds the
-    text. A relative path is one of the project, where the person stands.
+    """Writes a text file. A new file is UTF-8; an existing file keeps its encoding and line ends if these can hold
+    the text. Relative paths start at the project root.
     """
 
     writer: WorkspaceWriter

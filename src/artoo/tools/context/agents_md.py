@@ -1,4 +1,4 @@
-"""Finds what a project says about itself: AGENTS.md (or CLAUDE.md) at every level above the files in question."""
+"""Find a project's guides: AGENTS.md (or CLAUDE.md) in each directory above the files in question."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from artoo.tools.files.text_files import NotPlainFile, decode, read_limited
 from artoo.workspace.changes.path_class import Places
 
 GUIDE_FILES = ("AGENTS.md", "CLAUDE.md")
-"""The first of them that a directory has is its guide."""
+"""Names of guide files; the first that a directory contains is its guide."""
 GUIDE_CHARACTERS = 32_000
-"""Characters of all guides together; a short one leaves its room to the others."""
+"""Limit of the characters of all guides together; room that a short guide leaves is used for the others."""
 MOST_GUIDES = 8
 _MOST_FILES = 8
 _OF_PERSON = "The person's own standing instructions ({path}):"
@@ -30,7 +30,7 @@ _OF_PROJECT = (
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """The text of one guide, whole or its beginning. `foreign`: not the person's own."""
+    """The text of one guide, or its beginning. `foreign`: the user did not write it."""
 
     path: str
     text: str
@@ -43,11 +43,11 @@ class Guide:
 def guides(
     files: Files, roots: Roots, places: Places, about: Iterable[Path], characters: int = GUIDE_CHARACTERS
 ) -> tuple[Guide, ...]:
-    """Return the guide of the workspace, then those of the project at or above the files that the task is `about`.
+    """Return the guide of the workspace, then those of the project's directories at or above the files in `about`.
 
-    All together have at most `characters`.
+    Together they have at most `characters`.
     """
-    # Outer guides come first. Without files it is the guide of the project's root.
+    # Outer guides come first. If `about` is empty, only the guide of the project's root is added.
     project = roots.project
     above = [place for path in islice(about, _MOST_FILES) for place in (path, *path.parents)]
     inside = {place for place in above if is_within(place, project)} | {project}
@@ -77,7 +77,7 @@ def _named(files: Files, directory: Path) -> Iterator[Path]:
 
 
 def _guide_in(files: Files, roots: Roots, places: Places, directory: Path, *, foreign: bool) -> Guide | None:
-    """Read the guide of a directory; None if there is none, or it is closed to tools, or no text."""
+    """Read the guide of a directory; None if it has no guide that is text and open to tools."""
     for path in _named(files, directory):
         try:
             real = files.resolve(path)

@@ -157,7 +157,7 @@ class WorkspaceEvidence:
 
 
 def _view(ended: Ended, seconds: float) -> CommandView:
-    """Convert the end of a command to the view that checks use."""
+    """Describe the end of a command for checks."""
     outcome = outcome_of(ended)
     by_itself = outcome.status in (CallStatus.OK, CallStatus.ERROR) and ended.status in ("ok", "error")
     late = f"it did not end within {seconds:g} s" if ended.status == "stopped" else outcome.reason

@@ -232,7 +232,7 @@ def _hidden(path: str) -> bool:
 
 
 def _joined(lines: Iterable[str], characters: int) -> str:
-    """Join as many whole lines as fit. If some do not fit, the last line says so; otherwise that takes no room."""
+    """Join as many whole lines as fit. If some do not fit, a last line says so; room is reserved only then."""
     kept: list[str] = []
     whole = list(lines)
     room = characters - (len(_MORE) if sum(len(line) + 1 for line in whole) > characters else 0)

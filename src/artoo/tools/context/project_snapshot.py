@@ -80,9 +80,9 @@ class ProjectLook:
 
     `whole_files`: named files are shown whole if they are not long, and so is a small project. `workspace`: its
     changes are reported and classified (None: no changes). `mine`: returns whether the subtask changed a printable
-    path; the task made the other changes before. `turns` returns the news of a turn. `observe` receives the source
-    and text of files by other authors that are passed on; `looked` records the files that are shown. `permitted`:
-    changes that these standing permissions cover are not reported as pending.
+    path; other changes were made earlier in the task. `turns` returns the news of a turn. `observe` receives the
+    source and text of files by other authors that are passed on; `looked` records the files that are shown.
+    `permitted`: changes that these standing permissions cover are not reported as pending.
     """
 
     roots: Roots

@@ -55,7 +55,7 @@ class Effects:
     """The effects that a tool may have. `asks`: the user is asked before each call (default for tools that write).
 
     `repeatable`: the author declared explicitly that the tool changes nothing. A call that a crash interrupted is
-    then repeated, and need not be on disk before it is made.
+    then repeated, and a call need not be logged to disk before it is made.
     """
 
     reads: bool

@@ -1,4 +1,4 @@
-"""Functions around every tool call of a task: they may look at a call, change it, answer it or refuse it."""
+"""Middleware around every tool call of a task. It may inspect, change, answer or refuse a call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artoo.tools.core.tool import Arguments, Outcome
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One call as middleware sees it: the tool's name, its checked arguments, and the subtask that makes it."""
+    """One call as middleware sees it: the tool's name, its validated arguments, and the subtask that makes it."""
 
     tool: str
     arguments: Arguments
@@ -20,16 +20,16 @@ class ToolUse:
 
 Run = Callable[[ToolUse], Awaitable[Outcome]]
 Middleware = Callable[[ToolUse, Run], Awaitable[Outcome]]
-"""Is given a call and what runs it, and returns how the call ended. An exception is the call's error."""
+"""Receives a call and the function that runs it, and returns the outcome. An exception is the call's error."""
 
 
 def refused(reason: str) -> Outcome:
-    """Return the outcome of a call that middleware does not let happen; the model reads the reason."""
+    """Return the outcome of a call that middleware refuses; the model reads the reason."""
     return Outcome(status=CallStatus.REFUSED, reason=reason)
 
 
 def around(middleware: Sequence[Middleware], run: Run) -> Run:
-    """Return what runs a call through all middleware; the first is the outermost."""
+    """Return a function that runs a call through all middleware; the first middleware is the outermost."""
     for each in reversed(middleware):
         run = _wrapped(each, run)
     return run

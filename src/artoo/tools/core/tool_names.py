@@ -23,7 +23,7 @@ BUILTIN_NAMES = (
     "applescript",
     "shortcuts",
 )
-"""All tools that artoo brings, of every platform."""
+"""All built-in tools of artoo, of every platform."""
 
 _OLD_NAMES = ("find_text", "glob", "search")
 """Names of the first version, which identities of agents may still forbid."""
@@ -32,7 +32,7 @@ _WITH_PARTS = ("shell", "mcp")
 
 
 def check_identities(names: Iterable[str]) -> None:
-    """Check names. Raises ConfigurationError for a name that no call can have."""
+    """Validate names of tools. Raises ConfigurationError for a name that no call can have."""
     for name in names:
         tool, colon, part = name.partition(":")
         if not (tool in _WITH_PARTS and part if colon else tool in (*BUILTIN_NAMES, *_OLD_NAMES)):

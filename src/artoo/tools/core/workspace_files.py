@@ -1,4 +1,4 @@
-"""Reads and writes whole files in the task's workspace: write_file and edit_file."""
+"""Read and write whole files in the task's workspace, for write_file and edit_file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from artoo.tools.resume.in_flight import current_subtask, goes_out
 from artoo.workspace.changes.path_class import Places
 
 MAX_EDITED_BYTES = 4 << 20
-"""A file that is larger is not edited."""
+"""Maximum size of a file that is edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class WorkspaceWriter:
     async def write(
         self, path: Path, content: bytes, shows: str = "", remark: str = "", *, anew: bool = False
     ) -> Outcome:
-        """Write a file. `changes` of the outcome names what was made or replaced.
+        """Write a file. `changes` of the outcome lists the paths that were created or replaced.
 
-        The output is `shows`, or else a line that says what was done and ends with `remark`. `anew`: the content
-        was not made from what `read` gave. Raises ToolError when it cannot be written, or, `anew`, when the user
-        saved the file after it was shown, or only a part of it was shown.
+        The output is `shows`, or if that is empty, a line that describes the write and contains `remark`. `anew`:
+        the content was not made from the result of `read`. Raises ToolError if the file cannot be written, or, with
+        `anew`, if the user saved the file after it was shown, or if only part of it was shown.
         """
         roots, name = self.workspace.roots, shown(path, self.workspace.roots)
         refusal = await in_thread(out_of_reach, self.workspace.files, path, roots, self.places)
@@ -62,7 +62,7 @@ class WorkspaceWriter:
         return _written(name, content, changes, shows, remark)
 
     async def read(self, path: Path) -> bytes | None:
-        """Return the whole content of a file that is to be edited; None when nothing is there. Raises ToolError."""
+        """Return the whole content of a file to edit; None if it does not exist. Raises ToolError."""
         return await in_thread(self._read, path)
 
     def _why_not_replaced(self, path: Path) -> str:
@@ -88,7 +88,7 @@ class WorkspaceWriter:
 
 
 def out_of_reach(files: Files, path: Path, roots: Roots, places: Places) -> str | None:
-    """Return why tools may not touch what a path leads to, after links; None when they may."""
+    """Return why tools may not touch the file that a path leads to, after links; None if they may."""
     try:
         real = files.resolve(path)
     except OSError as error:

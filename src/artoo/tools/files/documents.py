@@ -1,4 +1,4 @@
-"""Word, Excel, PowerPoint, OpenDocument, notebook and PDF files as text, made by a script in the task's sandbox."""
+"""Convert Word, Excel, PowerPoint, OpenDocument, notebook and PDF files to text by a script in the sandbox."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from artoo.tools.core.workspace_commands import WorkspaceCommands
 SUFFIXES = frozenset((".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".ipynb", ".pdf"))
 SECONDS = 90.0
 _MARK_ROOM = 160
-"""Characters set aside for the line that says how to read on."""
+"""Characters reserved for the line that explains how to read on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Converts documents by commands of `runner`."""
+    """Converts documents with commands that `runner` runs."""
 
     runner: WorkspaceCommands
     interpreter: str = this_python()
 
     async def text(self, path: Path, first: int, most: int) -> str:
-        """Return lines of a document's text, with how to read on. Raises ToolError for one that cannot be read."""
+        """Return lines of a document's text, with how to read on. Raises ToolError if it cannot be read."""
         room = max(1, self.runner.kept - _MARK_ROOM)
         command = (*python(_script(), self.interpreter), str(path), str(first), str(most), str(room))
         outcome = await self.runner.run(Command(command, f"read {path.name}", seconds=SECONDS, by="read_file"))

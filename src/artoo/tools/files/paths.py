@@ -77,8 +77,8 @@ def is_directory(files: Files, path: Path) -> bool:
 def existing(text: str, roots: Roots, files: Files) -> Path:
     """Return the existing path that an input means: in the project, otherwise in the workspace directory.
 
-    Printable (escaped) paths and paths in quotation marks are tried too. If nothing exists, it is the path in the
-    project.
+    Printable (escaped) paths and paths in quotation marks are tried too. If none of these paths exists, return the
+    path in the project.
     """
     first = absolute(text, roots)
     candidates = [first, absolute(text, roots, roots.workspace)]

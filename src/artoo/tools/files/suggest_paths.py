@@ -1,4 +1,4 @@
-"""Suggestions for a path that is not there: its name elsewhere, copies of it, names that are nearly the same."""
+"""Suggest alternatives to a missing path: the same name elsewhere, copies of the file, and similar names."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _MOST = 3
 
 
 def nearby(name: str, entries: Iterable[Entry]) -> tuple[str, ...]:
-    """Return paths that are most likely meant by `name` (a path or a file name)."""
-    # The same name elsewhere goes before a copy (`sales.csv.bak`, `sales.csv~`), and a copy before a similar name.
+    """Return the paths that `name` (a path or a file name) most likely means."""
+    # The same name elsewhere precedes a copy (`sales.csv.bak`, `sales.csv~`), and a copy precedes a similar name.
     wanted = name.rstrip("/").rsplit("/", 1)[-1]
     usable = [entry for entry in entries if entry.path != name and entry.kind is not Kind.OTHER]
     same = [entry.path for entry in usable if entry.name.casefold() == wanted.casefold()]
@@ -34,7 +34,7 @@ def nearby(name: str, entries: Iterable[Entry]) -> tuple[str, ...]:
 
 
 def explain_missing(path: Path, roots: Roots, files: Files) -> str:
-    """Say in one sentence what is wrong with a path and which path may be meant. Reads the project."""
+    """Explain in one sentence why a path cannot be used, and which path may be meant. Reads the project."""
     problem = f"there is no {shown(path, roots)}"
     found = entry_at(files, path)
     if found is not None and stat.S_ISLNK(found.mode):

@@ -140,7 +140,7 @@ class Walk:
         path = f"{folder}/{name}" if folder else name
         place = root / path
         found = self.files.stat(place)
-        # It is None if the entry was removed after the directory was read.
+        # `stat` returns None if the entry was removed after the directory was read.
         if found is None:
             return None
         kind = Kind.of(found.mode)

@@ -1,4 +1,4 @@
-"""Answers of an MCP server over HTTP, in bounds: the SDK gathers an answer however long it is."""
+"""Limit the answers of an MCP server over HTTP, because the SDK collects answers of any length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
 LARGEST_ANSWER = 32 << 20
-"""Bytes of one answer, or of one stream of events; a longer stream is opened again by the SDK."""
+"""Maximum bytes of one answer, or of one event stream; the SDK reopens a stream that is longer."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -32,7 +32,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 async def _bound(response: httpx2.Response) -> None:
-    """Refuse a compressed answer: a megabyte that comes packed may hold a thousand."""
+    """Limit the size of an answer. Refuse a compressed one, as a megabyte of it may unpack to a thousand."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the answer is compressed, which was not asked for")
     assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -44,9 +44,9 @@ def bounded_client(
     auth: httpx2.Auth | None = None,
     note: Callable[[int], None] | None = None,
 ) -> httpx2.AsyncClient:
-    """Return a client as the SDK makes it, of which no answer is larger than `LARGEST_ANSWER`.
+    """Create an HTTP client as the SDK does, with answers limited to `LARGEST_ANSWER`.
 
-    `auth` authenticates requests; `note` is given the status of each answer.
+    `auth` authenticates requests; `note` receives the status code of each answer.
     """
     from mcp.shared._httpx_utils import create_mcp_http_client
 

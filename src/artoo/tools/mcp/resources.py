@@ -1,4 +1,4 @@
-"""`read_resource`: what MCP servers offer to be read, besides their tools."""
+"""The tool `read_resource`: reads the resources that MCP servers offer in addition to their tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GRACE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ReadResource:
-    """Reads a resource of a server, or lists the resources of one. `connections`: the servers that have some."""
+    """Reads a resource of a server, or lists its resources. `connections`: the servers that have resources."""
 
     name: str
     connections: Mapping[str, McpConnection]
@@ -38,7 +38,7 @@ class ReadResource:
 
     @property
     def wall_seconds(self) -> float:
-        """Return the longest time for a call that starts the server first; the connection ends others earlier."""
+        """Return the time limit, which includes a start of the server. The connection ends other calls earlier."""
         return max(one.call_seconds for one in self.connections.values()) + _GRACE_SECONDS
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
@@ -48,13 +48,13 @@ class ReadResource:
         return argument(arguments, "uri") or argument(arguments, "server")
 
     def why_ask(self, arguments: Arguments) -> str | None:
-        """Return why a call needs approval: unless the user trusts what this server says of itself."""
+        """Return why a call needs approval; None if the server is unknown, or if the user trusts its claims."""
         found = self.connections.get(argument(arguments, "server"))
         trusted = found is None or found.server.trust_read_only
         return ask_about_mcp(argument(arguments, "server"), "resources", trusted=trusted, reads=True)
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Read from the server. Raises ToolError for a server that is not there, or of no use."""
+        """Read from the server. Raises ToolError if the server is unknown or cannot be used."""
         wanted, uri = argument(arguments, "server"), argument(arguments, "uri")
         found = self.connections.get(wanted)
         if found is None:

@@ -1,8 +1,8 @@
 """Decide about each call of a resumed task that a crash may have interrupted.
 
 started, only reads ──────► it is run again
-started, in the workspace ► reported: what it left there stays, and the model decides
-started, reaches outside ─► asked about: no one knows whether it took effect
+started, in the workspace ► reported: its changes there remain, and the model decides
+started, reaches outside ─► asked about, because it is unknown whether it took effect
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from artoo.tools.resume.in_flight import UnderWay
 
 @dataclass(slots=True)
 class Resumed:
-    """Looks at each call of a resumed task before it goes out. `gate` is the task's."""
+    """Checks each call of a resumed task before it is made. `gate` is the task's gate."""
 
     past: Past
     gate: Gate
@@ -33,9 +33,9 @@ class Resumed:
         self._unknown = {one.digest: one for one in started if one.effects is CallEffects.OUTSIDE}
 
     async def instead(self, call: UnderWay, arguments: Arguments) -> Outcome | None:
-        """Return how the call ends without being run; None if it may go out.
+        """Return the outcome of a call that is not run; None if it may run.
 
-        The same call under another act asks too until the user has said what became of the first.
+        An equal call with another id (`act`) is asked about too, until the user has agreed to one repetition.
         """
         act = call.ticket.act
         cut_off = self.past.cut_off(act)
@@ -55,7 +55,7 @@ class Resumed:
         return None
 
     def _carry_over(self, before: str, act: str) -> None:
-        """Carry earlier approvals over, because a user who agrees to do it again need not agree to do it."""
+        """Carry over earlier approvals, so that a user who agrees to a repetition is not asked twice."""
         for request, answer in self.past.consented:
             if request.act == before:
                 self.gate.grant_once(act, answer)
@@ -73,7 +73,7 @@ class Resumed:
 
 
 def _interrupted(started: ToolStarted) -> Outcome:
-    """Return how a call ended that worked in the workspace when artoo died: it is not repeated."""
+    """Return the outcome of a call in the workspace that a crash interrupted; the call is not repeated."""
     return Outcome(
         status=CallStatus.INTERRUPTED,
         reason=(

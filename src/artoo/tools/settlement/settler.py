@@ -35,7 +35,7 @@ from artoo.workspace.settlement.service import Settlement, Subject, opened
 logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 60.0
-"""How long to wait for another process that reviews the changes; a web page may review a large change set."""
+"""Limit of the wait for another process that reviews the changes; a web page may review a large change set."""
 
 
 def nothing_went_out() -> tuple[str, ...]:

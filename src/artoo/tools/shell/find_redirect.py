@@ -1,4 +1,4 @@
-"""A `find` on personal files becomes an index search (SPEC section 3): the same answer without reading the disk."""
+"""Replace a `find` on personal files by an index search (SPEC section 3), which need not read the disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artoo.tools.files.walk import Kind
 from artoo.tools.shell.parser import parse_command
 
 PERSONAL_PLACES = ("/Users", "/Volumes", "/home", "/media", "/run/media")
-"""Where people keep files, besides their home directory."""
+"""Directories in which users keep files, in addition to their home directory."""
 
 _SILENT = re.compile(r"\s2>\s*/dev/null\s*$")
 _DEPTHS = frozenset({"-maxdepth", "-mindepth"})
@@ -22,11 +22,11 @@ _KINDS = {"f": FILES, "d": frozenset({Kind.DIRECTORY})}
 
 
 def index_query(command: str, roots: Roots) -> FileQuery | None:
-    """Return the index search that answers `command`; None if it is anything but a pure search by name.
+    """Return the index search that answers `command`; None if `command` is not a pure search by name.
 
-    A pure search is one `find`, not in a pipeline, all starting points personal and outside project and output
-    folder, and no test or action but -name or -iname, -type f or d, -print, -maxdepth and -mindepth (both are
-    stripped).
+    A pure search is a single `find` outside a pipeline. All its starting points are personal, and outside the
+    project and the output folder. It has no tests or actions except -name or -iname, -type f or d, -print,
+    -maxdepth and -mindepth; the two depths are ignored.
     """
     only = parse_command(_SILENT.sub("", command), {"HOME": str(roots.home)}).only
     if only is None or only.program != "find":
