@@ -1,8 +1,7 @@
 """Run the stream inside one process (SPEC section 1; implements ports.bus.Bus).
 
-For every message, in this order: the taps, synchronously; the inboxes of the roles that the table of routes
-names; the watchers' queues. Nothing that a subscriber does reaches the publisher.
-"""
+Every message goes synchronously to the taps, then to the inboxes of the roles in the table of routes, then to the
+watchers' queues. No error or delay of a subscriber reaches the publisher."""
 
 from __future__ import annotations
 
@@ -33,10 +32,9 @@ _ALLOWED: dict[Role, frozenset[str]] = {
 
 
 class InProcessBus:
-    """One stream, many taps, in one process and on one event loop. Not thread-safe.
+    """One stream with any number of taps, in one process and on one event loop. Not thread-safe.
 
-    `clock` stamps the messages and `ids` names them; both are injected, so that a replay brings its own.
-    """
+    `clock` and `ids` provide the messages' times and ids. They are injected, so that a replay can use its own."""
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._now = clock.now
@@ -47,23 +45,22 @@ class InProcessBus:
 
     @property
     def open_tasks(self) -> int:
-        """Return the tasks that still have an inbox or a message held for one."""
+        """Count the tasks that still have an inbox, or a message that is held for an inbox."""
         return len(self._tasks)
 
     def port(self, role: Role, task_id: str, *, subtask_id: str | None = None, capacity: int = 256) -> RolePort:
-        """Open a role's port. With `subtask_id` its inbox holds that subtask's messages only, and begins
-        with those that came before it was opened."""
+        """Open a role's port. With `subtask_id`, its inbox receives only that subtask's messages, including those
+        that were published before it was opened."""
         address = (role, subtask_id)
         port = RolePort(role, task_id, subtask_id, capacity, self._publish, partial(self._leave, task_id, address))
         self._task(task_id).enter(address, port)
         return port
 
     def inbox(self, task_id: str, kinds: frozenset[str], *, capacity: int = 1_024) -> Inbox:
-        """Open an inbox for every message of these kinds of one task, from now on, without loss; it cannot send.
+        """Open a lossless, receive-only inbox for all later messages of these kinds of one task.
 
-        For components that react to the stream without being a role, like the pool that starts executors.
-        Raises InboxOverflow at its reader when one could not be kept.
-        """
+        It is for components that react to the stream without being a role, like the pool that starts executors.
+        If it is too full for a message, its reader gets InboxOverflow."""
         inbox = Inbox(
             f"the inbox for {', '.join(sorted(kinds))} (task {task_id})",
             capacity,
@@ -80,27 +77,28 @@ class InProcessBus:
         task_id: str | None = None,
         capacity: int = 1_024,
     ) -> WatchQueue:
-        """Watch the stream, losing messages rather than slowing it down. `name` appears in warnings."""
+        """Watch the stream. A slow watcher loses messages instead of slowing it down. `name` is used in
+        warnings."""
         queue = WatchQueue(name, capacity, kinds, task_id, self._stop_watching)
         self._watchers.add(queue)
         return queue
 
     def repeat(self, envelope: Envelope) -> None:
-        """Put a message that was said before into the inboxes of its receivers; taps and watchers have heard it."""
+        """Deliver an earlier message again to the inboxes of its receivers, but not to taps and watchers."""
         task = self._tasks.get(envelope.task_id)
         if task is not None:
             task.deliver(envelope.kind, envelope)
 
     def attach(self, tap: Tap) -> Callable[[], None]:
         """Call `tap` synchronously for every message, before any queue; return a function that detaches it."""
-        attachment = object()  # the same function may be attached twice
+        attachment = object()  # a unique key, because the same function may be attached twice
         self._taps = (*self._taps, (attachment, tap))
         return partial(self._detach, attachment)
 
     def close_task(self, task_id: str) -> None:
         """Close all ports, inboxes and task-bound subscriptions of a task and forget it. Idempotent.
 
-        What is published about the task afterwards still reaches taps and watchers.
+        Later messages of the task still reach taps and watchers.
         """
         task = self._tasks.pop(task_id, None)
         if task is not None:
@@ -109,7 +107,7 @@ class InProcessBus:
             queue.close()
 
     def close(self) -> None:
-        """Close every task and every subscription. Taps stay: their owners close them."""
+        """Close every task and every subscription. Taps stay attached, because their owners close them."""
         for task_id in tuple(self._tasks):
             self.close_task(task_id)
         for queue in tuple(self._watchers):
@@ -136,7 +134,7 @@ class InProcessBus:
             subtask_id,
             None if cause is None else cause.id,
         )
-        # Taps come first: the log and the Auditor have a message before any role can answer it.
+        # Taps come first, so that the log and the Auditor have a message before any role can answer it.
         for attachment, tap in self._taps:
             try:
                 tap(envelope)
@@ -159,7 +157,7 @@ class InProcessBus:
             if route is None
             else f"{sender.value} may not publish {kind}: only {', '.join(sorted(route.senders))} may"
         )
-        # Published as the bus itself, so that the attempt is on the stream and the refused message is not.
+        # Publish a record by the bus, so that the attempt is on the stream but the refused message is not.
         violation = RouteViolation(offender=sender, refused_kind=kind, reason=reason)
         self._publish(Role.BUS, task_id, subtask_id, violation, cause)
         raise RouteRefused(f"{reason} (task {task_id}). Nothing was published; the attempt is on the stream.")

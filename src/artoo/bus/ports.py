@@ -1,4 +1,4 @@
-"""Give a role its place on the stream."""
+"""Define the port through which a role publishes and receives messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from artoo.contracts.roles import Role
 
 
 class Publish(Protocol):
-    """A function that puts a payload on the stream in the name of a role."""
+    """A function that publishes a payload as a role."""
 
     def __call__(
         self, sender: Role, task_id: str, subtask_id: str | None, payload: Contract, cause: Envelope | None
@@ -43,10 +43,9 @@ class RolePort(Inbox):
     def publish(
         self, payload: Contract, *, cause: Envelope | None = None, subtask_id: str | None = None
     ) -> Envelope:
-        """Put a message on the stream and return its envelope. Raises RouteRefused.
+        """Publish a message and return its envelope. Raises RouteRefused.
 
-        A closed port can still publish, because the last records of a role belong on the stream too.
-        """
+        A closed port can still publish, because the last records of a role have to be on the stream too."""
         return self._publish(
             self.role, self.task_id, self.subtask_id if subtask_id is None else subtask_id, payload, cause
         )

@@ -1,8 +1,7 @@
 """Queue messages between the stream and one reader, with a deque and one wake-up.
 
-A message costs an append; a reader that waits is woken once however many messages follow before it runs.
-That is what makes a burst cheap: a queue with a lock or an awaitable for every message costs several times as much.
-"""
+A message costs one append, and a waiting reader is woken once, even if more messages follow before it runs.
+Therefore bursts are cheap: a queue with a lock or an awaitable for every message costs several times as much."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ Burst = Literal["began", "over"]
 
 
 class MessageQueue:
-    """A bounded queue with one reader. Not thread-safe: it lives on the event loop's thread."""
+    """A bounded queue with one reader. Not thread-safe: use it only on the event loop's thread."""
 
     __slots__ = ("_closed", "_waiter", "capacity", "name", "queued")
 
@@ -34,11 +33,11 @@ class MessageQueue:
 
     @property
     def closed(self) -> bool:
-        """True once nothing more will be put in."""
+        """True if no more messages will be put into the queue."""
         return self._closed
 
     async def receive(self) -> Envelope:
-        """Return the next message. Raises StreamClosed when closed and empty, ProtocolError for a second reader."""
+        """Return the next message. Raises StreamClosed if closed and empty, ProtocolError for a second reader."""
         queued = self.queued
         while not queued:
             if not self.ready():
@@ -67,12 +66,13 @@ class MessageQueue:
             waiter.set_result(None)
 
     def end(self) -> None:
-        """End the queue: nothing more may be put. The reader gets what is queued, then StreamClosed. Idempotent."""
+        """End the queue for new messages. The reader gets the queued messages, then StreamClosed. Idempotent."""
         self._closed = True
         self.wake()
 
     def _arrival(self) -> asyncio.Future[None]:
-        """Return the future that a reader awaits. A cancelled reader leaves a future that never wakes."""
+        """Return the future that a reader awaits. The future of a cancelled reader is done, so it may be
+        replaced."""
         if self._closed:
             raise StreamClosed(f"{self.name} is closed; nothing more will arrive there")
         if self._waiter is not None and not self._waiter.done():
@@ -82,7 +82,7 @@ class MessageQueue:
 
 
 class Inbox(MessageQueue):
-    """A queue that loses nothing: when it is full it fails its reader instead."""
+    """A lossless queue. If it is full, its reader fails instead of missing a message."""
 
     __slots__ = ("_leave", "overflowed")
 
@@ -92,9 +92,9 @@ class Inbox(MessageQueue):
         self._leave = leave
 
     def put(self, envelope: Envelope) -> None:
-        """Append a message to the queue. Full: the inbox overflows, and `receive` raises from then on."""
+        """Append a message to the queue. If it is full, the inbox overflows, and `receive` raises from then on."""
         if self.overflowed:
-            return  # the reader fails at its next read, so a later message is of no use
+            return  # the reader fails at its next read, so a later message is useless
         if len(self.queued) >= self.capacity:
             self.overflow()
             return
@@ -103,7 +103,8 @@ class Inbox(MessageQueue):
             self.wake()
 
     def overflow(self) -> None:
-        """Record that a message was lost. The others are worthless then, so the reader gets the error at once."""
+        """Record that a message was lost. The queued messages are dropped, so that the reader gets the error at
+        once."""
         self.overflowed = True
         self.queued.clear()
         self.wake()
@@ -127,11 +128,10 @@ class Inbox(MessageQueue):
 
 
 class Source(Protocol):
-    """The source of a watcher's messages, which come several at a time.
+    """The source of a watcher's messages, which delivers several messages at a time.
 
-    `pending` are those that are in no queue yet. A watcher that waits sets `reader_waits`: the next message is to
-    be handed out at once.
-    """
+    `pending` are the messages that are not in the queues yet. A waiting watcher sets `reader_waits`, so that the
+    next message is delivered at once."""
 
     pending: list[Envelope]
     reader_waits: bool
@@ -142,11 +142,10 @@ class Source(Protocol):
 
 
 class WatchQueue(MessageQueue):
-    """A watcher's queue: when it is full the new message is dropped for this watcher, and counted.
+    """A watcher's queue. If it is full, new messages are dropped for this watcher, and counted.
 
-    A burst of drops begins with the first drop and ends when the reader has emptied half of the queue,
-    so that a reader that is always a little too slow does not report every message.
-    """
+    A burst of drops begins with the first drop and ends when the reader has emptied half of the queue, so that
+    drops are not reported one by one for a reader that is always slightly too slow."""
 
     __slots__ = ("_dropped", "_leave", "burst", "kinds", "source", "task_id")
 
@@ -186,11 +185,13 @@ class WatchQueue(MessageQueue):
         return True
 
     def put_all(self, envelopes: list[Envelope]) -> list[tuple[Burst, int]]:
-        """Append the messages, or count them as dropped; return the burst that is over and the one that began."""
+        """Append the messages, or count them as dropped. Return the burst that ended and the burst that began, if
+        any."""
         queued = self.queued
         waiting = len(queued)
         said: list[tuple[Burst, int]] = []
-        # Half of the queue: a reader that is always a little too slow would otherwise report every message.
+        # Wait for half of the queue, because otherwise a slightly too slow reader would cause a report for every
+        # message.
         if self.burst and waiting <= self.capacity // 2:
             said.append(("over", self.burst))
             self.burst = 0
@@ -209,14 +210,14 @@ class WatchQueue(MessageQueue):
         return said
 
     def close(self) -> None:
-        """Stop watching. What is queued can still be read. Idempotent."""
+        """Stop watching. Queued messages can still be read. Idempotent."""
         if not self._closed:
             self._leave(self)
             self.end()
 
     def ready(self) -> bool:
         """Check whether a message can be taken without waiting."""
-        # An empty queue takes the pending messages as one slice, however many a burst has left there.
+        # An empty queue takes all pending messages of a burst as one slice.
         if not self.queued and self.source is not None and self.source.pending:
             self.source.hand_out()
         return bool(self.queued)

@@ -10,13 +10,13 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.roles import Role
 from artoo.contracts.routes import ROUTES
 
-# Messages kept for a subtask's port that is not open yet.
+# Most messages that are held for a subtask's port that is not open yet.
 HELD_PER_PORT = 256
 
 Address = tuple[Role, str | None]
 
-# Roles whose next step mostly is a question to a model: they hear a message before those that only take note of
-# it, and the question leaves that much earlier.
+# Roles whose next step usually is a model call. They receive a message before the other roles, so that the call #
+# starts earlier.
 _ASKING = (Role.PERCEIVER, Role.PLANNER, Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR)
 
 
@@ -30,9 +30,9 @@ _RECEIVERS = {kind: tuple(sorted(route.receivers, key=_in_turn)) for kind, route
 class TaskInboxes:
     """The inboxes of one task, by role and subtask.
 
-    A subtask's ports are opened by the component that sees its SubTask on the stream, so messages may come before
-    their port: those with a subtask are held (bounded) until the port opens or the task is closed. A message of the
-    user that names no subtask reaches every executor that is open.
+    The component that sees a SubTask on the stream opens the subtask's ports, so messages may come before their
+    port. Messages with a subtask are held (with a limit) until the port opens or the task is closed. A message of
+    the user without a subtask is delivered to every open executor.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class TaskInboxes:
         self._left: set[Address] = set()
 
     def enter(self, address: Address, inbox: Inbox) -> None:
-        """Add a port's inbox and hand it what was held for it."""
+        """Add a port's inbox and deliver the held messages to it."""
         self._inboxes.setdefault(address, []).append(inbox)
         for envelope in self._held.pop(address, ()):
             inbox.put(envelope)
@@ -52,7 +52,7 @@ class TaskInboxes:
             inbox.overflow()
 
     def leave(self, address: Address, inbox: Inbox) -> None:
-        """Remove a port's inbox; nothing is held for that place any more."""
+        """Remove a port's inbox. No messages are held for this address any more."""
         remaining = [other for other in self._inboxes.get(address, ()) if other is not inbox]
         if remaining:
             self._inboxes[address] = remaining
@@ -61,12 +61,12 @@ class TaskInboxes:
             self._left.add(address)
 
     def watch(self, kinds: Iterable[str], inbox: Inbox) -> None:
-        """Add an inbox that hears every message of these kinds."""
+        """Add an inbox that receives every message of these kinds."""
         for kind in kinds:
             self._by_kind.setdefault(kind, []).append(inbox)
 
     def unwatch(self, kinds: Iterable[str], inbox: Inbox) -> None:
-        """Remove such an inbox."""
+        """Remove an inbox that `watch` added."""
         for kind in kinds:
             remaining = [other for other in self._by_kind.get(kind, ()) if other is not inbox]
             if remaining:
@@ -75,7 +75,7 @@ class TaskInboxes:
                 self._by_kind.pop(kind, None)
 
     def deliver(self, kind: str, envelope: Envelope) -> None:
-        """Put a message into the inboxes of all its receivers."""
+        """Deliver a message to the inboxes of all its receivers."""
         subtask_id = envelope.subtask_id
         for role in _RECEIVERS[kind]:
             wide = self._inboxes.get((role, None), ())
@@ -94,7 +94,7 @@ class TaskInboxes:
             inbox.put(envelope)
 
     def _deliver_to_each(self, role: Role, envelope: Envelope) -> None:
-        """Put a message that names no subtask into the inboxes of all open ports that belong to one."""
+        """Deliver a message without a subtask to the inboxes of all open ports of the role that have a subtask."""
         for (owner, subtask_id), inboxes in self._inboxes.items():
             if owner is role and subtask_id is not None:
                 for inbox in inboxes:
@@ -109,7 +109,7 @@ class TaskInboxes:
         self._held.clear()
 
     def _hold(self, address: Address, envelope: Envelope) -> None:
-        # A port that was closed has left for good; to hold its messages would keep them until the task ends.
+        # A closed port never opens again, so its messages would be held until the task ends.
         if address in self._left:
             return
         held = self._held.setdefault(address, deque())

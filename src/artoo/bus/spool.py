@@ -1,10 +1,9 @@
 """Tap the stream without loss: memory, then a file, then an exact count of missing messages (SPEC section 1).
 
-Order is kept by a queue of runs. A message goes to the last run: into memory while there is room, into the
-file once there is none (until the consumer has caught up, so that order needs no merging), and when the file
-fails too, into a gap. The publisher pays an append; when the consumer is far behind, one encoding and one
-write into the page cache.
-"""
+Messages are stored in memory while there is room. Then they are written to the file until the consumer has caught
+up, so that a queue of runs preserves their order without merging. If the file fails too, they are counted in a
+gap. A message costs the publisher one append or, if the consumer is far behind, one encoding and one write to the
+page cache."""
 
 from __future__ import annotations
 
@@ -28,11 +27,10 @@ _TASKS_COUNTED = 1_000
 
 
 class SpoolFile:
-    """The lines that did not fit into memory: written at the end, read from the front, emptied when drained.
+    """A file for the messages that do not fit into memory: a queue of lines that is truncated when it is empty.
 
-    The file is created in `directory` with mode 0600 at the first write and removed by `close`.
-    `limit` bounds it, in bytes.
-    """
+    The file is created in `directory` with mode 0600 at the first write and removed by `close`. `limit` is its
+    maximum size in bytes."""
 
     def __init__(self, directory: Path, name: str, limit: int) -> None:
         self._directory = directory
@@ -50,7 +48,7 @@ class SpoolFile:
         return self._path
 
     def append(self, line: bytes) -> None:
-        """Write one line (with its line end) whole, or raise OSError and leave the file as it was."""
+        """Write one whole line with its line end, or raise OSError and leave the file unchanged."""
         if self._written + len(line) > self._limit:
             raise OSError(f"the spool file has reached its limit of {self._limit} bytes")
         descriptor = self._open()
@@ -75,7 +73,7 @@ class SpoolFile:
         return lines
 
     def empty(self) -> None:
-        """Give the room on disk back. Only when everything was read."""
+        """Truncate the file to free its space on disk. Call this only when everything was read."""
         if self._descriptor is not None and self._written:
             os.ftruncate(self._descriptor, 0)
         self._written = self._read = 0
@@ -92,7 +90,7 @@ class SpoolFile:
 
     def _open(self) -> int:
         if self._descriptor is None:
-            import tempfile  # rarely needed, and brings shutil with all its archives
+            import tempfile  # rarely needed, and slow to import because of shutil
 
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._descriptor, path = tempfile.mkstemp(
@@ -129,12 +127,11 @@ class _GapRun:
 
 
 class SpoolingTap:
-    """Attach it to a bus (`bus.attach(tap)`), give it to one consumer (ports.spool.Spool).
+    """A tap for a bus (`bus.attach(tap)`) with one consumer (ports.spool.Spool).
 
-    `memory_limit` is in messages, `disk_limit` in bytes. The file appears in `sink_dir` only when needed.
-    Messages of the kinds in `without` are passed over. Lives on the event loop's thread; use it as a context
-    manager, or call `close`.
-    """
+    `memory_limit` is in messages, `disk_limit` in bytes. The file is created in `sink_dir` only when needed.
+    Messages of the kinds in `without` are ignored. Use it on the event loop's thread, as a context manager or
+    with `close`."""
 
     def __init__(
         self,
@@ -162,7 +159,7 @@ class SpoolingTap:
 
     @property
     def accepted(self) -> int:
-        """Return the number of messages that came in so far, lost ones included."""
+        """Return the number of messages received so far, including lost ones."""
         return self._accepted
 
     @property
@@ -181,14 +178,14 @@ class SpoolingTap:
         return self._file.path
 
     def __call__(self, envelope: Envelope) -> None:
-        """Take one message without ever waiting for the consumer. Raises ProtocolError only after `finish`."""
+        """Store one message without waiting for the consumer. Raises ProtocolError only after `finish`."""
         if self._finished:
             raise ProtocolError(f"the spool of {self.name} is finished; detach it from the bus before that")
         if envelope.kind in self._without:
             return
         self._accepted += 1
-        # Once one message is in the file, all later ones follow it until the consumer has caught up: this keeps
-        # their order without a merge.
+        # Once one message is in the file, all later ones follow it until the consumer has caught up, which
+        # preserves # their order without a merge.
         if not self._overflow and len(self._memory) < self._memory_limit:
             self._memory.append(envelope)
         else:
@@ -197,12 +194,13 @@ class SpoolingTap:
             self._stir(self._waiter)
 
     async def receive_batch(self, limit: int = 512) -> list[Envelope | Gap]:
-        """Return between one and `limit` items, in order. Raises StreamClosed when finished and empty."""
+        """Wait for items and return between one and `limit`, in order. Raises StreamClosed if finished and
+        empty."""
         await self.wait()
         return self.take(limit)
 
     def take(self, limit: int) -> list[Envelope | Gap]:
-        """Return the items that are there, in order, at most `limit`; none when there are none."""
+        """Return the present items, in order, at most `limit`; an empty list if there are none."""
         memory = self._memory
         if memory and len(memory) <= limit:
             taken: list[Envelope | Gap] = list(memory)
@@ -236,7 +234,7 @@ class SpoolingTap:
                 yield item
 
     def finish(self) -> None:
-        """Close the tap for messages: the consumer gets the remaining ones, then the end. Detach the tap first."""
+        """Close the tap for new messages. The consumer still gets the remaining ones. Detach the tap first."""
         self._finished = True
         self._wake()
 
@@ -287,8 +285,8 @@ class SpoolingTap:
     def _receive_overflow(self, limit: int) -> list[Envelope | Gap]:
         run = self._overflow[0]
         if isinstance(run, _FileRun):
-            # Read on the loop's thread: the lines were written moments ago, so they come from the page cache,
-            # and a consumer that is cancelled cannot lose what a thread has read for it.
+            # Read on the event loop's thread: the lines are still in the page cache, and a cancelled consumer #
+            # cannot lose messages that a worker thread has read for it.
             try:
                 lines = self._file.read(min(limit, run.count))
             except OSError as error:
@@ -333,7 +331,7 @@ class SpoolingTap:
                 self._let_go()
 
     def _stir(self, waiter: asyncio.Future[None]) -> None:
-        """Mark the arrival of a first message."""
+        """Wake the consumer for a first message, or with a Lull start waiting for the end of its burst."""
         if self._lull is None:
             self._wake()
         else:
@@ -345,7 +343,7 @@ class SpoolingTap:
         self._timer = loop.call_later(seconds, self._look, loop, self._accepted)
 
     def _look(self, loop: asyncio.AbstractEventLoop, heard: int) -> None:
-        """Wake the consumer unless more was said. Plain calls: this runs between all calls of all tasks."""
+        """Wake the consumer, or wait on if more messages came. This is no coroutine, because it runs very often."""
         lull = self._lull
         over = heard == self._accepted or self._overflow or loop.time() >= self._latest
         if lull is None or over or len(self._memory) >= lull.enough:

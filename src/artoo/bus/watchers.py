@@ -1,9 +1,8 @@
-"""Deliver a message to all watchers of the stream for the price of one.
+"""Deliver a message to all watchers of the stream at the cost of one append.
 
-Watchers of everything share one pending list: a message is appended to it once. It is handed to the watchers'
-own queues, all of it at once, as soon as one of them waits for a message, looks for one and finds none, or the
-list is long. So a burst costs each watcher a slice and one wake-up, and a quiet stream loses no time.
-"""
+Watchers of all messages share one pending list, to which a message is appended once. The whole list is moved to
+the watchers' own queues when a watcher waits for a message or finds its queue empty, or when the list is long.
+Therefore a burst costs each watcher one slice and one wake-up, and a quiet stream delivers without delay."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ OnBurst = Callable[[WatchQueue, Burst, int], None]
 
 
 class Watchers:
-    """All watchers' queues by subscription. `on_burst` is called when drops begin and when they are over."""
+    """All watchers' queues by subscription. `on_burst` is called when a burst of drops begins and when it ends."""
 
     def __init__(self, on_burst: OnBurst) -> None:
         self._on_burst = on_burst
@@ -37,7 +36,7 @@ class Watchers:
         return iter(found.values())
 
     def add(self, queue: WatchQueue) -> None:
-        """Add a queue, which hears its subscription from the next message on."""
+        """Add a queue, which receives the messages of its subscription from the next message on."""
         if queue.task_id is not None:
             self._by_task[queue.task_id].append(queue)
         elif queue.kinds is not None:
@@ -50,7 +49,7 @@ class Watchers:
         self._selective = bool(self._by_kind or self._by_task)
 
     def remove(self, queue: WatchQueue) -> None:
-        """Remove a queue from the stream; it still gets earlier messages."""
+        """Remove a queue from the stream. It still receives earlier messages."""
         if queue.task_id is not None:
             _without(self._by_task, queue.task_id, queue)
         elif queue.kinds is not None:
@@ -63,14 +62,14 @@ class Watchers:
         self._selective = bool(self._by_kind or self._by_task)
 
     def of_task(self, task_id: str) -> tuple[WatchQueue, ...]:
-        """Return the watchers of one task alone."""
+        """Return the watchers whose subscription is limited to this task."""
         return tuple(self._by_task.get(task_id, ()))
 
     def deliver(self, kind: str, envelope: Envelope) -> None:
-        """Put a message into the queues of all its watchers. Never waits."""
+        """Deliver a message to the queues of all its watchers. Never waits."""
         if self._everything:
             pending = self.pending
-            if self.reader_waits and not pending:  # one message, and a reader waits: no list is needed
+            if self.reader_waits and not pending:  # deliver a single message to a waiting reader directly
                 self.reader_waits = False
                 for queue in self._everything:
                     if not queue.put(envelope):

@@ -45,7 +45,8 @@ class TurnSource(SurroundingsSource, Protocol):
     """The surroundings of one subtask, before each of its turns."""
 
     async def news(self) -> tuple[str, ...]:
-        """Show the user's files as they are now; return what happened outside the subtask's calls. Never raises."""
+        """Update the workspace to the user's files; return notes about changes by others than the subtask. Never
+        raises."""
         ...
 
 

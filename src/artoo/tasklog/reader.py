@@ -95,8 +95,8 @@ class TaskLogReader:
         return (item for item in self if isinstance(item, Envelope))
 
     def select(self, kinds: Collection[str] | None) -> Iterator[Envelope | Gap]:
-        """Iterate over the messages of these kinds (None: of all) and the gaps, in order. Raises MessageUnreadable
-        with the line.
+        """Iterate over the messages of these kinds (None: all kinds) and the gaps, in order. Raises
+        MessageUnreadable with the line.
         """
         for place, fields in self.fields(kinds):
             gap = fields.get(GAP_KEY)

@@ -1,8 +1,7 @@
 """Define the names of spans, attributes and measurements, by OpenTelemetry's GenAI conventions.
 
-The conventions are in development in a repository of their own (semantic-conventions-genai); these are its names as
-of November 2026. Names that the conventions do not have begin with `artoo.`.
-"""
+The conventions are developed in their own repository (semantic-conventions-genai); these are its names as of
+November 2026. Names that are not in the conventions begin with `artoo.`."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ ERROR_TYPE = "error.type"
 SERVER_ADDRESS = "server.address"
 SERVER_PORT = "server.port"
 
-# --- attributes that hold content: only when it is captured ---
+# --- attributes that hold content; they are set only if content is captured ---
 SYSTEM_INSTRUCTIONS = "gen_ai.system_instructions"
 INPUT_MESSAGES = "gen_ai.input.messages"
 OUTPUT_MESSAGES = "gen_ai.output.messages"
@@ -79,5 +78,5 @@ TASK_MONEY = "artoo.task.money"
 
 TOKEN_BUCKETS = tuple(4**power for power in range(14))
 CALL_BUCKETS = tuple(round(0.01 * 2**power, 2) for power in range(14))
-# Bounds of the histograms; those of tokens and calls are advised by the conventions.
+# Bucket limits of the histogram of tasks. The limits for tokens and calls (above) are those of the conventions.
 WORKFLOW_BUCKETS = (1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200)

@@ -1,4 +1,4 @@
-"""Turn a record of a whole operation into a span, and a verdict or correction into an event of a span."""
+"""Convert records of whole operations to spans, and verdicts and corrections to events of a span."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from artoo.telemetry.peers import Peer, Peers
 Attributes = dict[str, str | bool | int | float]
 
 EXECUTOR = Role.EXECUTOR.value
-# The one memory store of an artoo home.
+# The name of the single memory store of an artoo home.
 STORE = "shared"
-# The `error.type` of an error that the conventions have no name for.
+# The `error.type` of an error that has no name in the conventions.
 OTHER = "_OTHER"
-# Characters of one text in a span; the task log has the rest.
+# Most characters of one text in a span; the task log has the whole text.
 LONGEST = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One ended operation. `error` is its type, None if it succeeded. `tokens` are added up in the task's span."""
+    """One ended operation. `error` is the error's type, None on success. `tokens` are summed in the task's span."""
 
     name: str
     attributes: Attributes
@@ -41,7 +41,7 @@ class Leaf:
 
 
 def error_type(call: ModelCalled) -> str:
-    """Return the HTTP status of a refusal, the budget that was spent, or the kind of failure in the record."""
+    """Return the HTTP status of a refusal, the name of a spent budget, or the kind of failure in the record."""
     failure = call.failure
     if failure is None:
         return OTHER

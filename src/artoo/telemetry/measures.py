@@ -17,12 +17,12 @@ from artoo.telemetry import conventions as c
 from artoo.telemetry.leaves import error_type
 from artoo.telemetry.peers import Peer, Peers
 
-# Tasks whose start is remembered; the duration of any older task is taken from its result.
+# Tasks whose start is stored. The duration of an older task is taken from its result.
 MOST_TASKS = 1_024
 
 
 class Measures:
-    """The instruments of one meter. Their attributes have few values: no ids, no texts."""
+    """The instruments of one meter. Their attributes have few values, so they contain no ids and no texts."""
 
     def __init__(self, meter: Meter, peers: Peers) -> None:
         def histogram(name: str, unit: str, description: str, bounds: Sequence[float]) -> Histogram:
@@ -38,7 +38,7 @@ class Measures:
         self._money = meter.create_counter(c.TASK_MONEY, "1", "Cost of priced model calls.")
 
     def hear(self, envelope: Envelope) -> None:
-        """Measure one message; most kinds have nothing to measure."""
+        """Update the measurements with one message. Most kinds are ignored."""
         match envelope.payload:
             case UserRequest():
                 self._began[envelope.task_id] = envelope.at

@@ -1,4 +1,4 @@
-"""Name the server and model of a tier as the conventions do."""
+"""Describe the server and model of a tier in the terms of the conventions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from artoo.telemetry import conventions as c
 
-# Ends of host names, and the well-known values of `gen_ai.provider.name`.
+# Suffixes of host names, with the well-known values of `gen_ai.provider.name`.
 _PROVIDERS = (
     ("openai.azure.com", "azure.ai.openai"),
     ("openai.com", "openai"),
@@ -26,16 +26,16 @@ _PROVIDERS = (
     ("x.ai", "x_ai"),
 )
 
-# Provider of every other server that speaks OpenAI's format.
+# Provider name of every other server with an API like OpenAI's.
 COMPATIBLE = "openai_compatible"
 
-# Provider of the model in this process.
+# Provider name of the model in this process.
 EMBEDDED = "llama.cpp"
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A requested model and its server; empty values are not known. `local`: in this process."""
+    """A requested model and its server; unknown values are empty. `local`: the model runs in this process."""
 
     provider: str = COMPATIBLE
     model: str = ""
@@ -44,7 +44,7 @@ class Peer:
     local: bool = False
 
     def attributes(self) -> dict[str, str | int]:
-        """Return the attributes that spans and measurements of a call have in common."""
+        """Return the attributes that a call's span shares with its measurements."""
         found: dict[str, str | int] = {c.OPERATION: c.CHAT, c.PROVIDER: self.provider}
         if self.model:
             found[c.REQUEST_MODEL] = self.model
@@ -54,11 +54,11 @@ class Peer:
 
 
 Peers = Mapping[str, Peer]
-"""By tier (`brain`, `tool`)."""
+"""The peers by tier (`brain`, `tool`)."""
 
 
 def peer_of(base_url: str | None, model: str) -> Peer:
-    """Return the peer of an endpoint; `base_url` None: the embedded model."""
+    """Return the peer of an endpoint. If `base_url` is None, it is the embedded model."""
     if base_url is None:
         return Peer(EMBEDDED, model, local=True)
     parts = urlsplit(base_url)

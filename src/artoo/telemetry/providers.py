@@ -1,7 +1,6 @@
-"""Set up OpenTelemetry's SDK by its own variables. No part of it is registered globally.
+"""Set up OpenTelemetry's SDK by its own environment variables, without registering anything globally.
 
-The SDK reads the rest of its variables itself, from the process (headers, sampling, batches, resource).
-"""
+The SDK itself reads the other variables from the environment (headers, sampling, batches, resource)."""
 
 from __future__ import annotations
 
@@ -24,28 +23,27 @@ from opentelemetry.trace import Tracer
 from artoo.telemetry.settings import TelemetrySettings
 
 SCOPE = "artoo"
-# The longest wait for a collector at the end; spans that are not sent by then are lost.
+# Longest wait for a collector at the end. Spans that are not sent by then are lost.
 CLOSE_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Providers:
-    """A tracer and a meter, each None if its signal has no exporter, and the functions that end them."""
+    """A tracer and a meter, and the functions that shut them down. Each is None if its signal has no exporter."""
 
     tracer: Tracer | None
     meter: Meter | None
     shutdowns: tuple[Callable[[], None], ...] = ()
 
     async def close_within(self, seconds: float) -> bool:
-        """Send the queued data and end, all signals at the same time; return False if the time was up.
+        """Send the queued data of all signals in parallel and shut down; return False after a timeout.
 
-        Daemon threads do this, because an exporter may hang: neither the loop's end nor the process waits for them.
-        """
+        Daemon threads do this, so that neither the event loop nor the process waits for a hanging exporter."""
         loop, closed = asyncio.get_running_loop(), asyncio.Semaphore(0)
 
         def close(shutdown: Callable[[], None]) -> None:
             shutdown()
-            with suppress(RuntimeError):  # the loop has ended meanwhile
+            with suppress(RuntimeError):  # the event loop has been closed meanwhile
                 loop.call_soon_threadsafe(closed.release)
 
         for shutdown in self.shutdowns:

@@ -1,6 +1,6 @@
 """Read OpenTelemetry's own environment variables, without importing it.
 
-Only a variable that names an exporter switches telemetry on. A machine on which nothing is set pays nothing.
+Telemetry is enabled only by a variable that names an exporter. Without such variables it costs nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _ON_SPANS = frozenset({"true", "span_only", "span_and_event"})
 
 @dataclass(frozen=True, slots=True)
 class Exporters:
-    """The exporters of one signal: `otlp`, `console`, or both. `endpoint` None: OpenTelemetry's default."""
+    """The exporters of one signal: `otlp`, `console`, or both. If `endpoint` is None, OpenTelemetry's default is
+    used."""
 
     names: tuple[str, ...] = ()
     endpoint: str | None = None
@@ -32,8 +33,7 @@ class Exporters:
 class TelemetrySettings:
     """The signals to send.
 
-    `content`: prompts, answers and outputs too. `hints`: variables that are not followed, and why.
-    """
+    `content`: prompts, answers and outputs are sent too. `hints` says which variables are ignored, and why."""
 
     traces: Exporters
     metrics: Exporters
@@ -42,12 +42,12 @@ class TelemetrySettings:
 
     @property
     def wanted(self) -> bool:
-        """True when there is at least one exporter."""
+        """True if there is at least one exporter."""
         return bool(self.traces.names or self.metrics.names)
 
 
 def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings:
-    """Read the variables. Never raises: a value that is not understood turns its signal off, with a hint."""
+    """Read the variables. Never raises: an unknown value disables its signal and adds a hint."""
     if _value(environ, DISABLED).lower() == "true":
         return TelemetrySettings(Exporters(), Exporters())
     hints: list[str] = []

@@ -1,6 +1,6 @@
 """Build spans from the stream: task → round → subtask → model call, tool call, memory operation.
 
-Times are those of the messages. The record of a call is written when the call ends, and says how long it took.
+Times are those of the messages. A call's record is published when the call ends and contains its duration.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from artoo.telemetry import leaves
 from artoo.telemetry.leaves import OTHER, Attributes, Leaf, answer, message, shortened
 from artoo.telemetry.peers import Peers
 
-# Tasks whose spans are open at once; for one more, the spans of the oldest are ended.
+# Most tasks with open spans. If there is one more, the spans of the oldest task are ended.
 MOST_TASKS = 256
-# Ended tasks that are remembered, so that a late message does not open them again.
+# Ended tasks whose ids are stored, so that a late message does not open their spans again.
 MOST_ENDED = 1_024
 
 WORKFLOW = "artoo"
@@ -40,7 +40,7 @@ def nanoseconds(at: datetime) -> int:
 
 @dataclass(slots=True)
 class _Task:
-    """The open spans of one task. Contexts of ended subtasks stay, so that a late call still has its parent."""
+    """The open spans of one task. Contexts of ended subtasks are retained as parents of late calls."""
 
     root: Span
     began: int
@@ -52,12 +52,13 @@ class _Task:
     tokens: dict[str, int] = field(default_factory=dict[str, int])
 
     def parent(self, subtask_id: str | None) -> Context:
-        """Return the parent of a call of this subtask, or of none."""
+        """Return the parent context of a call of this subtask, or of a call without a subtask."""
         return self.contexts.get(subtask_id or "") or self.round_context or self.context
 
 
 class SpanTree:
-    """The spans of all tasks, built by `tracer`. `content`: with the texts of prompts, answers and tools."""
+    """The spans of all tasks, built by `tracer`. With `content` they include texts of prompts, answers and
+    tools."""
 
     def __init__(self, tracer: Tracer, peers: Peers, *, content: bool = False) -> None:
         self._tracer = tracer
@@ -72,7 +73,7 @@ class SpanTree:
         return len(self._tasks)
 
     def hear(self, envelope: Envelope) -> None:
-        """Take one message. Kinds that are no part of a trace change nothing."""
+        """Update the spans with one message. Kinds that are no part of a trace are ignored."""
         leaf = leaves.leaf_of(envelope, self._peers, content=self._content)
         if not envelope.task_id:
             if leaf is not None:
@@ -118,7 +119,7 @@ class SpanTree:
     def _task(self, envelope: Envelope) -> _Task | None:
         """Return the task's spans.
 
-        Its first message opens them, and so does the message that resumes it after its end.
+        They are opened by the task's first message, or by the message that resumes it after its end.
         """
         task = self._tasks.get(envelope.task_id)
         if isinstance(envelope.payload, TaskResumed):
@@ -140,10 +141,9 @@ class SpanTree:
         return task
 
     def _open_round(self, task: _Task, at: int, number: int) -> None:
-        """Open a round, which begins with its directive (the first with the task).
+        """Open a round at its directive (the first round at the task's start), or only update its number.
 
-        Its manifest confirms the number.
-        """
+        The round's manifest confirms the number."""
         if task.round is None:
             task.round = self._start("round", task.context, at, {c.ROUND: number})
             task.round_context = set_span_in_context(task.round, task.context)

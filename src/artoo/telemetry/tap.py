@@ -1,4 +1,4 @@
-"""Watch the stream for telemetry, which may miss messages and never delays a task."""
+"""Watch the stream for telemetry. It may miss messages, but it never delays a task."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from artoo.telemetry.spans import SpanTree
 
 logger = logging.getLogger(__name__)
 
-# Messages that may be queued; more are dropped, and the stream says how many.
+# Most queued messages. Further messages are dropped, and their number is published on the stream.
 CAPACITY = 16_384
 
 _KINDS = frozenset(ROUTES) - TRANSIENT
 
-# Messages between two turns of the loop, so that a burst does not delay the roles.
+# Messages that are processed in one turn of the event loop, so that a burst does not delay the roles.
 SLICE = 64
 
 
 class Telemetry:
-    """Feeds spans and measurements from the stream.
+    """A watcher that builds spans and measurements from the stream.
 
-    `run` it in a task group, and end it with `finish` and `close`.
-    """
+    Start `run` in a task group, and end it with `finish` and `close`."""
 
     def __init__(self, bus: Bus, providers: Providers, peers: Peers, *, content: bool = False) -> None:
         self._providers = providers
@@ -40,7 +39,7 @@ class Telemetry:
         self._failures = 0
 
     async def run(self) -> None:
-        """Work until `finish`. The first message that fails is logged; nothing else suffers from a failure."""
+        """Process messages until `finish`. Errors never leave this method; the first error is logged."""
         heard = 0
         async for envelope in self._subscription:
             self._hear(envelope)
@@ -49,7 +48,7 @@ class Telemetry:
                 await asyncio.sleep(0)
 
     def finish(self) -> None:
-        """Stop listening; `run` ends with the queued messages. Idempotent."""
+        """Stop watching. `run` ends after the queued messages. Idempotent."""
         self._subscription.close()
 
     async def close(self) -> None:
