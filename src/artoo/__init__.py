@@ -7,7 +7,8 @@
 
 Names are loaded when they are first used, so that importing artoo costs nothing.
 
-Nothing is imported here, of the standard library neither: for the command line this comes before `cli.start`.
+This module imports nothing, not even from the standard library, because the command line runs it before
+`cli.start`.
 """
 
 TYPE_CHECKING = False

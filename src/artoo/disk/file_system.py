@@ -1,4 +1,4 @@
-"""Write everything of one file system to disk with one call, instead of one call for each file."""
+"""Sync a whole file system to disk with one call, instead of one call for each file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from pathlib import Path
 
 
 def sync_file_system(place: Path) -> None:
-    """Make everything on the file system of `place` durable. Blocks.
+    """Sync all files on the file system of `place` to disk. Blocks.
 
-    Raises OSError when something of it could not be written.
-    """
+    Raises OSError if some data could not be written."""
     descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     try:
         sync_file_system_of(descriptor)
@@ -21,7 +20,7 @@ def sync_file_system(place: Path) -> None:
 
 
 def sync_file_system_of(descriptor: int) -> None:
-    """Make everything on the file system of an open file durable. Blocks; raises OSError."""
+    """Sync all files on the file system of an open file to disk. Blocks; raises OSError."""
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "syncfs"):  # macOS: only all file systems at once
         os.sync()

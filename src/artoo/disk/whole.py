@@ -1,9 +1,9 @@
 """Write files atomically: a reader sees the whole file or none, whenever the process dies.
 
-The content is written next to the file, as `.NAME.artoo-new-0`, and gets the file's name when all of it is there.
-The writer holds a lock on it. A process that is killed in between leaves its partial file; the next writer of the
-same file finds that no process holds it, and removes it. Several writers of one file at once take the numbers from
-0 on. So at most as many partial files are left as writers of the file were killed at one time.
+The content is written to a temporary file in the same directory, `.NAME.artoo-new-0`, which is renamed when it is
+complete. The writer locks the temporary file. If the writer is killed, the next writer of the same file finds the
+temporary file unlocked and removes it. Concurrent writers of one file use the numbers from 0 on. Therefore at
+most as many temporary files are left over as writers were killed at the same time.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from pathlib import Path
 Content = bytes | Iterable[bytes]
 
 _OWNERS = 0o600
-# Writers of one file at one time that find a name in the row; any more get one that is not looked for later.
+# Concurrent writers of one file that get a numbered name. Further writers get a random name that no later writer
+# # cleans up.
 _AT_ONCE = 16
-# Bytes of a file's name that are used in the name of the new one; a longer name is replaced by its digest.
+# Most bytes of a file's name that the temporary name includes; a longer name is replaced by its digest.
 _LONGEST = 200
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -36,34 +37,33 @@ def read_text(path: Path) -> str:
 
 
 def write_whole(path: Path, content: Content, *, mode: int | None = None, sync: bool = True) -> None:
-    """Replace the file by one with this content, or create it. Blocks. Raises OSError.
+    """Replace the file's content atomically, or create the file. Blocks. Raises OSError.
 
-    `mode`: its permissions; None: those of the old one, and of a new one its owner's alone. `sync`: the content is
-    on disk before it gets the name, so that a power cut leaves the old content or the new; without it, for what can
-    be made again, it may leave an empty file.
-    """
+    `mode`: the permissions; None keeps those of the old file, and gives a new file to its owner only. `sync`: the
+    content is on disk before the rename, so that a power failure leaves either the old or the new content.
+    Without it, for content that can be made again, a power failure may leave an empty file."""
     with _beside(path, content, _mode_of(path) if mode is None else mode, sync=sync) as fresh:
         fresh.replace(path)
 
 
 def write_durably(path: Path, content: Content, *, mode: int | None = None) -> None:
-    """Write as `write_whole`, and durably: no later power cut restores the old content. Blocks. Raises OSError."""
+    """Write as `write_whole`, but durably, so that a power failure cannot restore the old content. Raises
+    OSError."""
     write_whole(path, content, mode=mode)
     sync_directory(path.parent)
 
 
 def write_new(path: Path, content: Content, *, mode: int = _OWNERS, sync: bool = True) -> None:
-    """Create the file; of several concurrent calls the first succeeds. Blocks. Raises FileExistsError, OSError."""
+    """Create the file atomically; of concurrent calls only the first succeeds. Raises FileExistsError, OSError."""
     with _beside(path, content, mode, sync=sync) as fresh:
         os.link(fresh, path)
 
 
 def made_once(path: Path, make: Callable[[], bytes]) -> bytes:
-    """Return the content of a file that is made by `make` the first time, for its owner only. Blocking.
+    """Return the content of a file, which is created with `make()` if it is missing, for its owner only. Blocks.
 
-    Two processes may come first at once, and one may be killed: the file is there whole or not at all, and the
-    other process reads it. The directory is made too. Raises OSError.
-    """
+    The file is created atomically, so concurrent processes read the same content, even if one of them is killed.
+    The directory is created too. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
         with suppress(FileExistsError):
@@ -72,7 +72,7 @@ def made_once(path: Path, make: Callable[[], bytes]) -> bytes:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable. Blocks. Raises OSError."""
+    """Sync the names in a directory to disk. Blocks. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -81,7 +81,7 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_files(directory: Path) -> None:
-    """Make the files in a directory durable, and then their names. Blocks. Raises OSError."""
+    """Sync the files in a directory to disk, and then their names. Blocks. Raises OSError."""
     for entry in os.scandir(directory):
         if not entry.is_file(follow_symlinks=False):
             continue
@@ -140,22 +140,22 @@ def _made(fresh: Path) -> int | None:
         descriptor = os.open(fresh, _FLAGS | os.O_CREAT | os.O_EXCL, _OWNERS)
     except FileExistsError:
         return None
-    # Only a process that wants to remove it may hold it, for a moment. Without locks, no process removes it.
+    # Another process may lock it briefly to remove it. If the file system has no locks, no process removes it.
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     if _is(fresh, descriptor):
         return descriptor
-    os.close(descriptor)  # it was taken for one that no process holds, in the moment before it was held
+    os.close(descriptor)  # another process removed it before it was locked
     return None
 
 
 def _without_owner(fresh: Path) -> bool:
-    """Remove the file of a dead writer: one of this user which no process holds. Return whether it is gone."""
+    """Remove the unlocked temporary file of a dead writer of this user. Return True if the file is gone."""
     try:
         descriptor = os.open(fresh, _FLAGS)
     except FileNotFoundError:
         return True
-    except OSError:  # a link, a directory, another user's: none of ours
+    except OSError:  # a link, a directory or another user's file, which must not be removed
         return False
     try:
         seen = os.fstat(descriptor)
@@ -163,7 +163,7 @@ def _without_owner(fresh: Path) -> bool:
             return False
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _remove(fresh, descriptor)
-    except OSError:  # held by a writer that is at work, or no locks are to be had
+    except OSError:  # locked by a running writer, or the file system has no locks
         return False
     else:
         return True
@@ -172,13 +172,13 @@ def _without_owner(fresh: Path) -> bool:
 
 
 def _remove(fresh: Path, descriptor: int) -> None:
-    """Remove the name of an open file that is locked, if the file still has it."""
+    """Remove the name `fresh` of an open, locked file, if it still belongs to that file."""
     if _is(fresh, descriptor):
         fresh.unlink(missing_ok=True)
 
 
 def _is(path: Path, descriptor: int) -> bool:
-    """Check whether the path is this very file."""
+    """Check whether the path and the descriptor are the same file."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:

@@ -1,9 +1,9 @@
 """Define the forms of secrets: the formats that issuers publish, and the names in files and programs.
 
-Each rule is anchored at a literal that occurs in hardly any other text, so that a line without one costs one pass.
-The prefixes are those that issuers document so that scanners find them (GitHub, GitLab, Slack, Stripe and so on),
-as the rule set of gitleaks collects them; no library carries them in a form that can be used on every line that is
-logged (`docs/design/redaction.md`).
+Each rule is anchored at a literal that is rare in other text, so that a line without any such literal costs one
+pass. Issuers document these prefixes for scanners (GitHub, GitLab, Slack, Stripe and so on), and the rule set of
+gitleaks collects them. No library offers them in a form that is fast enough for every logged line
+(`docs/design/redaction.md`).
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-# Backslashes alone are of what follows: of a line end, or of a letter that is escaped. Groups are repeated
-# greedily here and not possessively: Python before 3.11.5 matches these wrongly (gh-106052).
+# Backslashes without a quote belong to the following escape (a line end or a letter). Groups are repeated
+# greedily # here instead of possessively, because Python before 3.11.5 matches possessive groups wrongly
+# (gh-106052).
 _QUOTE = rb"(?:\\{0,7}[\"'])?"
 _GAP = rb"(?:[ \t]|\\{1,7}t){0,8}"
 _SPACE = rb"[ \t]{1,8}+"
 _BLANK = rb"(?:[ \t]|\\{1,7}[nrt]|[\r\n])"
-# Headers come as lists of values: only where a string is in it, for code indexes and annotates with brackets.
+# Headers may be lists of values. The list has to begin with a string, because code also uses brackets for indexes
+# # and type annotations.
 _LIST = rb"(?:\[" + _BLANK + rb"{0,40}(?=\\{0,7}[\"']))?"
 _NEW = rb"(?!\[redacted\])"
 _NOT_IN_WORD = rb"(?<![A-Za-z0-9])"
 _SCHEME = rb"(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256)[ \t]{1,8}+"
 _TEXT = rb"[^\s\"'\\,;&|(){}<>\[\]]"
-# What forms and files of other languages call a password.
+# Words for a password in other languages.
 _WORDS = ("mot de passe", "contraseña", "senha", "密码", "口令", "パスワード", "пароль")
 
 _ESCAPED = tuple(json.dumps(word)[1:-1].encode() for word in _WORDS)
@@ -52,14 +54,15 @@ _NO_CODE = (
     rb"(?!(?:None|null|true|false|str|string|int|bytes|bool|undefined|required|optional)(?![\w-])"
     rb"|os\.|process\.|\$|%|\*{3}|\\{0,7}[\"']?\[redacted\])"
 )
-# A quote before one of `,}]:` ends a string of the line's own JSON: what follows is the next one, and no value.
+# A quote before one of `,}]:` ends a string of the line's own JSON, so that no value follows it.
 _VALUE = (
     rb"(?:\\{0,7}\"(?![,}\]:])(?P<double>[^\"\\\r\n]{1,4096})|\\{0,7}'(?P<single>[^\"'\\\r\n]{1,4096})"
     rb"|[|>][+-]?(?:[\r\n]|\\{1,7}[nr])[ \t]{1,32}(?P<block>[^\s\"\\][^\"\\\r\n]{0,4095})"
     rb"|(?P<value>(?![|>][+-]?(?:[\r\n]|\\))" + _TEXT + rb"{1,4096}+)(?!\())"
 )
 _HEADER = _QUOTE + _GAP + rb"[:=]" + _GAP + _LIST + _QUOTE + rb"(?:" + _SCHEME + rb"|(?!" + _SCHEME + rb"))"
-# Of a name and a value in a list or a tuple. Words are listed so as well: the value has a scheme or a digit.
+# A name and a value in a list or a tuple. The value needs a scheme or a digit, because lists of words look the
+# same.
 _HEADER_OF_PAIR = (
     rb"\\{0,7}+[\"']" + _GAP + rb"," + _GAP + rb"\\{0,7}+[\"'](?:" + _SCHEME + rb"|(?=[^\s\"'\\,]{0,64}\d))"
 )
@@ -68,10 +71,9 @@ _WITH_DIGIT = rb"(?=[^\s\"'\\|<]{0,64}\d)"
 
 
 class Rule(NamedTuple):
-    """A rule: where one of `signs` (lower case) occurs, `pattern` is matched; its group is the secret.
+    """A rule: wherever one of `signs` (lower case) occurs, `pattern` is matched, and its group is the secret.
 
-    A `|` in a sign is where the match begins; what stands before it is looked back at.
-    """
+    A `|` in a sign marks where the match begins; lookbehinds check the text before it."""
 
     signs: tuple[bytes, ...]
     pattern: bytes
@@ -82,14 +84,15 @@ def _rule(signs: str, pattern: bytes) -> Rule:
 
 
 def _prefixed(signs: str, rest: bytes) -> Rule:
-    """Match tokens that begin with one of the signs, as they are written; `rest` is what follows."""
+    """Return a rule for tokens that begin with one of the signs (case-sensitive); `rest` matches the remainder."""
     listed = signs.split()
     words = b"|".join(sign.encode().replace(b".", rb"\.").replace(b"/", rb"\/") for sign in listed)
     lower = tuple(dict.fromkeys(sign.lower().encode() for sign in listed))
     return Rule(lower, _NOT_IN_WORD + rb"(?P<value>(?-i:" + words + rb")" + rest + rb")")
 
 
-# As much of the context as tells most lines apart: `prompt_tokens`, `keyboard`, `passed` are in nearly all of them.
+# The signs include enough context to exclude most lines, because `prompt_tokens`, `keyboard` and `passed` are
+# common.
 _NAME_SIGNS = (
     *(b"password", b"passwd", b"passphrase", b"passwort", b"kennwort", b"_|pass", b"-|pass", b"pwd", b"secret"),
     *(
@@ -140,7 +143,7 @@ RULES = (
         "bearer",
         _NOT_IN_WORD + rb"bearer" + _SPACE + rb"(?=[\w.~+/=-]{0,512}[0-9._~+/])(?P<value>[\w.~+/-]{8,8192}={0,2})",
     ),
-    # Tokens by the prefix that their issuer gave them.
+    # Tokens with a prefix of their issuer.
     _prefixed("sk- gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- hf_ pypi- gsk_", rb"[\w-]{16,512}"),
     _prefixed("npm_", rb"[A-Za-z0-9]{16,64}(?![\w-])"),
     _prefixed("gldt- glrt- glcbt- glptt- glft- glimt- glagent- glsoat- gloas-", rb"[\w-]{16,128}"),
@@ -177,7 +180,7 @@ RULES = (
     _rule(":|aa", rb"(?<=\d{8}:)(?P<value>(?-i:AA)[\w-]{30,40})(?![\w-])"),
     _rule("sig=", rb"(?<=[?&])sig=(?P<value>[\w%+/=-]{8,256})"),
     _rule(".atlasv1.", rb"\.atlasv1\.(?P<value>[\w-]{20,200})"),
-    # Addresses with a name and a password, or with a token instead of both.
+    # URLs with a user name and a password, or with a token instead of both.
     _rule("://", rb"://[^\s/:@\"'\\]{0,256}+:" + _NEW + rb"(?P<value>[^\s/@\"'\\]{1,512}+)@"),
     _rule("http://|", rb"(?<=http://)(?=[^\s/@:\"'\\]{0,64}\d)(?P<value>[^\s/@:\"'\\]{12,512})@"),
     _rule("https://|", rb"(?<=https://)(?=[^\s/@:\"'\\]{0,64}\d)(?P<value>[^\s/@:\"'\\]{12,512})@"),
@@ -187,7 +190,7 @@ RULES = (
     ),
     _rule("$1$ $5$ $6$ $y$ $2a$ $2b$ $2y$", rb"(?P<value>\$(?:[156y]|2[aby])\$[\w./=,$-]{8,256})"),
     _rule("{ssha {sha} {sha2", rb"(?P<value>\{S?SHA\d{0,3}\}[\w+/=]{16,128})"),
-    # Programs that take a password among their arguments.
+    # Programs with a password in their arguments.
     _rule(
         "mysql mariadb",
         rb"(?:mysql|mariadb)\w{0,12}(?:"

@@ -1,10 +1,11 @@
 """Remove secrets from a log: keys, tokens, Authorization headers, private keys, passwords.
 
-Redaction is by shape, so it is a net and not a proof: a secret that looks like a word gets through, unless its
-exact value is given. It is idempotent. It works on the bytes of an encoded line, and looks closely only where a
-telling literal occurs: nearly every line has none, and a prompt of many kilobytes must cost microseconds.
+Redaction recognises the form of secrets and gives no guarantee: a secret that looks like a word is not found,
+unless its exact value is given. It is idempotent. It works on the bytes of an encoded line, and matches patterns
+only near certain literals, because most lines have none and a prompt of many kilobytes must take only
+microseconds.
 
-A line of JSON stays one, of the same shape: `replacing.py` sees to it, whatever was found.
+A line of JSON stays JSON with the same structure, which `replacing.py` ensures.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
 MARK = _MARK.decode()
-# Taking one secret out can show that the text next to it is one too, or bring pieces of one together.
+# Most passes over a text. Removing one secret may reveal another next to it, or join the pieces of another.
 _MOST_PASSES = 8
 
 _ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "PASSWORD", "_PWD", "_PASS", "PASSWD", "_AUTH")
-# The working directories of a shell (POSIX): their names look like a password's, and each path holds the value.
+# Variables of a shell's working directories (POSIX). Their names look like password names.
 _DIRECTORIES = frozenset({"PWD", "OLDPWD"})
 
 
 class _Sign(NamedTuple):
-    """A pattern that is matched `offset` bytes after the beginning of `text`."""
+    """A literal `text` and the pattern that is matched `offset` bytes after its beginning."""
 
     text: bytes
     offset: int
@@ -42,7 +43,8 @@ class _Sign(NamedTuple):
 
 @cache
 def _by_sign() -> tuple[_Sign, ...]:
-    """Return every sign with its patterns. Compiled at the first line, which makes an opening 3 ms cheaper."""
+    """Return every sign with its pattern. They are compiled at the first line, so that opening a log is 3 ms
+    faster."""
     compiled = ((rule.signs, re.compile(rule.pattern, re.IGNORECASE)) for rule in RULES)
     return tuple(
         _Sign(sign.replace(b"|", b""), max(0, sign.find(b"|")), pattern)
@@ -52,12 +54,12 @@ def _by_sign() -> tuple[_Sign, ...]:
 
 
 def holds_secret(text: str) -> bool:
-    """True if a text has the form of a secret, or names one."""
+    """True if a text contains a secret by its form or by its name."""
     return next(_secrets_in(text.encode("utf-8", "surrogatepass")), None) is not None
 
 
 def secret_values(environ: Mapping[str, str], named: Collection[str] = ()) -> list[str]:
-    """Return the values of variables with names of secrets, that look like one, or are `named`."""
+    """Return the values of variables that have a secret's name, look like a secret, or are in `named`."""
     return [
         value
         for name, value in environ.items()
@@ -70,27 +72,27 @@ def _says_secret(name: str, value: str) -> bool:
 
 
 class Redactor:
-    """Replace secrets by `[redacted]`, keeping the names before them.
+    """Replace secrets by `[redacted]`, but keep the names before them.
 
-    `secrets` are exact values that this process knows (its own API keys). Those shorter than six characters
-    are ignored: they would redact ordinary words.
-    """
+    `secrets` are exact values that this process knows (its own API keys). Values with less than six characters
+    are ignored, because they would redact ordinary words."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known = Known.of(secrets)
 
     def lines(self, lines: Sequence[bytes]) -> Sequence[bytes]:
-        """Return each line without its secrets; they are searched together first, because nearly all have none."""
+        """Return each line without its secrets. All lines are searched together first, because most have no
+        secret."""
         together = b"\n".join(lines)
         suspicious = self._known.may_be_in(together) or _may_hold_secrets(together)
         return [self.line(line) for line in lines] if suspicious else lines
 
     def line(self, line: bytes) -> bytes:
-        """Return `line` (UTF-8 text or one line of JSON) without its secrets; the same object when it has none."""
+        """Return `line` (UTF-8 text or one line of JSON) without its secrets; the same object if it has none."""
         return _settled(self.known(line), _without_formats)
 
     def known(self, text: bytes) -> bytes:
-        """Return `text` without the exact values alone: for a text that may look like a secret and is none."""
+        """Return `text` without the exact values, for text that may look like a secret but is none."""
         return _settled(text, self._known.taken_out)
 
     def text(self, text: str) -> str:
@@ -99,12 +101,12 @@ class Redactor:
 
 
 def _may_hold_secrets(text: bytes) -> bool:
-    """True if any sign occurs. A line end is in none, so this holds for lines together as for each of them."""
+    """True if any sign occurs. No sign contains a line end, so several lines can be checked together."""
     return next(signless(text), None) is not None or bool(_signs().find_matches_as_indexes(text.lower()))
 
 
 def _settled(text: bytes, step: Callable[[bytes], bytes]) -> bytes:
-    """Return `text` after as many steps as change it; the same object when none does."""
+    """Apply `step` to `text` until it changes nothing. Return the same object if it never changes anything."""
     for _ in range(_MOST_PASSES):
         before, text = text, step(text)
         if text == before:
@@ -133,7 +135,7 @@ def _secrets_in(line: bytes) -> Iterator[Span]:
 
 @cache
 def _signs() -> BytesAhoCorasick:
-    """Search all signs in one pass. Imported at the first line and not when a log is opened: it takes 2 ms."""
+    """Return a search for all signs in one pass. The import takes 2 ms, so it is delayed until the first line."""
     from ahocorasick_rs import BytesAhoCorasick, Implementation
 
     return BytesAhoCorasick([sign.text for sign in _by_sign()], implementation=Implementation.DFA)

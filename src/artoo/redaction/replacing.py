@@ -1,9 +1,8 @@
-"""Replace secrets so that JSON stays JSON of the same shape, also JSON in a string of JSON.
+"""Replace secrets so that JSON stays JSON with the same structure, also JSON inside a string of JSON.
 
-What finds secrets reads bytes and knows no grammar: a span may begin inside an escape, reach over the end of a
-string or be a number. Here it is cut to what it touches: of a string whole letters and whole escapes, of a number
-all of it. Whatever was found, nothing else of the text changes.
-"""
+The search for secrets reads bytes and knows no grammar, so a span may begin inside an escape, extend beyond the
+end of a string or be a number. This module limits a span to whole letters and whole escapes of a string, or to a
+whole number. All other text stays unchanged."""
 
 from __future__ import annotations
 
@@ -22,20 +21,20 @@ Span = tuple[int, int]
 _NUMBER = re.compile(rb"-?\d[\d.eE+-]*+")
 _OF_NUMBERS = b"0123456789.eE+-"
 _ESCAPE = re.compile(rb"\\++(?:u[0-9A-Fa-f]{4}|[\"'/bfnrt])?")
-# Bytes of an escape from its last backslash on, before the last of `u00e9`.
+# Bytes of the longest escape from its last backslash on (as in `u00e9`), without its last byte.
 _LONGEST_TAIL = 5
-# What stands before a number or a word without quotes in JSON that is in a string.
+# Text before a number or a word without quotes in JSON that is inside a string.
 _BARE = re.compile(rb"[\w\x80-\xff](\\{0,7}+\")[ \t]{0,8}:[ \t]{0,8}\Z")
 _LONGEST_BARE = 32
 _BACKSLASH = ord("\\")
-# Of a byte of UTF-8 that begins no letter.
+# The high bits of a UTF-8 byte that is not the first byte of a letter.
 _HIGH_BITS, _WITHIN_LETTER = 0xC0, 0x80
-# Of a number that its name makes a secret: `"secret": 3` is a count.
+# Least digits of a number that counts as a secret because of its name; `"secret": 3` is a count.
 _LEAST_DIGITS = 4
 
 
 class _Piece(NamedTuple):
-    """The part of a span in one string (without its quotes) or number, which reaches from `begins` to `ends`."""
+    """The part of a span in one string (without quotes) or number, which extends from `begins` to `ends`."""
 
     start: int
     end: int
@@ -47,8 +46,8 @@ class _Piece(NamedTuple):
 def replaced(text: bytes, spans: Iterable[Span], *, known: bool = False) -> bytes:
     """Return `text` with `[redacted]` for the spans, in any order; the same object if they touch no content.
 
-    `known`: they are known values. Then a nought stands for a number of the text's own JSON, which may be of any
-    field; else the mark as a string, for its name says that it is a secret.
+    `known`: if true, the spans are known values, and a number of the text's own JSON is replaced by 0, because
+    any field may contain it. Otherwise its name marks it as secret, and it is replaced by the mark as a string.
     """
     pieces: list[bytes] = []
     done = 0
@@ -79,7 +78,7 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def _touched(text: bytes, spans: Sequence[Span]) -> Iterator[_Piece]:
-    """Return the pieces in order. A text that is not JSON counts as the content of one string."""
+    """Return the pieces of the spans in order. Text that is not JSON is treated as the content of one string."""
     quotes = _quotes(text) if _is_json(text) else [-1, len(text)]
     for start, end in spans:
         while start < end:
@@ -101,14 +100,14 @@ def _is_json(text: bytes) -> bool:
         orjson.loads(text)
     except orjson.JSONDecodeError:
         try:
-            json.loads(text)  # names of files that are no UTF-8 are written in a way that only this reads
+            json.loads(text)  # only this parser accepts the lone surrogates of file names that are not UTF-8
         except (ValueError, RecursionError):
             return False
     return True
 
 
 def _quotes(text: bytes) -> list[int]:
-    """Return where the strings of JSON begin and end."""
+    """Return the positions of the quotes at which the strings of JSON begin and end."""
     without_escaped = text.replace(b"\\\\", b"__").replace(b'\\"', b"__")
     return [match.start() for match in re.finditer(b'"', without_escaped)]
 
@@ -125,13 +124,13 @@ def _numbers(text: bytes, start: int, end: int) -> Iterator[_Piece]:
 
 
 def _quote_of_bare(text: bytes, start: int, begins: int) -> bytes:
-    """Return the quote that a value needs to be a string in JSON that is in a string; empty if it has one."""
+    """Return the quote that a bare value needs in JSON inside a string; empty if the value is no bare one."""
     before = _BARE.search(text, max(begins, start - _LONGEST_BARE), start)
     return b"" if before is None else before[1]
 
 
 def _whole(text: bytes, piece: _Piece) -> Span:
-    """Return the piece with whole letters, and without the escapes that it cuts."""
+    """Return the piece with whole letters, and without partly contained escapes."""
     start, end, begins, ends, _ = piece
     while start < end and text[start] & _HIGH_BITS == _WITHIN_LETTER:
         start += 1
@@ -144,10 +143,10 @@ def _whole(text: bytes, piece: _Piece) -> Span:
 
 
 def _escape_around(text: bytes, place: int, begins: int, ends: int) -> Span | None:
-    """Return where the escape is, with all its backslashes, that begins before `place` and ends behind it.
+    """Return the span of the escape, with all its backslashes, that begins before `place` and ends after it.
 
-    JSON in a string doubles them, so their number does not tell whether a letter behind them is escaped: it counts.
-    """
+    JSON inside a string doubles backslashes, so their number does not show whether the next letter is escaped.
+    Therefore the letter always counts as escaped."""
     first = text.rfind(b"\\", max(begins, place - _LONGEST_TAIL), place)
     escape = _ESCAPE.match(text, first, ends) if first >= 0 else None
     if escape is None or escape.end() <= place:

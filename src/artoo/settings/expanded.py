@@ -1,4 +1,4 @@
-"""Expand paths as a person writes them, `~` and `~name` included."""
+"""Expand `~` and `~name` in paths that a user wrote."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _P = TypeVar("_P", str, Path)
 
 
 def expanded(path: str | Path) -> Path:
-    """Return the path with its home written out. Raises ConfigurationError for the home of an unknown user."""
+    """Return the path with `~` expanded. Raises ConfigurationError for the home directory of an unknown user."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
@@ -29,7 +29,7 @@ def _somebodys(given: _P) -> _P:
 
 
 HomePath = Annotated[Path, AfterValidator(_somebodys)]
-"""A path of the settings; that of an unknown person is a mistake where it stands."""
+"""A path in the settings. The home directory of an unknown user is reported as a problem at its line."""
 
 HomePathText = Annotated[str, Field(min_length=1), AfterValidator(_somebodys)]
-"""The same, kept as it is written."""
+"""A path like HomePath, but stored as the unexpanded text."""

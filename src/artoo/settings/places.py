@@ -7,14 +7,14 @@ from pathlib import Path
 
 Key = str | int
 Route = tuple[Key, ...]
-"""The way to a value: keys of mappings and positions in lists."""
+"""The path to a value: keys of mappings and positions in lists."""
 
 Value = str | int | float | bool | None | list["Value"] | dict[str, "Value"]
 Tree = dict[str, Value]
 
 
 def dotted(route: Route) -> str:
-    """Return a route as people write it, such as `limits.calls` or `allow[2]` (positions count from 1)."""
+    """Return a route as text, such as `limits.calls` or `allow[2]` (positions count from 1)."""
     text = ""
     for key in route:
         text += f"[{key + 1}]" if isinstance(key, int) else f".{key}" if text else key
@@ -44,7 +44,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Places:
-    """Places of all keys and values of one file, and the mistakes that reading it already found."""
+    """The places of all keys and values of one file, and the problems that were found while reading it."""
 
     path: Path
     keys: dict[Route, Place] = field(default_factory=dict[Route, Place])
@@ -52,7 +52,7 @@ class Places:
     problems: list[Problem] = field(default_factory=list[Problem])
 
     def problem(self, route: Route, what: str, *, at_key: bool = False) -> Problem:
-        """Return a mistake at `route`, or at the nearest section around it that has a place."""
+        """Return a Problem at `route`, or at the nearest enclosing section with a known place."""
         first, second = (self.keys, self.values) if at_key else (self.values, self.keys)
         for length in range(len(route), -1, -1):
             place = first.get(route[:length]) or second.get(route[:length])
@@ -61,7 +61,7 @@ class Places:
         return self.problem_at(Place(line=1, column=1), what)
 
     def problem_at(self, place: Place, what: str) -> Problem:
-        """Return a mistake at a place."""
+        """Return a Problem at a place."""
         if place.variable is not None:
             return Problem(f"environment variable {place.variable}", what, (1 << 30, 0, place.variable))
         where = f"{self.path}:{place.line}:{place.column}"

@@ -1,4 +1,4 @@
-"""Turns what Pydantic finds wrong into sentences for a person, each at its line."""
+"""Convert Pydantic's validation errors to sentences for users, each with its line."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 SECRET_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})
-# Settings of earlier versions, and what to do about them. They are left out with a warning, so that an update
-# does not stop what worked before.
+# Settings of earlier versions, with advice. They are ignored with a warning, so that old files still work after
+# an # update.
 REMOVED = {
     "limits.tool_seconds": "a command goes on after its timeout, which the model gives with each call; delete it",
     "limits.steps": "an attempt ends with the task's budgets, or when it is stuck; delete it",
     "limits.subtask_seconds": "an attempt ends with the task's time (control.time_budget_ms); delete it",
 }
-# Characters of a wrong value that a message repeats.
+# Most characters of a wrong value that a message quotes.
 SHOWN = 60
 
 
 def problems_of(
     tree: Tree, places: Places, model: type[BaseModel], whole: str = "the configuration"
 ) -> list[Problem]:
-    """List every unknown key and bad value of `tree` as a `model`, each with its place. `whole` names the file."""
+    """List every unknown key and bad value of `tree`, validated as `model`, with its place. `whole` names the
+    file."""
     try:
         model.model_validate(tree)
     except ValidationError as error:
@@ -36,7 +37,7 @@ def problems_of(
 
 
 def leave_out_removed(tree: Tree, places: Places) -> list[Problem]:
-    """Take the settings of earlier versions out of `tree`. Return one warning for each, with its place."""
+    """Remove the settings of earlier versions from `tree`. Return one warning for each, with its place."""
     warnings = list[Problem]()
     for name, advice in REMOVED.items():
         section_name, key = name.split(".")
@@ -49,7 +50,7 @@ def leave_out_removed(tree: Tree, places: Places) -> list[Problem]:
 
 
 def report(problems: list[Problem], whole: str = "the configuration") -> str:
-    """Return all problems, one a line, in the order of the file."""
+    """Return all problems as text, one in each line, in the order of the file."""
     ordered = sorted(problems, key=lambda problem: problem.order)
     if len(ordered) == 1:
         return str(ordered[0])
@@ -91,7 +92,7 @@ def _bad(route: Route, detail: ErrorDetails, whole: str) -> str:
 
 
 def _short(value: object) -> str:
-    """Return a wrong value as a message repeats it."""
+    """Return a wrong value as text for a message, shortened if necessary."""
     shown = "empty" if value is None else repr(value)
     return shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
 
@@ -152,7 +153,7 @@ def _names_at(route: Route, model: type[BaseModel]) -> list[str]:
             None,
         )
         inner: object = field.annotation if field is not None else None
-        if get_origin(inner) is dict:  # names of the person's own, each with a section
+        if get_origin(inner) is dict:  # a mapping from the user's own names to sections
             next(keys, None)
             inner = get_args(inner)[1]
         if not (isinstance(inner, type) and issubclass(inner, BaseModel)):

@@ -1,4 +1,4 @@
-"""Find the proxy that the environment names for an address, for the model's client and the search tool."""
+"""Find the proxy for a URL in the environment, for the model's client and the search tool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from artoo.contracts.errors import ConfigurationError
 
 
 def is_loopback(url: str) -> bool:
-    """Check whether the URL's host is this machine by name (localhost) or number."""
+    """Check whether the URL's host is this machine, by name (localhost) or by IP address."""
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -23,12 +23,11 @@ def is_loopback(url: str) -> bool:
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment names for this URL; none for loopback. (`trust_env` would read netrc
-    too.)
+    """Return the proxy for this URL from the environment; None for loopback. (The option `trust_env` of the HTTP
+    client would also read netrc.)
 
-    `HOST:PORT` is one that speaks HTTP, as for curl. Raises ConfigurationError for one that cannot be used: a
-    request never goes around it.
-    """
+    A proxy without a scheme (`HOST:PORT`) is an HTTP proxy, as for curl. Raises ConfigurationError for an
+    unusable proxy, because a request must never bypass it."""
     parts = urlsplit(url)
     if is_loopback(url) or urllib.request.proxy_bypass(parts.netloc):
         return None

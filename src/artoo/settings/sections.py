@@ -8,10 +8,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 
 class Section(BaseModel):
-    """A mapping of a file of settings. `defer_build`: a validator is built when it is first needed.
+    """A mapping in a settings file. Because of `defer_build`, its validator is built at first use.
 
-    Defaults are made with `model_construct`, so that a process without settings of its own builds none.
-    """
+    Defaults are made with `model_construct`, so that a process without settings files builds no validators."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", defer_build=True, populate_by_name=True, allow_inf_nan=False
@@ -20,19 +19,19 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _empty_is_default(cls, given: object) -> object:
-        """Read a section of which every line is commented out as its defaults."""
+        """Use the defaults for an empty section, for example one whose lines are all commented out."""
         return {} if given is None else given
 
 
 def _not_a_truth_value(given: object) -> object:
-    """Refuse a truth value as a number: YAML reads `yes` and `on` as true, and Python counts true as 1."""
+    """Refuse a boolean as a number, because YAML reads `yes` and `on` as true, and Python treats true as 1."""
     if isinstance(given, bool):
         raise ValueError("must be a number")  # noqa: TRY004 - Pydantic turns only ValueError into a problem
     return given
 
 
 Whole = Annotated[int, BeforeValidator(_not_a_truth_value)]
-"""A whole number, never a truth value."""
+"""A whole number, never a boolean."""
 
 Number = Annotated[float, BeforeValidator(_not_a_truth_value)]
-"""A finite number, never a truth value."""
+"""A finite number, never a boolean."""

@@ -1,4 +1,4 @@
-"""Read a file of settings as text: small, UTF-8, and distinct from a missing file."""
+"""Read a small settings file as UTF-8 text, distinguishing an empty file from a missing one."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from pathlib import Path
 from artoo.contracts.errors import ConfigurationError
 from artoo.disk.whole import write_whole
 
-# Bytes. Settings are a page or two; anything larger is some other file.
+# Bytes. Settings fill a page or two, so a larger file is something else.
 LARGEST_FILE = 256 * 1024
 
 
 def bytes_of(path: Path) -> bytes | None:
-    """Return the file's content, None if there is no file. Raises ConfigurationError: unreadable, too large, no
-    file, a link that leads nowhere.
+    """Return the file's content; None if it does not exist. Raises ConfigurationError if it is unreadable, too
+    large, no regular file or a broken link.
 
-    Never waits: a pipe without a writer would block the reader.
-    """
+    The file is opened without blocking, because a pipe without a writer would block the reader."""
     try:
         with open(path, "rb", opener=_without_waiting) as file:  # Path.open takes no opener
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ConfigurationError(f"{path} is no ordinary file; put a text file there")
             raw = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        if path.is_symlink():  # a link is not nothing: its target may not be mounted
+        if path.is_symlink():  # a broken link is an error, because its target may only be unmounted
             raise ConfigurationError(f"{path} leads to {path.readlink()}, and nothing is there") from None
         return None
     except OSError as error:
@@ -40,7 +39,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def decoded(raw: bytes, path: Path) -> str:
-    """Return the text of a file's content. Raises ConfigurationError with the line that is not UTF-8."""
+    """Decode a file's content. Raises ConfigurationError with the line that is not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -49,10 +48,9 @@ def decoded(raw: bytes, path: Path) -> str:
 
 
 def put(path: Path, text: str) -> None:
-    """Writes the file, whole or not at all. Raises ConfigurationError: it cannot be written.
+    """Write the file atomically. Raises ConfigurationError if it cannot be written.
 
-    Who may read it, and a link that leads to it, stay as they were; a new one is its owner's alone.
-    """
+    The file's permissions, and a link to it, are preserved. Only the owner may access a new file."""
     try:
         place = path.resolve()
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

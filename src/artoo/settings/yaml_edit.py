@@ -1,4 +1,4 @@
-"""Change one value of a YAML file in its place: comments, order and all other lines stay as they are."""
+"""Change one value of a YAML file in place, preserving comments, order and all other lines."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.settings.places import Value
 from artoo.settings.yaml_file import NULL, with_numbers
 
-# Spaces by which a new section is indented.
+# Spaces of indentation for each level of a new section.
 STEP = 2
 
 
 class _Writer(yaml.SafeDumper):
-    """PyYAML's safe dumper that quotes a text which our reader would take for a number."""
+    """PyYAML's safe dumper, but it quotes text that our reader would read as a number."""
 
     yaml_implicit_resolvers = with_numbers(yaml.SafeDumper.yaml_implicit_resolvers)
 
@@ -25,7 +25,7 @@ class _Writer(yaml.SafeDumper):
 def with_value(text: str, route: Sequence[str], value: Value) -> str:
     """Return the file with `value` at `route` (names of nested settings).
 
-    Raises ConfigurationError where the way leads through something that is no section, or to a whole section.
+    Raises ConfigurationError if the route passes through a value that is no section, or ends at a whole section.
     """
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None or root.tag == NULL:
@@ -52,7 +52,7 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
     kept = text[start:end]
     space = kept[len(kept.rstrip()) :]
     between = text[key.end_mark.index : start].partition(":")[2]
-    if "\n" in between:  # a list in lines: its new value must not begin at the margin, as its dashes may
+    if "\n" in between:  # the dashes of a list may be at the margin, but its new value must not be
         return f"{text[: key.end_mark.index]}: {_written(value)}{between.rstrip()}{space}{text[end:]}"
     gap = "" if start and text[start - 1].isspace() else " "
     return f"{text[:start]}{gap}{_written(value)}{space}{text[end:]}"
@@ -61,7 +61,7 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
 def _end(node: Node) -> yaml.Mark:
     """Return the end of a value.
 
-    For the parser, a value of several lines reaches to the next setting, over comments.
+    The parser's end of a value of several lines is at the next setting, after any comments.
     """
     if isinstance(node, MappingNode) and node.value and not node.flow_style:
         return _end(node.value[-1][1])
@@ -86,13 +86,13 @@ def _lines(route: Sequence[str], value: Value, indent: int) -> str:
 
 
 def _written(value: Value) -> str:
-    """Write a value on one line, however long, because a section's next line would be under its column."""
+    """Format a value in one line of any length, because further lines would need the section's indentation."""
     text = yaml.dump(value, Dumper=_Writer, default_flow_style=True, allow_unicode=True, width=float("inf"))
     return text.removesuffix("...\n").strip()
 
 
 def _is_empty(node: Node) -> bool:
-    """Check whether a section has nothing that is lost when a value replaces it."""
+    """Check whether a node is an empty section, which a value may replace without loss."""
     return isinstance(node, MappingNode) and not node.value
 
 

@@ -1,4 +1,4 @@
-"""Read YAML into plain values, with the line and column of every key and value."""
+"""Parse YAML into plain values, with the line and column of every key and value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from artoo.contracts.errors import ConfigurationError
 from artoo.settings.places import Place, Places, Route, Tree, Value, dotted
 
-# Levels and values of a file that are read: aliases could make a small file unfold without end.
+# Limits for the levels and values of a file, because aliases could expand a small file without end.
 DEEPEST, LARGEST = 12, 5_000
 
 Resolvers = dict[str, list[tuple[str, re.Pattern[str]]]]
@@ -88,7 +88,7 @@ class _Walk:
         self._seen = 0
 
     def tree(self, root: Node | None) -> tuple[Tree, Places]:
-        """Read the whole file. A file that holds only comments, `---`, `null` or `~` is empty."""
+        """Read the whole file. A file with only comments, `---`, `null` or `~` is empty."""
         if root is None or root.tag == NULL:
             return {}, self._places
         if not isinstance(root, MappingNode):
@@ -123,7 +123,7 @@ class _Walk:
         return values
 
     def _scalar(self, node: Node, route: Route) -> Value:
-        """Return a number, truth value, nothing, or text; any other type of YAML (dates, tags) stays text."""
+        """Return a number, a boolean, None, or text. Values of other YAML types (dates, tags) stay text."""
         try:
             value: object = self._reader.construct_object(node)  # pyright: ignore[reportUnknownMemberType]
         except (yaml.constructor.ConstructorError, ValueError):

@@ -3,9 +3,9 @@
     async with ScriptedServer({"Plan": [plan], "ExecutorStep": [step, too_many_requests(1), answer]}) as server:
         ...  # point OPENAI_BASE_URL at server.base_url
 
-A script names contracts (`Plan`, `ExecutorStep`, …) and gives each a queue of replies: values, dicts, raw texts, or
-one of the faults below; or a callable that is given each request. What is not used up, and what was asked without
-script, is an error at the end.
+A script names contracts (`Plan`, `ExecutorStep`, …) and gives each a queue of replies: values, dicts, raw texts,
+or one of the faults below; or a callable that receives each request. Unused entries and requests without a script
+are errors at the end.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ __all__ = [
 
 @contextmanager
 def forbid_real_models(*, allow: bool = False) -> Generator[None]:
-    """Forbid real transports in the block by a ConfigurationError; scripted ones work. `allow` lifts it again."""
+    """Make real transports raise ConfigurationError in this block; scripted ones work. `allow` permits them
+    again."""
     before = guard.forbid(not allow)
     try:
         yield

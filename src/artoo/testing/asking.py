@@ -1,4 +1,4 @@
-"""Ask a person without a stream."""
+"""Ask a user without a stream."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from artoo.ports.confirm import Confirm, answer_of
 
 @dataclass(frozen=True, slots=True)
 class AskPerson:
-    """The implementation of `ports.confirm.Questions` by `confirm`."""
+    """An implementation of `ports.confirm.Questions` by a function `confirm`."""
 
     confirm: Confirm
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """Return what `confirm` says."""
+        """Return the answer of `confirm`."""
         return answer_of(request, await self.confirm(request), PERSON)

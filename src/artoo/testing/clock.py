@@ -1,4 +1,4 @@
-"""Provide a clock that stands still until a test moves it."""
+"""Provide a clock that only advances when a test moves it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class FakeClock:
 
     `advance` moves time and wakes the sleepers that are due, in order. With `auto_advance`, a sleep moves time
     itself and returns at the next turn of the event loop: for code that only waits for itself, such as retries.
-    `slept` lists every sleep that was asked for, in seconds.
+    `slept` lists the durations of all requested sleeps, in seconds.
     """
 
     def __init__(self, start: datetime = _START, *, auto_advance: bool = False) -> None:
@@ -27,7 +27,7 @@ class FakeClock:
         self.slept: list[float] = []
 
     def now(self) -> datetime:
-        """Return the start plus the time that has passed, and what `jump` moved it by."""
+        """Return the start time plus the passed time plus all jumps."""
         return self._start + timedelta(seconds=self._elapsed + self._moved)
 
     def monotonic(self) -> float:
@@ -35,11 +35,11 @@ class FakeClock:
         return self._elapsed
 
     async def sleep(self, seconds: float) -> None:
-        """Return when `advance` has gone this far."""
+        """Wait until `advance` has moved the time this far."""
         self.slept.append(seconds)
         if self._auto_advance:
             self._elapsed += max(0.0, seconds)
-        # One turn of the loop also for a sleep of nothing, as with asyncio's own sleep.
+        # Yield to the event loop once, even for a sleep of 0 s, like asyncio's own sleep.
         if self._auto_advance or seconds <= 0:
             await asyncio.sleep(0)
             return
@@ -61,7 +61,7 @@ class FakeClock:
         self._elapsed = end
 
     def jump(self, seconds: float) -> None:
-        """Set the wall clock forward or back without time passing: no sleeper wakes, `monotonic` stays."""
+        """Set the wall clock forward or back. No time passes: no sleeper wakes, and `monotonic` stays."""
         self._moved += seconds
 
     def until_next(self) -> float | None:
@@ -71,11 +71,11 @@ class FakeClock:
 
     @property
     def sleepers(self) -> int:
-        """Return how many sleep now."""
+        """Return the number of present sleepers."""
         return sum(not waiting.done() for _, _, waiting in self._sleepers)
 
     async def wait_for_sleepers(self, count: int = 1) -> None:
-        """Return when at least `count` sleep: the state to wait for before `advance`."""
+        """Wait until there are at least `count` sleepers. Call this before `advance`."""
         while self.sleepers < count:
             self._arrived.clear()
             await self._arrived.wait()

@@ -1,4 +1,4 @@
-"""Provide the replies of a scripted model, and every way in which a real one goes wrong."""
+"""Provide the replies of a scripted model, and all kinds of faults of real models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = BaseModel | Mapping[str, object]
 
 
 class Ending(StrEnum):
-    """The way in which the reply leaves the server: whole, cut in the middle, or never (after `delay`)."""
+    """The way in which the server sends the reply: whole, cut in the middle, or not at all (after `delay`)."""
 
     WHOLE = "whole"
     CUT = "cut"
@@ -46,7 +46,7 @@ Scripted = Reply | Value | str
 
 
 def as_reply(entry: Scripted) -> Reply:
-    """Return the reply that an entry stands for."""
+    """Convert a script's entry to a reply."""
     return entry if isinstance(entry, Reply) else Reply(text=as_text(entry))
 
 
@@ -71,23 +71,23 @@ def fenced(value: Value | str, info: str = "json") -> Reply:
 
 
 def thinking(value: Value | str, thought: str = 'maybe {"no": 1}?', *, closed: bool = True) -> Reply:
-    """Return thoughts first; unclosed, the end tag is missing."""
+    """Return the answer after thoughts in a `<think>` tag, which is not closed if `closed` is false."""
     return Reply(text=f"<think>\n{thought}\n{'</think>' if closed else ''}\n{as_text(value)}")
 
 
 def prose(value: Value | str) -> Reply:
-    """Return talk before and after the JSON."""
+    """Return the JSON with chatty text before and after it."""
     return Reply(text=f"Sure! Here is your answer:\n{as_text(value)}\nLet me know {{if}} anything is missing.")
 
 
 def cut(value: Value | str) -> Reply:
-    """Return JSON that ends in its middle, because the server's token limit was reached."""
+    """Return half of the JSON, as if the server's token limit was reached."""
     text = as_text(value)
     return Reply(text=text[: max(1, len(text) // 2)], finish="length")
 
 
 def wrong_types(value: Value) -> Reply:
-    """Return fields of a type that they cannot have (a nested object)."""
+    """Return an answer whose fields all have a wrong type (a nested object)."""
     fields = cast(dict[str, object], json.loads(as_text(value)))
     return Reply(text=json.dumps({name: {"wrong": {"type": True}} for name in fields}))
 
@@ -114,12 +114,12 @@ def reasoned(value: Value | str, reasoning: str = "Let me see.") -> Reply:
 
 
 def refusal(text: str = "I cannot help with that.") -> Reply:
-    """Return the model's refusal, in the field that is made for it."""
+    """Return the model's refusal, in the message's `refusal` field."""
     return Reply(message={"role": "assistant", "content": None, "refusal": text})
 
 
 def with_body(header: Value, body: str, info: str = "bash") -> Reply:
-    """Return a JSON header, then the body in a fenced block: its lines, whether or not the last one ends."""
+    """Return a JSON header, then the body in a fenced block. A final line end of the body is not doubled."""
     lines = body.removesuffix("\n")
     return Reply(text=f"{as_text(header)}\n```{info}\n{lines}\n```")
 
@@ -135,7 +135,7 @@ def server_error(status: int = 500, error: str = "internal error") -> Reply:
 
 
 def stall(seconds: float = 30.0) -> Reply:
-    """Return nothing, until the connection is closed after `seconds`."""
+    """Send no answer, and close the connection after `seconds`."""
     return Reply(ending=Ending.STALL, delay=seconds)
 
 
@@ -145,5 +145,5 @@ def cut_connection(value: Value | str = "{}") -> Reply:
 
 
 def slow(entry: Scripted, seconds: float) -> Reply:
-    """Return the same, later."""
+    """Return the same reply with a delay of `seconds`."""
     return replace(as_reply(entry), delay=seconds)

@@ -1,4 +1,4 @@
-"""Script a language model: who may ask what, how often, and what it hears."""
+"""Script a language model: the replies for each contract, their number, and the record of requests."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ _REMEMBERED_PROMPTS = 32
 
 
 class ScriptError(AssertionError):
-    """An error at the end of a test: a request that no script answers, or a script that was not used up."""
+    """Raised at the end of a test for a request without a script, or for unused entries of a script."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request as the scripted model saw it. `wire` is how structure was asked for, `number` counts from 1.
+    """One request to the scripted model. `wire` is the method of requesting structure; `number` counts from 1.
 
-    `wire` is `native` where tools were offered. `user` is all text of the user's side, results of tools included.
-    `images` are the data URLs of those that it was shown.
-    """
+    `wire` is `native` if tools were offered. `user` is all text of the user's side, including results of tools.
+    `images` are the data URLs of the shown images."""
 
     contract: str
     system: str
@@ -41,7 +40,7 @@ class Asked:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """Return all messages, for looking at a repair."""
+        """Return all messages of the request, to inspect a repair."""
         return cast(list[dict[str, str]], self.body.get("messages", []))
 
 
@@ -51,7 +50,7 @@ Script = Mapping[str, Entry] | Answering
 
 
 class ScriptPlayer:
-    """The player of a script, which keeps the record.
+    """A player of a script that records all requests.
 
     `script`: for each contract a queue of entries, or one callable for each request (or for all). A single entry
     that is no list is a queue of one. `refuse` names response formats that this server pretends not to know
@@ -75,9 +74,10 @@ class ScriptPlayer:
         self.unscripted: list[Asked] = []
 
     def reply_to(self, body: Mapping[str, Json]) -> tuple[Reply, Mapping[str, object]]:
-        """Return the next reply, and the usage to report. A request without script gets HTTP 400 and is kept."""
+        """Return the next reply, and the usage to report. A request without script gets HTTP 400 and is
+        recorded."""
         asked = asked_in(body, len(self.requests) + 1)
-        # Refused before it is counted: a client that asks again in another form uses up the script only once.
+        # Refuse before using an entry, so that a client that asks again in another form uses only one entry.
         if asked.wire in self._refuse:
             self.refused.append(asked)
             names = {"native": "tools", "forced_tool": "tool_choice"}
@@ -88,9 +88,9 @@ class ScriptPlayer:
         if entry is None:
             self.unscripted.append(asked)
             missing = f"the script has nothing (more) for {_shown(asked)}"
-            return Reply(status=400, error=missing, code="model_not_found"), {}  # no other form helps
+            return Reply(status=400, error=missing, code="model_not_found"), {}  # so that no other form is tried
         reply = as_reply(entry)
-        # One script plays both dialects: its steps become native calls where tools are offered.
+        # Steps become native calls if tools are offered, so that one script works for both dialects.
         if asked.wire == "native":
             reply = natively(reply, body, asked.number)
         return reply, reply.usage if reply.usage is not None else self._usage(asked, reply)
@@ -100,7 +100,7 @@ class ScriptPlayer:
         return [asked for asked in self.requests if asked.contract == contract]
 
     def check_used_up(self) -> None:
-        """Raise ScriptError when something was asked without script, or script is left."""
+        """Raise ScriptError if there were requests without a script, or if entries are unused."""
         complaints = [f"asked without script: {_shown(asked)}" for asked in self.unscripted]
         complaints += [
             f"unused script: {len(queue)} for {name or 'requests without a contract'}, next {_short(queue[0])}"
@@ -126,7 +126,7 @@ class ScriptPlayer:
         return queue.popleft() if queue else None
 
     def _usage(self, asked: Asked, reply: Reply) -> Mapping[str, object]:
-        """Count tokens by rule of thumb; cached is the longest prefix that it shares with an earlier prompt."""
+        """Estimate the tokens. Cached tokens are those of the longest prefix that an earlier prompt shares."""
         prompt = asked.system + "\0" + asked.user
         shared = max((_shared(prompt, earlier) for earlier in self._prompts), default=0)
         self._prompts.append(prompt)
@@ -160,12 +160,12 @@ def asked_in(body: Mapping[str, Json], number: int) -> Asked:
 
 
 def _first_words(messages: Sequence[Mapping[str, Json]]) -> str:
-    """Return the first message of the user's side: later ones hold what tools and files say."""
+    """Return the first message of the user's side, because later ones contain text of tools and files."""
     return next((_words(each.get("content")) for each in messages if each.get("role") == "user"), "")
 
 
 def _words(content: Json) -> str:
-    """Return the text of a message, which has it alone or as parts next to images."""
+    """Return the text of a message, whose content is text or a list of parts with images."""
     if isinstance(content, list):
         return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return str(content or "")
@@ -181,7 +181,7 @@ def _pictures(messages: Sequence[Mapping[str, Json]]) -> Iterator[str]:
 
 
 def _shared(one: str, other: str) -> int:
-    """Return the length of the common prefix, by halving."""
+    """Return the length of the common prefix, by binary search."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -26,7 +26,8 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class ScriptedTransport:
-    """A Transport whose server is a script. Bodies go through JSON, so what HTTP could not carry fails here too."""
+    """A Transport whose server is a script. Bodies are converted to JSON, so values that HTTP cannot send fail
+    too."""
 
     def __init__(self, player: ScriptPlayer, *, owned_by: str = "scripted", name: str = "scripted") -> None:
         self._player = player
@@ -35,7 +36,7 @@ class ScriptedTransport:
 
     @property
     def name(self) -> str:
-        """Return the name as given."""
+        """Return the name that was given."""
         return self._name
 
     async def post(
@@ -46,11 +47,11 @@ class ScriptedTransport:
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """Return the script's next reply, as a stream where one is asked for."""
-        # Through JSON and back, so that a value which HTTP could not carry fails here too.
+        """Return the script's next reply, as a stream if the request asks for one."""
+        # Convert to JSON and back, so that a value that HTTP cannot send fails here too.
         sent = cast(dict[str, Json], orjson.loads(orjson.dumps(dict(body))))
         reply, usage = self._player.reply_to(sent)
-        # In one process a broken connection and a stall look alike to the client: no answer within its time.
+        # In one process, a broken connection and a stall look the same to the client: no answer before its timeout.
         if reply.ending is not Ending.WHOLE or reply.delay >= timeout:
             raise ModelUnreachable(f"the script let this call fail ({reply.ending.value})", transient=True)
         if reply.delay:
@@ -74,7 +75,7 @@ class ScriptedTransport:
 
 
 class ScriptedModel:
-    """A Model for tests: the real client (reading, repair, retries) over a script instead of a server.
+    """A Model for tests: the real client (parsing, repair, retries) with a script instead of a server.
 
     Use it in a `with` block: leaving it complains about script that was not used and calls without script. Outside
     of one it answers nothing, unless `leftover` says that script may be left. `requests` are those that the script
@@ -133,7 +134,7 @@ class ScriptedModel:
 
 
 def complain(player: ScriptPlayer, error: BaseException | None) -> None:
-    """Raise ScriptError at the end of a test; after another error, only note what was asked without script."""
+    """Raise ScriptError at the end of a test; after another error, only add a note about unscripted requests."""
     if error is None:
         player.check_used_up()
     elif player.unscripted:

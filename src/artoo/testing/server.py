@@ -1,4 +1,4 @@
-"""Serve the scripted model by real HTTP, for tests of everything that HTTP can do."""
+"""Serve the scripted model by real HTTP, for tests of HTTP behaviour."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artoo.testing.turns import chunks, is_streamed
 
 
 class ScriptedServer:
-    """An OpenAI-compatible server on 127.0.0.1 that plays a script; see ScriptPlayer for what a script is.
+    """An OpenAI-compatible server on 127.0.0.1 that plays a script (described in ScriptPlayer).
 
     Use it in an `async with` block: leaving it stops the server and complains about unused script and calls
     without script. `owned_by` is what GET /models says ("llamacpp" is llama.cpp); `api_key`, when
@@ -53,7 +53,7 @@ class ScriptedServer:
 
     @property
     def connections(self) -> int:
-        """Return how many connections clients have made for completions."""
+        """Return the number of connections that clients have made for completions."""
         return len(self._peers)
 
     async def __aenter__(self) -> ScriptedServer:
@@ -65,7 +65,7 @@ class ScriptedServer:
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
         self._base_url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
-        # Tests forbid real endpoints; this address is added to the ones that are allowed.
+        # Tests forbid real endpoints, so this address is added to the permitted ones.
         guard.admit(self._base_url)
         return self
 
@@ -127,7 +127,7 @@ class ScriptedServer:
         return response
 
     async def _pause(self, seconds: float) -> None:
-        """Wait in real time, but never longer than the server lives."""
+        """Wait in real time, but only until the server stops."""
         try:
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
@@ -135,7 +135,7 @@ class ScriptedServer:
             return
 
     async def _break_off(self, request: web.Request, body: bytes) -> web.StreamResponse:
-        """Promise the whole body, send half of it and drop the connection."""
+        """Announce the length of the whole body, send half of it and drop the connection."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         # One byte more than follows, so that the client waits for it and sees the connection drop.
         response.content_length = len(body) + 1

@@ -1,8 +1,7 @@
-"""Send scripted replies as a server does to a client that offers tools or asks for a stream.
+"""Send scripted replies like a server to a client that offers tools or asks for a stream.
 
-A script names one step of the executor at a time, as the text dialect writes it; a request with `tools` hears it as
-native calls, so that one script plays both dialects.
-"""
+An entry of a script is one step of the executor in the text dialect. A request with `tools` gets it as native
+calls, so that one script works for both dialects."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ _PIECES = 3
 
 
 def natively(reply: Reply, body: Mapping[str, Json], number: int) -> Reply:
-    """Return the reply with a scripted step as native tool calls; any other text, and faults, stay as they are.
+    """Return the reply with a scripted step as native tool calls; other text and faults stay unchanged.
 
     `number` makes the ids of the calls unique.
     """
@@ -36,14 +35,15 @@ def natively(reply: Reply, body: Mapping[str, Json], number: int) -> Reply:
         turn = turn_of(reply.text, specs, f"call_{number}")
     except Unreadable:
         return reply
-    # Text without a call or an object is an answer or a fault, which a native client hears as it is.
+    # Text without a call or an object is an answer or a fault, which a native client receives unchanged.
     if not turn.calls and not objects_in(reply.text):
         return reply
     return replace(reply, text=None, message=_message(turn), finish="tool_calls" if turn.calls else "stop")
 
 
 def _specs(body: Mapping[str, Json]) -> Iterator[ToolSpec]:
-    """Return the offered tools. A fenced block of a script is the last required text that the step omits."""
+    """Return the offered tools. A fenced block in a script is the last required text argument that the step
+    omits."""
     tools = body.get("tools")
     for tool in tools if isinstance(tools, list) else ():
         function = cast("dict[str, Json]", cast("dict[str, Json]", tool)["function"])
