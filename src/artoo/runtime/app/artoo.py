@@ -117,8 +117,8 @@ class Artoo:
         self._auditing: Auditing | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the object. Raises ConfigurationError if it is open already, or if model settings, the home or
-        prompt texts are unusable.
+        """Open the Artoo. Raises ConfigurationError if it is open already, or if model settings, the home or prompt
+        texts are unusable.
         """
         if self._loop.open():
             # The connections ended with their event loop, so errors of closing them are ignored.
@@ -315,7 +315,7 @@ class Artoo:
                 yield envelope
 
     async def resume(self, task_id: str | None = None) -> RunResult:
-        """Continue a task that was interrupted or whose process died, to its end.
+        """Resume a task that was interrupted or whose process died, and run it to its end.
 
         `task_id` may be the beginning of an id; None: the latest task that can be resumed. Logged calls are not
         made again. Raises ConfigurationError if it cannot be resumed, TaskRunning if it is running.
@@ -426,7 +426,7 @@ class Artoo:
 
 
 def _load_roles() -> None:
-    """Import the modules for a first task. Run in a thread, because it would block the event loop for 0.2 s."""
+    """Import the modules for a first task, which takes 0.2 s. Run in a thread, to not block the event loop."""
     import_module("artoo.runtime.task.start_task")
     import_module("artoo.runtime.task.task_tools")
 

@@ -17,9 +17,7 @@ from artoo.ports.clock import Clock
 from artoo.runtime.config.model import Config, Embedded
 
 _EMBEDDED_SECONDS = 600.0
-"""Timeout of one answer of the embedded model, for slow machines. The task's own time budget usually ends it
-earlier.
-"""
+"""Timeout of one answer on slow machines. The task's own time budget usually ends it earlier."""
 
 
 def embedded_model(config: Config, clock: Clock, report: Report | None) -> EndpointModel:

@@ -25,7 +25,7 @@ def plain(group: BaseExceptionGroup[BaseException], meant: BaseException | None 
 
 
 async def alone(playing: Coroutine[None, None, T]) -> T:
-    """Await a coroutine that runs task groups. Its error is raised without a group."""
+    """Await a coroutine that runs task groups. Raise its error without a group."""
     try:
         return await playing
     except BaseExceptionGroup as group:

@@ -30,9 +30,7 @@ class OneLoop:
         return left
 
     def require(self) -> None:
-        """Check the running loop. Raises ConfigurationError in another loop, because waiting there
-        would never end.
-        """
+        """Raise ConfigurationError in any other event loop, because waiting there would never end."""
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:

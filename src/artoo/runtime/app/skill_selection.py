@@ -54,9 +54,7 @@ class Said(BaseModel):
     name: str = ""
 
     def was(self, name: str, project: Path) -> bool:
-        """Return whether the answer is about the skill `name` of this (resolved) project, whatever its
-        content was.
-        """
+        """Return whether the answer is about this skill of this (resolved) project, whatever its content was."""
         return is_within(Path(self.folder), project) and name == (self.name or Path(self.folder).name)
 
 

@@ -28,7 +28,7 @@ class Streams:
     async def messages(
         self, begun: Begun, play: Callable[[Begun], Coroutine[None, None, FinalResult]]
     ) -> AsyncGenerator[Envelope, None]:
-        """Yield the task's earlier messages, then all messages while `play` runs it. The last is its
+        """Yield the task's earlier messages, then the new ones while `play` runs it. The last is its
         FinalResult.
         """
         from artoo.contracts.solution import FinalResult
@@ -44,7 +44,7 @@ class Streams:
 
         detach = self._bus.attach(tap)
         with spool:
-            # A task group is not used, because a generator must not yield inside one: errors would hit the reader.
+            # A task group is not used, because errors in it would be raised in the reader of this generator.
             playing = asyncio.create_task(play(begun))
             self._playing.add(playing)
             playing.add_done_callback(lambda _: (detach(), spool.finish()))

@@ -7,9 +7,7 @@ from collections.abc import Collection, Sequence
 from artoo.contracts.errors import ConfigurationError
 
 SHORTEST = 13
-"""The fewest characters of an id that are shown. They are the whole time in milliseconds with which an id begins.
-With fewer characters, the name printed for one task would soon fit later tasks too.
-"""
+"""The fewest shown characters of an id: its time in milliseconds. Fewer would soon fit later tasks too."""
 
 
 def short_name(task_id: str, among: Collection[str]) -> str:

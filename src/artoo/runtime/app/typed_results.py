@@ -29,9 +29,7 @@ class Returned(Generic[T]):
 
 
 class Form(Generic[T]):
-    """A type that Pydantic can build from JSON (a model, a dataclass, a TypedDict, `list[int]`, …), and
-    its schema.
-    """
+    """A type that Pydantic can build from JSON (model, dataclass, TypedDict, `list[int]`, …), with its schema."""
 
     def __init__(self, wanted: type[T]) -> None:
         """Create the schema. Raises ConfigurationError for a type without a JSON schema."""

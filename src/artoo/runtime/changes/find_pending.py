@@ -66,8 +66,8 @@ def task_of(directory: WorkspaceDirectory) -> str:
 
 
 def _candidates(config: Config) -> Iterator[WorkspaceDirectory]:
-    """Yield the workspaces to list: none that was brought from another machine for a review, and the attempt of a
-    board task only if nothing was submitted yet.
+    """Yield the workspaces to list. Workspaces that were brought from another machine for a review are left out. So
+    is the attempt of a board task with submitted work.
     """
     listed = {directory.task_id: directory for directory in Workspaces(config.home).listed()}
     for task_id, directory in listed.items():

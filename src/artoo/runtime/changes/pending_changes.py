@@ -1,5 +1,4 @@
-"""Change sets that are still pending after their tasks have ended: `artoo status|diff|apply|discard` and the
-library.
+"""Change sets that are pending after their tasks have ended, for `artoo status|diff|apply|discard` and the library.
 
     pendings(config) ─► Pending ─► diff()      show the changes against the present files, with conflicts
                                ├─► apply()     apply all changes, or only the named paths
@@ -101,8 +100,8 @@ class Pending:
         set is refused. If there are conflicts, nothing is applied unless paths are named or `rest` is set, which
         applies everything without a conflict. The state of the result is `applied`, `partly` (the rest is still
         pending) or `pending` (nothing was applied; see `reason` and `conflicts`). Raises SandboxError as `diff`
-        does, if the system refuses (nothing is applied then), for an empty list, a path that is not part of the
-        changes, and a task that can be resumed.
+        does; if the system refuses (nothing is applied then); for an empty list or a path that is not part of the
+        changes; and for a task that can be resumed.
         """
         return await to_its_end(lambda: self._apply(paths, digest, rest, by))
 
@@ -218,9 +217,7 @@ class Pending:
         return Settled(state="discarded", counts=self.counts, went_out=self.went_out)
 
     def _take_attempt(self) -> None:
-        """Replace the submitted work by the attempt of a task that no agent continues, because the user takes it
-        over.
-        """
+        """Make the attempt the submitted work if the task is forsaken, because the user takes it over."""
         if self.forsaken:
             # Imported here, because other tasks do not need the team.
             from artoo.runtime.changes.submissions import Submissions
@@ -245,7 +242,8 @@ _T = TypeVar("_T")
 
 async def to_its_end(work: Callable[[], _T]) -> _T:
     """Return what `work` returns. If cancelled, wait until the work has ended, then raise CancelledError."""
-    # A thread without an asyncio task, because an ending loop cancels its tasks, and then nothing would wait here.
+    # A plain thread is used, because a loop that ends cancels its asyncio tasks, and then nothing would wait for
+    # the work.
     running = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, work)
     try:
         return await asyncio.shield(running)

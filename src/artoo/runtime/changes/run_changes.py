@@ -80,7 +80,7 @@ class RunResult(FinalResult):
 
     @classmethod
     def of(cls, result: FinalResult, config: Config) -> Self:
-        """Return the same result, of a task below this configuration's home."""
+        """Return the same result, with the configuration that names the task's home."""
         changes = Changes.of(result.changes, result.task_id, config)
         return cls.model_construct(None, **{**vars(result), "changes": changes})
 

@@ -83,9 +83,7 @@ async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str
 
 
 def remove_left_spools(home: Path) -> int:
-    """Remove the spool files of processes that were killed, because no process reads them any more. Return how
-    many.
-    """
+    """Remove the spool files of killed processes, which no process reads any more. Return how many."""
     removed = 0
     for path in (home / "spool").glob("spool-*.jsonl"):
         owner = _OWNER.search(path.name)

@@ -65,8 +65,8 @@ def writing(place: Path) -> Generator[None]:
 
 
 def _named(error: OSError) -> str:
-    """Return the path in the error if a user can find it, that is, no descriptor and no path below an open
-    directory.
+    """Return the path in the error if a user can find it; empty for descriptors and paths below open
+    directories.
     """
     name: object = error.filename
     path = os.fsdecode(name) if isinstance(name, str | bytes) else ""

@@ -86,7 +86,7 @@ def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> Ta
     start = max(last.size - ENDS, len(head) if first is last else 0)
     tail = stream.part(connection, last.machine, last.file, start, last.size) if start < last.size else b""
     if first is not last or start > len(head):
-        # Both ends may begin or end in the middle of a line.
+        # Both parts may begin or end in the middle of a line.
         head, tail = head[: head.rfind(b"\n") + 1], tail.partition(b"\n")[2] if start else tail
     log = part_path(place, 0)
     log.write_bytes(head + tail)

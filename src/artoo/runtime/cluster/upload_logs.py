@@ -87,7 +87,7 @@ class Sharing:
         try:
             last = False
             while not last:
-                # The last pass runs after the end was requested.
+                # A last pass runs after the end was requested.
                 last = self._ending.is_set()
                 try:
                     connection = connection if connection is not None else self._connected()

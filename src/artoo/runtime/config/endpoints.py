@@ -89,7 +89,7 @@ def _section(config: Config, tier: TierName) -> ModelEndpoint:
 
 
 def _filed(config: Config, tier: TierName, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the file's settings of a tier, named as in `model_settings`. The key is read from its variable."""
+    """Return the file's settings of a tier, named as in `model_settings`. The key comes from its variable."""
     written = _section(config, tier)
     given = {f"{tier}_base_url": written.base_url, f"{tier}_model": written.model}
     if written.api_key_env is not None:

@@ -19,8 +19,8 @@ from artoo.settings.problems import leave_out_removed, problems_of, report
 from artoo.settings.text_file import bytes_of, decoded
 
 APPLY_ALL = "ARTOO_APPLY=all"
-"""Approves all changes in project and output folder, for containers and CI. A file may not, as it could
-be unseen.
+"""Approves all changes in project and output folder, for containers and CI. It is not allowed in a file, where the
+user might not see it.
 """
 
 

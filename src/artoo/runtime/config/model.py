@@ -33,7 +33,7 @@ def _lines(given: object) -> object:
 
 
 class ModelEndpoint(Section):
-    """A model server for one tier. Whatever is unset comes from the environment.
+    """A model server for one tier. Settings that are missing here come from the environment.
 
     `base_url` may be `embedded`: the model on this machine. `api_key_env` is the *name* of the variable that holds
     the key; keys themselves are never in the file. `context` is the model's window in tokens (None: as the server
@@ -82,7 +82,7 @@ MOST_TYPES = 200
 
 
 class Tuned(Section):
-    """The control law's numbers for one type of task. Numbers that are not set are as for all other tasks.
+    """The control law's numbers for one type of task. Numbers that are not set are those of all other tasks.
 
     Only numbers that R7 alone uses can differ between types.
     """
@@ -212,14 +212,14 @@ class Memory(Section):
 
 
 class Undo(Section):
-    """How long changes can be undone: for `days`, or until the old content exceeds `megabytes`."""
+    """The time for which changes can be undone: `days`, or until their old content exceeds `megabytes`."""
 
     days: Number = Field(default=30.0, gt=0, le=3_650)
     megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
 
 
 class Pending(Section):
-    """How long changes may be pending: for `days`, or until all pending changes exceed `megabytes`.
+    """The time for which changes may be pending: `days`, or until all pending changes exceed `megabytes`.
 
     The user is warned before changes are deleted: `artoo status` lists them with their last day.
     """
@@ -229,7 +229,7 @@ class Pending(Section):
 
 
 class Log(Section):
-    """How long task logs are kept: for `keep_days`, or until all logs exceed `keep_megabytes`.
+    """The time for which task logs are kept: `keep_days`, or until all logs exceed `keep_megabytes`.
 
     Logs of running tasks, and of tasks that were cut off recently, are kept.
     """

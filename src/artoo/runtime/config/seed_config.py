@@ -47,7 +47,7 @@ class ProceduralMemory(Section):
 
 
 class SemanticMemory(Section):
-    """Curated knowledge in characters; observations before a dream cycle starts; hours between dream cycles."""
+    """The most characters of curated knowledge; observations before a dream cycle; hours between dream cycles."""
 
     max_curated_chars: Whole = Field(default=15_000, ge=1_000, le=1_000_000)
     observation_buffer_limit: Whole = Field(default=50, ge=11, le=10_000)
@@ -110,7 +110,7 @@ class StateMachine(Section):
 
 
 class Trust(Section):
-    """Which submissions of an agent are reviewed, and whether it may approve those of other agents."""
+    """Sets the submissions of an agent that are reviewed, and whether it may approve those of others."""
 
     review_threshold: Literal["all", "complex", "critical", "none"]
     can_approve: bool = False

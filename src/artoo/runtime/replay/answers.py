@@ -179,9 +179,7 @@ class RecordedRemember:
             self._early.append(megram)
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """Return the logged id if the feedback is in the log. Otherwise store the feedback and return
-        its new id.
-        """
+        """Return the logged id if the log has the feedback. Otherwise store it and return its new id."""
         recorded = self._conductor.recording.opposing_ids
         if recorded:
             return recorded.popleft()

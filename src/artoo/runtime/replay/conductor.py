@@ -41,9 +41,7 @@ GRACE = 2.0
 
 
 class NoAnswer(Exception):
-    """Raised at a point where, according to the log, a role failed while it waited, so that it fails
-    there again.
-    """
+    """Raised where, according to the log, a role failed while it waited. The role fails there again."""
 
 
 @dataclass(slots=True)
@@ -118,9 +116,7 @@ class Conductor:
         return said
 
     async def until_live(self, speaker: Speaker, what: str) -> None:
-        """Wait, because `what` is not in the log. Raises NoAnswer if, according to the log, the role
-        failed here.
-        """
+        """Wait, because the log does not have `what`. Raises NoAnswer if the log says that the role failed here."""
         if self.live:
             return
         waiter = Waiter(what, asyncio.get_running_loop().create_future(), limits_here())
@@ -197,7 +193,9 @@ class Conductor:
                 return
 
     def _is_timers(self, envelope: Envelope) -> bool:
-        """Return whether R7's timer caused the message. In no other case R7 answers the request directly."""
+        """Return whether R7's timer caused the message. Only then is the request the direct cause of R7's
+        message.
+        """
         return envelope.cause_id == self._request_id
 
     def _expire(self, speaker: Speaker) -> None:
@@ -230,9 +228,7 @@ def _fail(waiter: Waiter) -> None:
 
 
 class ReplayClock:
-    """Implements Clock. `real` is used once the task is live. Time during which the task was stopped does not
-    count.
-    """
+    """Implements Clock. Uses `real` once the task is live. Time while the task was stopped does not count."""
 
     def __init__(self, real: Clock, start: datetime) -> None:
         self._real = real
@@ -262,9 +258,7 @@ class ReplayClock:
             self._sleeping.discard(waking)
 
     def move(self, at: datetime, *, stopped: bool = False) -> None:
-        """Set the time to `at`. `stopped`: the task did not run since the last move, so its running time is
-        unchanged.
-        """
+        """Set the time to `at`. `stopped`: the task did not run meanwhile, so its running time stays the same."""
         if not stopped:
             self._passed += max(0.0, (at - self._at).total_seconds())
         self._at = at

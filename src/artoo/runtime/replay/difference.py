@@ -94,15 +94,13 @@ _VOLATILE: Mapping[str, frozenset[str]] = {
     "ReplanRequest": frozenset({"elapsed_ms"}),
     "FinalResult": frozenset({"cost", "loss"}),
     "RoleFailure": frozenset({"reason", "detail"}),
-    "PlanDirective": frozenset({"urgency"}),  # follows from grad_l; older logs have not got it
-    "Ending": frozenset({"may_go_on"}),  # follows from the result; older logs have not got it
+    "PlanDirective": frozenset({"urgency"}),  # follows from grad_l; missing in older logs
+    "Ending": frozenset({"may_go_on"}),  # follows from the result; missing in older logs
 }
 _COMPARED: Mapping[str, frozenset[str]] = {
     "ModelCalled": frozenset({"role", "contract", "tier", "answer", "failure"})
 }
-"""Fields of a model call that are compared: its outcome. The question may be worded differently in
-another version.
-"""
+"""Compared fields of a model call. The question is not compared, because versions may word it differently."""
 
 _SHOWN_VALUE = 160
 

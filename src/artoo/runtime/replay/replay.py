@@ -29,9 +29,7 @@ from artoo.runtime.task.task_run import TaskRun
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The result of a replay. `result` None: the log ends before the task. `difference` None: no difference was
-    found.
-    """
+    """The result of a replay. `result` is None if the log ends before the task, `difference` if there is none."""
 
     recording: Recording
     result: FinalResult | None

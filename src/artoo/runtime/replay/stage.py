@@ -1,6 +1,4 @@
-"""The context of a replayed or resumed task. It answers from the log first; a resumed task then uses
-real services.
-"""
+"""The context of a replayed or resumed task. It answers from the log first; a resumed task then goes live."""
 
 from __future__ import annotations
 
@@ -41,9 +39,7 @@ _USER = (Role.USER, None)
 
 
 class ReplayContext(TaskContext):
-    """The context of one conductor's task. `model`, `hands` and `memory` are the services after the end
-    of the log.
-    """
+    """The context of a conductor's task. `model`, `hands` and `memory` are used after the end of the log."""
 
     def __init__(
         self,
@@ -86,7 +82,7 @@ class ReplayContext(TaskContext):
         return RecordedWatch(self._conductor.clock, self._conductor.elapsed_ms)
 
     async def prepared(self, user: Port) -> None:
-        """Prepare the real tools now only if the log ends before it names the tools."""
+        """If the log ends before it names the tools, wait until the task is live, then prepare the real tools."""
         if self._specs is None:
             await self._conductor.until_live(_USER, "the tools")
             await equip(self._beyond, user)
@@ -158,7 +154,7 @@ class ConductedPort:
         self._inner.close()
 
     def _was_held(self, envelope: Envelope) -> bool:
-        """Return whether the message is a logged hold, which no longer has a turn to interrupt."""
+        """Return whether the message is a logged request to interrupt a turn, which is over now."""
         payload = envelope.payload
         return isinstance(payload, UserMessage) and payload.hold and self._conductor.is_logged(envelope)
 
@@ -199,9 +195,7 @@ async def taken_up(
 
 
 def _memory(recording: Recording, memory: TaskMemory | None) -> TaskMemory | None:
-    """Return the memory of a task that began with memory. If memory was turned off since, nothing more
-    is stored.
-    """
+    """Return the task's memory, or None if it began without. If memory is off now, nothing more is stored."""
     if not recording.opened.memory:
         return None
     absent = NoMemory("memory has been turned off since the task began")

@@ -1,5 +1,4 @@
-"""Compute which decisions other hyperparameters would have made, from the gaps in the log and the control law
-(pure).
+"""Recompute decisions with other hyperparameters, from the gaps in the log and the control law (pure).
 
 Only decisions are recomputed. After the first decision that differs, the task would have taken another course,
 about which the log has no data.
@@ -59,9 +58,7 @@ class Recomputed:
 
 
 def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
-    """Apply lines such as `δ=.2` or `delta=.2,epsilon=.05` to `h`. Raises ConfigurationError that names the
-    mistake.
-    """
+    """Apply `δ=.2` or `delta=.2,epsilon=.05` to `h`. Raises ConfigurationError that names the mistake."""
     known = {field.name: _KINDS.get(str(field.type), str) for field in fields(h) if field.name not in _UNUSED}
     values: dict[str, Any] = {}
     for part in (part.strip() for line in lines for part in line.split(",")):

@@ -1,4 +1,4 @@
-"""Decide from its log whether a task can go on, and continue it (SPEC section 10).
+"""Decide from a task's log whether the task can be resumed, and resume it (SPEC section 10).
 
 log ──► resumption_of ──► refused, because it has ended, its log has gaps, or its project is gone
                     └───► Resumption: the recorded stream, the cost so far, the options of the first run
@@ -110,7 +110,7 @@ async def reopen(
 async def _taken_up(
     shop: Workshop, resumption: Resumption, lock: TaskLock, behalf: Behalf, caller: Caller | None
 ) -> Begun:
-    """Start the same roles on a context that first answers from the log, and then from the live services."""
+    """Start the same roles with services that answer from the log first, and live afterwards."""
     recording, task_id = resumption.recording, resumption.task_id
     options = replace(resumption.options, caller=caller)
     roots = shop.roots(options)
@@ -203,8 +203,8 @@ def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
 
 
 def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) -> Resumption:
-    """Check a whole log. `agent`: the agent that the task belongs to. Raises ConfigurationError with the reason if
-    the task cannot be resumed.
+    """Check a task's whole log. `agent`: the agent whose task it is. Raises ConfigurationError if it cannot be
+    resumed.
     """
     messages = [item for item in log if isinstance(item, Envelope)]
     stream = standing(messages)
@@ -337,7 +337,7 @@ class _Heard:
 
     def _start(self, started: ToolStarted) -> None:
         """Record a started call."""
-        # If a call was started twice, the start whose effects reach further is the recorded one.
+        # If a call was started twice, keep the start with the further-reaching effects.
         known = self.started.get(started.act)
         if known is None or known.effects is not CallEffects.OUTSIDE:
             self.started[started.act] = started

@@ -98,7 +98,7 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
     text, home = well_formed(_with_material(text, options.material)), shop.config.home
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     if not shop.given_model:
-        # The first task reads the catalogue from disk.
+        # The first task reads the catalogue from disk, so this runs in a thread.
         await asyncio.to_thread(price_list, shop.config, shop.environ_of(options))
     budget = shop.budget(options)
     roots = shop.roots(options)
@@ -109,7 +109,7 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
     behalf, mode = options.behalf or Behalf(), options.mode(shop.config.apply)
     model = behalf.model(shop.model_of(options))
     settings, brain = shop.settings(options, accepted_texts(home)), await model.known(Tier.BRAIN)
-    # A small model's task is never large.
+    # A small model's task gets the effort `quick`, unless the user chose another effort.
     quick = brain.small and options.effort is None
     settings = replace(
         settings,

@@ -53,7 +53,7 @@ SettleBy = Callable[[Callable[[], tuple[str, ...]]], Settling]
 
 @dataclass(frozen=True, slots=True)
 class _WithProcesses:
-    """Applies the changes once no process runs any more, and restarts outside the workspace those to be kept.
+    """Stops the task's commands, applies its changes, and restarts outside the workspace the commands to be kept.
 
     Implements Settling.
     """

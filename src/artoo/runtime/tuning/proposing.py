@@ -1,5 +1,4 @@
-"""Propose better numbers for the control law. One half of the tasks chooses them, the other half judges them
-(pure).
+"""Propose better numbers for the control law. Half of the tasks chooses them, the other half judges them (pure).
 
 The law is applied again along the record of each task. If it decides as before, or ends the task earlier, the
 outcome is in the record. If it continues differently, the outcome is unknown, because no record contains it.
@@ -29,9 +28,7 @@ LEAST_DIFFERENT = 5
 LEAST_KNOWN = 0.7
 """The smallest share of known outcomes among the tasks that would have continued or ended differently."""
 RESAMPLES = 500
-"""The fewest resamples. More are made if many types are tested, so that the tails of the bootstrap are
-not empty.
-"""
+"""The fewest resamples. More are made if many types are tested, to have values in the tails."""
 LEVEL = 0.95
 ALL = ""
 """The type that stands for all tasks together."""
@@ -242,9 +239,7 @@ def _compared(records: Sequence[Record], present: Decisions, other: Decisions, w
 
 
 def _outcome(record: Record, decided: Sequence[Directive]) -> tuple[float, float] | None:
-    """Return the share of criteria met and the calls at the end of a task; None if the record does not
-    contain it.
-    """
+    """Return the share of criteria met and the calls at a task's end; None if the record does not show it."""
     for step, now in zip(record.steps, decided, strict=True):
         if now in ENDS:
             return step.met, step.calls
