@@ -1,8 +1,7 @@
-"""Find, make, lock and delete the directory of a task's workspace. Nothing is made before the task's first command
-or write.
+"""Find, make, lock and delete the directory of a task's workspace. It is made at the task's first command or write.
 
-docs/design/workspace.md draws the layout. `upper/N` is the overlay over root N, `copy/N` the copy of it. A fork and
-a check under way have directories of the same layout inside.
+docs/design/workspace.md shows the layout. `upper/N` is the overlay over root N, `copy/N` the copy of root N. Forks
+and running checks have directories of the same layout inside.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import attributes_of
 
 FORMAT = 1
-"""The format of the record. Another one is never read: the user may only discard such a workspace."""
+"""The format of the record. A workspace with another format is never read; the user can only discard it."""
 
 PATIENCE_SECONDS = 5.0
-"""How long to wait for the lock of a process that only lists or reviews: such a process holds it briefly."""
+"""How long to wait for the lock, because a process that only lists or reviews holds it briefly."""
 
 _LOCK = "lock"
 _RECORD = "workspace.json"
 _BETWEEN_TRIES_SECONDS = 0.02
 _LEFTOVERS = ("mounts-*", "inside-*", "git-*")
-"""Directories of one sandbox, of a command in a one-shot sandbox, and of git's answers."""
+"""Temporary directories of a sandbox, of a command in a one-shot sandbox, and of git's output."""
 
 
 class WorkspaceInUse(SandboxError):
@@ -48,14 +47,14 @@ class WorkspaceInUse(SandboxError):
 
 
 class OtherFormat(SandboxError):
-    """An older or a newer artoo wrote the workspace; this one can only discard it."""
+    """An older or a newer artoo made the workspace. This version can only discard it."""
 
 
 class WorkspaceRecord(BaseModel):
     """The content of `workspace.json`. Paths are printable.
 
-    `backend`: what confined its commands. `covered`: the real directories over which upper directory or copy N
-    lies, by number.
+    `backend`: the sandbox backend of its commands. `covered`: the real directories; number N of them has upper
+    directory N or copy N.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
@@ -76,7 +75,7 @@ class WorkspaceRecord(BaseModel):
 
     @property
     def roots(self) -> Roots:
-        """The user's directories, without what a policy opens."""
+        """The user's directories, without the paths that a policy opens."""
         home, workspace, project = (Path(text_of(one)) for one in (self.home, self.workspace, self.project))
         return Roots(home, workspace, project)
 
@@ -99,7 +98,7 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDirectory:
-    """One workspace on disk, or the place where it would be. A fork has a directory of the same layout."""
+    """The path of one workspace, which may not exist yet. A fork has a directory of the same layout."""
 
     base: Path
 
@@ -138,12 +137,12 @@ class WorkspaceDirectory:
 
     @property
     def brought(self) -> Path:
-        """The file that marks another machine's work that is only reviewed here: nothing is lost if it goes."""
+        """The file that marks a copy of another machine's work for review. The copy may be deleted without loss."""
         return self.base / "brought"
 
     @property
     def is_brought(self) -> bool:
-        """True if it holds another machine's work, and no task has worked in it."""
+        """True if the workspace holds another machine's work, and no task has worked in it."""
         return self.exists and self.brought.exists()
 
     @property
@@ -166,11 +165,11 @@ class WorkspaceDirectory:
         return WorkspaceDirectory(self.base / "forks" / _directory_name(name))
 
     def trial(self, name: str) -> WorkspaceDirectory:
-        """Return the directory of a throw-away layer: its upper directories lie over those of this workspace."""
+        """Return the directory of a temporary layer, whose upper directories lie over those of this workspace."""
         return WorkspaceDirectory(self.base / "trials" / _directory_name(name))
 
     def remove_leftovers(self) -> None:
-        """Delete throw-away layers and temporary directories that a crash left. The caller holds the lock."""
+        """Delete temporary layers and directories that remain after a crash. The caller holds the lock."""
         for name in ("trials", *_LEFTOVERS):
             for left in self.base.glob(name):
                 remove_tree(left)
@@ -190,7 +189,7 @@ class WorkspaceDirectory:
             ) from error
 
     def covered(self) -> tuple[Covered, ...]:
-        """Return the covered directories of which something is on disk. Raises SandboxError."""
+        """Return the covered directories whose upper directory or copy exists. Raises SandboxError."""
         if not self.exists:
             return ()
         record = self.record()
@@ -210,7 +209,7 @@ class WorkspaceDirectory:
         )
 
     def make(self, backend: BackendName, roots: Roots, covered: Iterable[Path]) -> WorkspaceRecord:
-        """Make the directory with its upper directories; the record comes last. Raises OSError (full disk)."""
+        """Make the directory with its upper directories, and write the record last. Raises OSError (full disk)."""
         record = WorkspaceRecord(
             task_id=self.task_id,
             backend=backend,
@@ -239,11 +238,12 @@ class WorkspaceDirectory:
         write_whole(self.base / _RECORD, record.model_dump_json().encode(), sync=False)
 
     def remove(self) -> None:
-        """Delete the workspace: the record first, so that a crash leaves no half of one, and the lock last.
+        """Delete the workspace. The record is deleted first, so that a crash leaves no partial workspace.
 
-        A process that waits for the lock would otherwise make a workspace in a directory that is being deleted.
+        The lock is deleted last. Otherwise a process that waits for it would make a workspace in a directory that
+        is being deleted.
         """
-        # Without its record the directory counts as empty, whatever is left in it.
+        # Without its record the directory counts as empty, even if files are left in it.
         (self.base / _RECORD).unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             self.remove_rest()
@@ -255,7 +255,7 @@ class WorkspaceDirectory:
                     raise
 
     def discard(self) -> None:
-        """Delete the workspace with all that the task changed, whichever version of artoo made it.
+        """Delete the workspace with all changes of the task, even if another version of artoo made it.
 
         Raises WorkspaceInUse, OSError.
         """
@@ -263,7 +263,7 @@ class WorkspaceDirectory:
             self.remove()
 
     def remove_rest(self) -> None:
-        """Delete everything but the lock: an interrupted removal must not show through in the next workspace."""
+        """Delete everything but the lock, so that no file of an old workspace appears in the next one."""
         for child in self.base.iterdir():
             if child.name != _LOCK:
                 remove_tree(child)
@@ -289,7 +289,7 @@ class WorkspaceDirectory:
         return descriptor
 
     def _try_lock(self) -> int | None:
-        """Return the locked file, or None. A lock whose file was deleted meanwhile is not one: it is made again."""
+        """Try to lock the file, and return its descriptor or None. A lock on a deleted file does not count."""
         try:
             self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self.base / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -306,24 +306,24 @@ class WorkspaceDirectory:
 
 
 class Workspaces:
-    """All workspaces below artoo's home. `home` is real and absolute."""
+    """All workspaces below artoo's home. `home` is absolute and without symlinks."""
 
     def __init__(self, home: Path) -> None:
         self.root = home / "workspaces"
 
     def directory(self, task_id: str) -> WorkspaceDirectory:
-        """Return where the workspace of a task is, or would be."""
+        """Return the directory for the workspace of a task, which may not exist yet."""
         if not task_id:
             raise SandboxError("a workspace needs the id of its task")
         return WorkspaceDirectory(self.root / _directory_name(task_id))
 
     def find(self, task_id: str) -> WorkspaceDirectory | None:
-        """Return the workspace of a task that ran a command or wrote a file; None when there is none."""
+        """Return the workspace of a task, or None if the task has run no command and written no file."""
         directory = self.directory(task_id)
         return directory if directory.exists else None
 
     def remembered(self) -> tuple[WorkspaceDirectory, ...]:
-        """Return all directories, those included whose making or deletion was interrupted."""
+        """Return all directories, including those whose creation or deletion was interrupted."""
         if not self.root.is_dir():
             return ()
         return tuple(WorkspaceDirectory(child) for child in sorted(self.root.iterdir()) if child.is_dir())
@@ -338,7 +338,7 @@ class Workspaces:
         return tuple(directory for _, directory in sorted(found, key=lambda one: (one[0], one[1].base)))
 
     def outdated(self) -> tuple[WorkspaceDirectory, ...]:
-        """Return the workspaces that another version of artoo made: they can be discarded, by the user only."""
+        """Return the workspaces that another version of artoo made. Only the user can discard them."""
         found: list[WorkspaceDirectory] = []
         for directory in self.remembered():
             try:
@@ -356,10 +356,10 @@ class Workspaces:
 
 
 def make_upper(upper: Path, model: Path) -> None:
-    """Make an empty upper directory that looks like the real one: owner, mode and attributes decide who may write.
+    """Make an empty upper directory with owner, mode and attributes of the real directory `model`.
 
-    An owner that this user may not give, and attributes that the file system cannot hold, are left out. The change
-    set does not take that for a change. Raises OSError (full disk).
+    They decide who may write. An owner that this user may not set, and attributes that the file system does not
+    support, are left out. The change set does not report them as changes. Raises OSError (full disk).
     """
     upper.mkdir(mode=0o700, parents=True, exist_ok=True)
     seen = model.stat()
@@ -368,7 +368,7 @@ def make_upper(upper: Path, model: Path) -> None:
     for name, value in attributes_of(model):
         with suppress(OSError):
             os.setxattr(upper, name, value)
-    upper.chmod(stat.S_IMODE(seen.st_mode))  # last: an access list among the attributes would change it
+    upper.chmod(stat.S_IMODE(seen.st_mode))  # last, because an access list among the attributes changes the mode
 
 
 class _Format(BaseModel):

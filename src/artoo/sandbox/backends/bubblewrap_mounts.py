@@ -1,7 +1,7 @@
-"""Say in bubblewrap's words what a sandbox sees: overlays over the user's directories, everything else read-only.
+"""Build bubblewrap's arguments for a sandbox with overlays over the user's directories and the rest read-only.
 
-The order matters: the machine's files read-only, private /tmp, /dev, /run and /proc, read-only places that must
-stay visible, the overlays, what is mounted inside them, and last the covers over what must not be read.
+The order of mounts matters: the machine's files read-only, private /tmp, /dev, /run and /proc, read-only paths that
+must stay visible, the overlays, mounts inside the overlays, and last the covers over paths that must not be read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from artoo.sandbox.reading.path_set import PathSet, outermost
 from artoo.sandbox.reading.readable_paths import wanted_paths
 
 PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run", "/dev/shm")
-"""Directories of which a sandbox has its own."""
+"""Directories that each sandbox has privately instead of the machine's."""
 _TEMPORARY = ("/tmp", "/var/tmp")
 _PRIVATE = PathSet(PRIVATE_PLACES)
 _SHARED_MEMORY = 512 * MIB
@@ -31,10 +31,11 @@ _OPAQUE = "user.overlay.opaque"
 
 
 def overlay_roots(roots: Roots, mounts: MountTable, *, over_mounts: bool) -> tuple[Path, ...]:
-    """Return the outermost real directories to overlay: a root inside another needs none, unless mounted there.
+    """Return the outermost real directories to overlay. A root inside another is included only if it is a mount.
 
-    The root directory and missing ones are left out. The kernel mounts no overlay over inner mounts for a user who
-    could not unmount them: without `over_mounts` such directories are left out too, and stay read-only.
+    The root directory and missing directories are left out. The kernel refuses an overlay over inner mounts to a
+    user who may not unmount them. Therefore, unless `over_mounts` is true, directories that contain mounts are left
+    out too, and stay read-only.
     """
     chosen: list[Path] = []
     candidates = {path.resolve() for path in (roots.home, roots.workspace, roots.project)}
@@ -53,10 +54,10 @@ def overlay_roots(roots: Roots, mounts: MountTable, *, over_mounts: bool) -> tup
 class MountPlan:
     """The mounts of a sandbox.
 
-    `bound` is shown as it is, read-only: what is mounted inside an overlay, roots that no overlay covers, programs
-    in places that are private. `covered` must not be read. `unseen` are paths that the user's commands would find
-    outside and not here, for the reader. `absent` are the places in upper directories where a covered path, or what
-    leads to it, has nothing of the task; deepest first.
+    `bound`: paths shown read-only, namely mounts inside an overlay, roots that no overlay covers, and programs in
+    private directories. `covered`: paths that must not be read. `unseen`: paths that exist outside but not in the
+    sandbox, for the report. `absent`: the paths in upper directories that do not exist at first, although a covered
+    path or a directory above it would be there; deepest first.
     """
 
     layout: Layout
@@ -68,7 +69,7 @@ class MountPlan:
 
     @classmethod
     def of(cls, layout: Layout, place: Path, mounts: MountTable) -> MountPlan:
-        """Return the plan for the machine as it is now. `place`: an empty directory for mount points. Blocking."""
+        """Plan the mounts for the present state. `place`: an empty directory for mount points. Blocking."""
         roots = tuple(layer.root for layer in layout.layers)
         hidden = hidden_paths(layout.roots, layout.artoo_home, mounts)
         wanted = wanted_paths(layout.roots)
@@ -86,14 +87,14 @@ class MountPlan:
         return cls(layout, place, bound, covered, tuple(unseen), tuple(_absent(layout, covered)))
 
     def is_outdated(self) -> bool:
-        """True if something to be covered is not there any more."""
+        """True if a path that must be covered does not exist any more."""
         return not all(map(os.path.lexists, self.covered))
 
     def remove_stand_ins(self) -> None:
-        """Remove what bubblewrap made in upper directories for covered paths that vanished after they were listed.
+        """Remove the mount points that bubblewrap made in upper directories because a covered path had vanished.
 
-        bubblewrap makes an empty file or directory where nothing is left to mount on. That would look like a change
-        of the task, although no command can have made it: none has run, and the path is covered.
+        bubblewrap makes an empty file or directory if the mount point does not exist. It would look like a change
+        of the task, although no command has run yet and the path is covered.
         """
         for path in self.absent:
             with suppress(OSError):
@@ -115,12 +116,12 @@ class MountPlan:
         return self.place / "upper-tmp" if self.layout.scratch_is_shared else self.layout.scratch
 
     def arguments(self) -> list[str]:
-        """Return bubblewrap's arguments, and make the directories that they name. Raises OSError (disk full)."""
+        """Return bubblewrap's arguments, and make the directories in them. Raises OSError (disk full)."""
         layout = self.layout
         memory = min(_SHARED_MEMORY, layout.limits.memory_bytes)
         arguments = ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
         arguments += ("--perms", "1777", "--size", str(memory), "--tmpfs", "/dev/shm")
-        # Read-only mounts of /proc close the settings of the kernel that root could write.
+        # A read-only /proc protects the kernel's settings, which root could otherwise write.
         arguments += ("--remount-ro", "/dev", "--remount-ro", "/proc", "--tmpfs", "/run")
         shown = str(layout.scratch)
         if layout.scratch_is_shared:
@@ -145,28 +146,29 @@ class MountPlan:
         return [*arguments, "--remount-ro", "/run"]
 
     def _shared_scratch(self, arguments: list[str]) -> str:
-        """Mount an overlay over the /tmp in which another sandbox works, and return where.
+        """Mount an overlay over the /tmp that another sandbox uses, and return its path.
 
-        The ways to mount points lie in its upper directory, so no process outside can put a link in them.
+        The parent directories of mount points are in its upper directory, so no process of the other sandbox can
+        replace them by links.
         """
         upper, work, over = self._make("upper-tmp", mode=0o1777), self._make("work-tmp"), self._make("over-tmp")
-        os.chmod(upper, 0o1777)  # mkdir leaves out bits of the umask
+        os.chmod(upper, 0o1777)  # mkdir clears the bits of the umask
         arguments += ("--overlay-src", str(self.layout.scratch), "--overlay", upper, work, f"/../oldroot{over}")
         return over
 
     def _overlay(self, number: int, layer: Layer) -> Iterator[str]:
         """Mount an overlay over a root.
 
-        bubblewrap takes sources from the old root and mounts below the new one. A target that leaves the new root
-        upwards makes the overlay a source for a further mount: it is bound to its root, because of bubblewrap's
-        mounts only a bind forbids devices and set-user-id programs.
+        bubblewrap takes sources from the old root and mounts below the new root. With a target of `/../oldroot/…`,
+        the overlay can be the source of a bind mount. It is bound to its root because only bubblewrap's bind mounts
+        forbid devices and set-user-id programs.
         """
         root = str(layer.root)
         upper, work = self._upper(number, layer)
         lowest = root
         if any(below.is_relative_to(layer.root) for below in layer.below):
-            # The kernel refuses two lower directories of which one lies in the other, as artoo's home does in the
-            # user's. Seen through an overlay of its own, the root is another file system.
+            # The kernel refuses a lower directory that is inside another one, as artoo's home is inside the user's.
+            # Seen through an overlay of its own, the root is another file system.
             footing, void = self._make(f"footing-{number}"), self._make(f"void-{number}")
             yield from ("--tmpfs", f"/../oldroot{void}", "--overlay-src", void, "--overlay-src", root)
             yield from ("--ro-overlay", f"/../oldroot{footing}")
@@ -178,10 +180,10 @@ class MountPlan:
         yield from ("--overlay", upper, work, f"/../oldroot{over}", "--bind", over, root)
 
     def _ways(self, number: int, layer: Layer) -> str:
-        """Make a layer that holds the ways to the mount points inside an overlay, and return it.
+        """Make a layer with the parent directories of the mount points inside an overlay, and return its path.
 
-        The layers below it belong to a sandbox that may live. Its processes could put a link in such a way while
-        bubblewrap follows it, and bubblewrap would make directories outside.
+        The layers below belong to a sandbox that may still run. Its processes could replace a parent directory by a
+        link while bubblewrap follows the path, and bubblewrap would make directories outside.
         """
         ways, root = self._make(f"ways-{number}"), str(layer.root)
         below = (*map(str, layer.below), root)
@@ -192,7 +194,7 @@ class MountPlan:
         return ways
 
     def _upper(self, number: int, layer: Layer) -> tuple[str, str]:
-        """Return the upper and the work directory of a layer, throw-away ones if it has none."""
+        """Return the upper and the work directory of a layer. If it has none, temporary directories are made."""
         if layer.upper is not None and layer.work is not None:
             return str(layer.upper), str(layer.work)
         upper, work = self._make(f"upper-{number}"), self._make(f"work-{number}")
@@ -200,10 +202,10 @@ class MountPlan:
         return upper, work
 
     def _cover(self, arguments: list[str]) -> None:
-        """Cover each hidden path by nothing that can be read or written.
+        """Cover each hidden path by an empty file or directory that can be neither read nor written.
 
-        bubblewrap reads the whole mount table for each bind, but not for an overlay, which is read-only by itself
-        without an upper layer. So files come first, while the table is short.
+        bubblewrap reads the whole mount table for each bind, but not for an overlay, which is read-only if it has
+        no upper layer. Therefore files are covered first, while the table is short.
         """
         kinds = {path: self._kind_inside(path) for path in self.covered}
         empty_file = self.place / "empty-file"
@@ -217,10 +219,10 @@ class MountPlan:
                 arguments += ("--overlay-src", one, "--overlay-src", other, "--ro-overlay", path)
 
     def _kind_inside(self, path: str) -> str:
-        """Return what commands would see at a hidden path: `file`, `directory`, or nothing.
+        """Return the kind of object that commands would see at a path: `file`, `directory`, or an empty string.
 
-        A task may have deleted or replaced it, or something above it, before the user hid it or put it there. Then
-        the overlay hides what the user has, and bubblewrap must not make a mount point in the upper directory.
+        A task may have deleted or replaced the path or a parent before the user hid or created it. Then the overlay
+        hides the user's version, and bubblewrap must not make a mount point in the upper directory.
         """
         for layer in self.layout.layers:
             if path.startswith(f"{layer.root}/"):
@@ -229,9 +231,9 @@ class MountPlan:
         return _kind(path)
 
     def _make_way(self, path: str) -> None:
-        """Make the mount point for a path in the private /tmp.
+        """Make the mount point for a path in the private /tmp, and replace links on the path by directories.
 
-        The task may have put a link in the way, by which bubblewrap would make directories outside the sandbox.
+        Otherwise a link that the task made could lead bubblewrap to make directories outside the sandbox.
         """
         private = next((place for place in _TEMPORARY if path.startswith(f"{place}/")), None)
         if private is None:
@@ -256,9 +258,9 @@ def _absent(layout: Layout, covered: Iterable[str]) -> Iterator[Path]:
 
 
 def _lay_way(top: str, names: list[str], kind: str, below: tuple[str, ...]) -> None:
-    """Make a mount point in the directory `top`, and real directories on the way to it.
+    """Make a mount point in the directory `top`, with real directories as its parents.
 
-    Directories that an overlay merges with those in `below` get their modes and owners.
+    A directory that an overlay merges with a directory in `below` gets the mode and owner of the latter.
     """
     for depth in range(1, len(names) + 1):
         way = "/".join(names[:depth])
@@ -278,13 +280,13 @@ def _lay_way(top: str, names: list[str], kind: str, below: tuple[str, ...]) -> N
 
 
 def _copy_rights(seen: os.stat_result, place: str) -> None:
-    with suppress(PermissionError):  # another user's directory: a plain user shows it as their own
+    with suppress(PermissionError):  # an unprivileged user cannot give the directory to another owner
         os.chown(place, seen.st_uid, seen.st_gid)
     os.chmod(place, stat.S_IMODE(seen.st_mode))
 
 
 def _merged_kind(uppers: Iterable[str], root: str, names: list[str]) -> str:
-    """Return what is at a path of an overlay: the first upper directory that says something about it decides."""
+    """Return the kind of object at a path of an overlay. The first upper directory with an entry for it decides."""
     for upper in uppers:
         place = upper
         for depth, name in enumerate(names):
@@ -301,7 +303,7 @@ def _merged_kind(uppers: Iterable[str], root: str, names: list[str]) -> str:
 
 
 def _kind(path: str) -> str:
-    """Return the kind of what is at a path; nothing for links, and for the devices that mark deletions."""
+    """Return `file` or `directory`, or an empty string for links, missing paths, and whiteouts (devices)."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:
@@ -319,6 +321,6 @@ def _is_opaque(directory: str) -> bool:
 
 
 def _missed_roots(roots: Roots, covered: PathSet) -> list[str]:
-    """Return the user's directories that no overlay covers: they stay read-only."""
+    """Return the user's directories that no overlay covers, and that therefore stay read-only."""
     real = {os.path.realpath(path) for path in (roots.home, roots.workspace, roots.project) if os.path.isdir(path)}
     return sorted(path for path in real - {"/"} if not covered.cover(path))

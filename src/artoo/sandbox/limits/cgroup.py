@@ -1,19 +1,20 @@
 """Make a control group (cgroup v2) for one sandbox, in which the kernel bounds memory and tasks.
 
-A small shell writes itself into the group and becomes bubblewrap. All that this starts is in the group from its
-first instruction on and cannot leave, because nothing inside can write to any group.
+A small shell writes its pid into the group and then executes bubblewrap. All processes that bubblewrap starts are
+in the group from their first instruction and cannot leave it, because nothing inside can write to any group.
 
-The kernel's bounds lie above the limits that the monitor enforces, because the kernel knows no commands: it would
-kill processes of any command, and refuse new processes to all. They stop what is faster than the monitor, or hides
-from it. Where there is no place for a group, the monitor is alone.
+The kernel's bounds are higher than the limits that the monitor enforces, because the kernel does not know commands.
+It would kill processes of any command, and refuse new processes to all. The bounds stop processes that outrun the
+monitor or hide from it. If no group can be made, only the monitor enforces the limits.
 
-The kernel's rules: controllers are handed to children by `cgroup.subtree_control`; a group other than the
-root that hands some on holds no processes; moving a process takes the right to write `cgroup.procs` of the target
-and of the common ancestor. systemd's rule: another program makes groups only below a unit with `Delegate=`.
-(Documentation/admin-guide/cgroup-v2.rst; systemd's CGROUP_DELEGATION.md)
+The kernel has three rules. Controllers are delegated to children by `cgroup.subtree_control`; a group other than
+the root that delegates controllers holds no processes; moving a process requires the right to write `cgroup.procs`
+of the target and of the common ancestor. systemd allows other programs to make groups only below a unit with
+`Delegate=`. (Documentation/admin-guide/cgroup-v2.rst; systemd's CGROUP_DELEGATION.md)
 
-So groups are made in this process's own group, where that holds only us: we move ourselves one level down and hand
-the controllers on. An artoo that the first one starts finds itself in that level, and makes its groups next to it.
+Therefore groups are made in this process's own group, if only this process and its children are in it. They move
+one level down, and the group delegates its controllers. An artoo that this process starts finds itself in the lower
+group, and makes its groups next to it.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ class Group:
     path: Path
 
     def joining(self, argv: Sequence[str]) -> tuple[str, ...]:
-        """Return what to start so that `argv` runs in the group, in the same process."""
+        """Return the arguments that enter the group and then execute `argv` in the same process."""
         return ("/bin/sh", "-c", _JOIN, str(self.path / "cgroup.procs"), *argv)
 
     async def close(self) -> None:
-        """Kill every process in it, also one that is being made just now, and remove it. Idempotent."""
+        """Kill every process in the group, including one that is just being forked, and remove it. Idempotent."""
         with suppress(OSError):
             # One write kills all members at once. A process that forks meanwhile cannot escape.
             (self.path / "cgroup.kill").write_text("1")
@@ -64,7 +65,7 @@ class Group:
 
 
 async def open_group(limits: SandboxLimits, directories: tuple[Path, ...]) -> Group | None:
-    """Make a group for one sandbox, which has its files in `directories`; None where none can be made."""
+    """Make a group for the sandbox whose files are in `directories`. Returns None if no group can be made."""
     found = _parent[0] if _parent else await asyncio.to_thread(group_parent)
     if found.path is None:
         return None
@@ -83,7 +84,7 @@ _numbers = count(1)
 
 
 def group_parent() -> GroupParent:
-    """Return where groups can be made; looked for once in this process. Blocking."""
+    """Return the place where groups can be made. It is determined once per process. Blocking."""
     if not _parent:
         found = find_parent()
         if found.path is not None:
@@ -93,8 +94,8 @@ def group_parent() -> GroupParent:
 
 
 def _limit(path: Path, limits: SandboxLimits, files: int) -> None:
-    """Set the bounds. `files`: bytes that files in memory may have, which count as disk. Raises OSError."""
-    if (path / "memory.swap.max").exists():  # a kernel without swap has no bound for it
+    """Set the bounds. `files`: bytes allowed for files in memory, which count as disk. Raises OSError."""
+    if (path / "memory.swap.max").exists():  # a kernel without swap lacks this file
         (path / "memory.swap.max").write_text("0")
     (path / "memory.max").write_text(str(limits.memory_bytes + files + _MORE_MEMORY))
     (path / "pids.max").write_text(str(limits.processes + _MORE_TASKS))
@@ -108,7 +109,7 @@ def _remove_leftovers(parent: Path) -> None:
 
 
 def _removed(path: Path) -> bool:
-    """Remove a group; return False while a process in it lives."""
+    """Remove a group. Returns False while a process is in it."""
     try:
         path.rmdir()
     except FileNotFoundError:
@@ -123,7 +124,7 @@ def _removed(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class GroupParent:
-    """The group in which new ones are made (None: there is none), why there is none, and what would help."""
+    """The group in which sandbox groups are made. If there is none, `path` is None, with reason and remedy."""
 
     path: Path | None
     why: str = ""
@@ -135,7 +136,7 @@ def find_parent(
     process: Path = Path("/proc/self"),
     systemd: Path = Path("/run/systemd/system"),
 ) -> GroupParent:
-    """Look for it; move this process and its children one group down where that makes one. Blocking."""
+    """Find the parent group. Moves this process and its children one group down if that is required. Blocking."""
     own = _own_group(top, process)
     if own is None or not _words(own / "cgroup.controllers") >= CONTROLLERS:
         return GroupParent(None, "cgroup v2 has no memory and pids controllers here")
@@ -148,7 +149,7 @@ def find_parent(
 
 
 def _own_group(top: Path, process: Path) -> Path | None:
-    """Return this process's group; None if the hierarchy is not mounted, or shows another part of the tree."""
+    """Return this process's group, or None if the hierarchy is not mounted or the mount does not show the group."""
     try:
         lines = (process / "cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -158,7 +159,7 @@ def _own_group(top: Path, process: Path) -> Path | None:
 
 
 def _is_delegated(group: Path) -> bool:
-    """True if systemd has handed the group over, and not to a manager of its own (a user's systemd)."""
+    """True if systemd has delegated the group, except to another systemd manager (a user's systemd)."""
     for name in _MARKS:
         with suppress(OSError):
             if os.getxattr(group, name) == b"1":
@@ -182,15 +183,16 @@ def _may_write(group: Path) -> bool:
 
 
 def _hand_on(group: Path, *, is_root: bool) -> bool:
-    """Hand the controllers of a group that is ours alone on, with this process one below; return if it worked.
+    """Delegate the controllers of a group and move its processes one level down. Returns False if that fails.
 
-    The root of the whole hierarchy has no type; what it hands on is the machine's affair.
+    The group must hold only this process and its children. The root of the whole hierarchy (it has no
+    `cgroup.type`) is left alone, because it belongs to the machine.
     """
     if (is_root and not (group / "cgroup.type").exists()) or not _is_only_ours(group):
         return False
     try:
         (group / _OWN).mkdir(exist_ok=True)
-        for _ in range(_ROUNDS):  # a child that was started meanwhile is in the old group
+        for _ in range(_ROUNDS):  # repeat, because a child that was started meanwhile is in the old group
             for pid in _processes(group):
                 with suppress(ProcessLookupError):
                     (group / _OWN / "cgroup.procs").write_text(str(pid))

@@ -1,13 +1,13 @@
 """Watches one sandbox from outside while commands run in it, and reports a command that exceeds its limits.
 
-    memory       what processes have for themselves and share, files in memory, buffers of sockets and pipes
+    memory       private and shared memory of processes, files in memory, buffers of sockets and pipes
     tasks        processes and their threads
     disk         the upper directories and the task's /tmp; files that were removed while open
-    inotify      instances, of which the kernel allows a user so few that the user's own programs would starve
+    inotify      instances; the kernel allows each user only a few, which the user's own programs need too
 
-A look at the processes reads /proc for each of them, four times a second. A look at the directories walks them, and
-comes earlier when free space on disk changes fast. Looks that take long are followed by longer pauses, so that they
-take at most a twentieth of a processor. While no command runs, nothing is read at all.
+A check of the processes reads /proc for each process, four times a second. A check of the directories walks them,
+and starts earlier when free space on disk changes fast. After a slow check the pause is longer, so that checks use
+at most a twentieth of a processor. While no command runs, nothing is read at all.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from artoo.sandbox.supervisor.processes import read_file
 
 _PAUSE_SECONDS, _DISK_PAUSE_SECONDS = 0.25, 0.5
 _PAUSE_PER_LOOK, _HURRIED_PAUSE_PER_LOOK = 20, 4
-"""How many times its own duration a look is followed by a pause; the second while the disk fills fast."""
+"""The pause after a check, as a multiple of the check's duration. The second applies while the disk fills fast."""
 _AFTER_EXCESS_SECONDS = 0.5
-"""How long the kernel may take to free what a killed command held, before the next command would be blamed."""
+"""How long to wait for the kernel to free a killed command's memory, so that no other command is blamed for it."""
 _MOST_SUSPECTS = 200
-"""Of thousands of processes it would take long to find out the command of each."""
+"""The most processes whose command is looked up, because with thousands of processes that would take long."""
 _GRACE_PART = 32
 _LITTLE = (32 << 20, 1_000)
-"""Bytes and paths that are no reason to walk over the directories early."""
+"""Changes of so many bytes and paths do not cause an early walk over the directories."""
 _HOPELESS = 4
-"""How many times the allowed processes end the whole sandbox: the bomb grows faster than it can be found."""
+"""The multiple of the process limit at which the whole sandbox is killed, because the fork bomb grows too fast."""
 _UNLIMITED = (1 << 62, 1 << 62)
 _FIRST_VICTIM = b"1000"
 _INOTIFY = "/proc/sys/fs/inotify/max_user_instances"
@@ -57,10 +57,11 @@ Use = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """The limit that a sandbox exceeds, and the command to end for it.
+    """The limit that a sandbox exceeds, and the command that is killed because of it.
 
-    `command` is the id of the command that holds most; None if its processes do not show it. `pid` is its largest
-    process, as seen from outside; 0 if nothing runs any more. `note` says to a reader what was exceeded.
+    `command` is the id of the command that uses most of the resource, or None if it cannot be identified. `pid` is
+    the command's largest process, as seen from outside, or 0 if nothing runs any more. `note` explains the excess
+    to a reader.
     """
 
     status: EndStatus
@@ -70,10 +71,10 @@ class Excess:
 
 
 class SandboxMonitor:
-    """Watches the processes below a supervisor, and `directories`. To be made in an event loop.
+    """Watches the descendants of a supervisor, and `directories`. Must be created in an event loop.
 
-    What is in the directories now is no command's work. `on_excess` ends the command, at once and without grace. It
-    is called in the event loop, again if the excess goes on.
+    The present content of the directories is attributed to no command. `on_excess` must kill the command
+    immediately. It is called in the event loop, and again if the excess continues.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class SandboxMonitor:
         self._first_look = asyncio.get_running_loop().run_in_executor(None, self._disk.look)
 
     def start(self, leader: int) -> None:
-        """Watch what is below `leader` (the supervisor's pid, as seen from outside), until `stop`."""
+        """Watch the descendants of `leader` (the supervisor's pid, as seen from outside) until `stop` is called."""
         self._processes.leader = self._disk.leader = leader
         self._running = asyncio.get_running_loop().create_task(self._watch())
 
@@ -103,15 +104,15 @@ class SandboxMonitor:
             self._running = None
 
     def wake(self) -> None:
-        """Begin to look again, because a command was started. To be called when its process exists."""
+        """Resume the checks, because a command was started. Call this when its process exists."""
         self._starts += 1
         self._awake.set()
 
     def explain_kill(self, command: str) -> tuple[EndStatus, str] | None:
         """Return the status and the note of a command that was ended by a SIGKILL; None if the cause is not known.
 
-        It was a fork bomb, or the kernel has killed a process for lack of memory since this was asked last, perhaps
-        another one.
+        Two causes are known. The command was a fork bomb, or the kernel has killed some process for lack of memory
+        since the last call; that process may belong to another command.
         """
         bomb = self._processes.bomb
         if bomb is not None and bomb.command == command:
@@ -125,7 +126,7 @@ class SandboxMonitor:
         return self._disk.fills_fast()
 
     async def excess_left_by(self, command: str) -> Excess | None:
-        """Return the disk limit that a command exceeded that has just ended: faster than the watch looks."""
+        """Check at once whether a command that has just ended exceeded a disk limit, and return that limit."""
         excess = await self._look_at_disk()
         if excess is None or not excess.pid or excess.command == command:
             return excess
@@ -133,7 +134,7 @@ class SandboxMonitor:
         return None
 
     async def _watch(self) -> None:
-        """Watch until cancelled. The walk over directories may take long, and delays no look at processes."""
+        """Watch until cancelled. A slow walk over the directories does not delay the checks of processes."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._watch_processes())
             group.create_task(self._watch_disk())
@@ -141,9 +142,9 @@ class SandboxMonitor:
     async def _watch_processes(self) -> None:
         pause = _PAUSE_SECONDS
         while True:
-            # Nothing is read before the first pause is over: most commands end within it.
+            # Nothing is read before the first pause is over, because most commands end within it.
             await self._awake.wait()
-            await asyncio.sleep(pause)  # first of all: most commands end before
+            await asyncio.sleep(pause)
             seen = self._starts
             excess, taken = await asyncio.to_thread(self._processes.timed_look)
             pause = max(_PAUSE_SECONDS, _PAUSE_PER_LOOK * taken)
@@ -174,7 +175,7 @@ class SandboxMonitor:
 
 
 class _ProcessWatch:
-    """Looks at the processes: their number, what they have in memory, what they take from the user."""
+    """Checks the number of processes, their memory, and their inotify instances."""
 
     def __init__(self, limits: SandboxLimits) -> None:
         self.leader = 0
@@ -184,16 +185,16 @@ class _ProcessWatch:
         self._offered = set[int]()
 
     def timed_look(self) -> tuple[Excess | None, float]:
-        """Look, and return also how long the processor was busy with it: it waits for a command that takes all."""
+        """Check, and also return the processor time used. A busy command would make the elapsed time too long."""
         began = time.thread_time()
         return self.look(), time.thread_time() - began
 
     def look(self) -> Excess | None:
-        """Return the limit that is exceeded now. Blocking."""
+        """Return the limit that the processes exceed now, or None. Blocking."""
         members = members_below(self.leader)
         self.is_idle = not members
         tasks, processes = sum(one.threads for one in members), self._limits.processes
-        if tasks > processes:  # asked first: of thousands of processes the rest would take long
+        if tasks > processes:  # checked first, because the other checks take long with thousands of processes
             note = f"{tasks} processes and threads in the sandbox, {processes} are allowed"
             excess = _blame("process_limit", note, members, {one.pid: one.threads for one in members})
             if len(members) > processes:
@@ -202,7 +203,7 @@ class _ProcessWatch:
         self._offer(members)
         held = held_by(members)
         memory, allowed = memory_of(members, held), self._limits.memory_bytes
-        if memory > allowed:  # servers fork workers that share most of it
+        if memory > allowed:  # recount with shared pages divided, because servers fork workers that share memory
             memory = memory_of(members, held, fair=True)
         if memory > allowed:
             sizes = {one.pid: memory_of([one], held_by([one]), fair=True) for one in members}
@@ -211,10 +212,11 @@ class _ProcessWatch:
         return _too_many_watchers(held, members)
 
     def _end_bomb(self, members: list[Member], excess: Excess) -> None:
-        """End a fork bomb by one system call: children are born while processes are killed one by one.
+        """Kill a fork bomb by one system call, because it would fork faster than processes are killed one by one.
 
-        With each child, artoo's event loop gets less of the processor. No call reaches a bomb in which each process
-        has a group of its own: when it has grown, the sandbox ends with its first process.
+        With each child, artoo's event loop gets less of the processor. If each process has its own group, no single
+        call reaches all. When such a bomb has grown too large, the sandbox's first process is killed, and with it
+        the sandbox.
         """
         group, share = Counter(one.group for one in members).most_common(1)[0]
         with suppress(OSError):
@@ -226,7 +228,7 @@ class _ProcessWatch:
                 os.kill(self.leader, signal.SIGKILL)
 
     def _offer(self, members: list[Member]) -> None:
-        """Name the processes as the first to go when the machine runs out of memory."""
+        """Mark the processes as the first that the kernel kills when the machine runs out of memory."""
         found = {one.pid for one in members}
         for pid in found - self._offered:
             with suppress(OSError):
@@ -235,10 +237,10 @@ class _ProcessWatch:
 
 
 class _DiskWatch:
-    """Looks at directories, and at files without a name that processes hold.
+    """Checks the size of directories, and of deleted files that processes still hold open.
 
-    A workspace may be full already, and then a command that tidies up must be able to run. So a command may always
-    add a little to the least that was there (`_lowest`; None: what the next look finds).
+    A workspace may already be full, and then a command that deletes files must be able to run. Therefore a command
+    may always add a little to the lowest usage seen (`_lowest`; None until the next check sets it).
     """
 
     def __init__(self, limits: SandboxLimits, directories: tuple[Path, ...]) -> None:
@@ -254,14 +256,14 @@ class _DiskWatch:
     def fills_fast(self) -> bool:
         """True if free space changed by a quarter of what is left to the limits since the last look.
 
-        Whoever changed it: what other programs free may hide what a command takes, so less and more count the same.
+        Increases count like decreases, because space that other programs free may hide a command's writes.
         """
         changed = _each(lambda before, now: abs(before - now), self._free, self._free_now())
         left = _each(int.__sub__, self._limits, self._used)
         return any(one > max(little, rest // 4) for one, little, rest in zip(changed, _LITTLE, left, strict=True))
 
     def look(self) -> Excess | None:
-        """Return the limit that is exceeded now. Blocking."""
+        """Return the disk limit that is exceeded now, or None. Blocking."""
         self._free = self._free_now()
         members = members_below(self.leader) if self.leader else []
         most = _UNLIMITED if self._lowest is None else _each(_with_grace, self._limits, self._lowest)
@@ -271,7 +273,7 @@ class _DiskWatch:
         if self._used[0] <= most[0] and self._used[1] <= most[1]:
             self._lowest = _each(min, self._lowest or self._used, self._used)
             return None
-        # A command writes until it is dead, so the next look finds out what it has left.
+        # A command writes until it is dead, so the next check finds out how much it left behind.
         self._lowest = None if members else self._used
         note = (
             f"{_mib(self._used[0])} and {paths} paths in the workspace and its /tmp,"
@@ -280,7 +282,7 @@ class _DiskWatch:
         if not members:
             return Excess("disk_limit", None, 0, note)
         shares = {pid: size - before.get(pid, 0) for pid, size in self._written.items()}
-        if not any(shares.values()):  # reserved and not written: the last that was started
+        if not any(shares.values()):  # space was reserved and not written, so blame the process started last
             shares[max(shares)] = 1
         return _blame("disk_limit", note, members, shares)
 
@@ -294,13 +296,13 @@ class _DiskWatch:
 
 
 def machine_tasks() -> int:
-    """Return how many processes and threads the machine has; 0 where it does not say."""
+    """Return how many processes and threads the machine has, or 0 if it cannot be read."""
     words = read_file("/proc/loadavg").split()
     return int(words[3].partition(b"/")[2]) if len(words) > 3 else 0
 
 
 def _too_many_watchers(held: Held, members: list[Member]) -> Excess | None:
-    """Keep half of the inotify instances for the user's own programs: the kernel allows a user few."""
+    """Check that half of the few inotify instances that the kernel allows remain for the user's own programs."""
     allowed = int(read_file(_INOTIFY) or 0) // 2
     found = held.inotify_instances(members)
     if not allowed or found <= allowed:
@@ -310,10 +312,10 @@ def _too_many_watchers(held: Held, members: list[Member]) -> Excess | None:
 
 
 def _blame(status: EndStatus, note: str, members: list[Member], shares: Mapping[int, int]) -> Excess:
-    """Find the command whose processes have most together.
+    """Find the command whose processes together use most of the resource.
 
-    A process belongs to the command whose mark it or a process above it carries. Where all hide it, its session
-    stands for the command.
+    A process belongs to the command whose mark it or an ancestor carries in its environment. If none of them shows
+    a mark, processes are grouped by session instead.
     """
     by_pid = {one.pid: one for one in members}
     largest = sorted(members, key=lambda one: shares.get(one.pid, 0), reverse=True)[:_MOST_SUSPECTS]
@@ -327,7 +329,7 @@ def _blame(status: EndStatus, note: str, members: list[Member], shares: Mapping[
 
 
 def _owner(one: Member, by_pid: Mapping[int, Member]) -> str | None:
-    """Return the command whose mark a process or one above it carries."""
+    """Return the id of the command whose mark a process or its nearest marked ancestor carries."""
     above: Member | None = one
     while above is not None:
         found = command_of(above.pid)

@@ -1,7 +1,7 @@
-"""Measures what a sandbox uses: its processes and what they hold in memory, by /proc, and its directories on disk.
+"""Measures the resources of a sandbox: its processes and their memory (from /proc), and its directories on disk.
 
-A file that was removed while it is open, or a `memfd`, is found in the table of open files of the process that
-holds it. A file that is mapped and no longer open counts as memory of the process.
+A deleted file that is still open, or a `memfd`, is found in the table of open files of the process that holds it. A
+file that is mapped and no longer open counts as memory of the process.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from artoo.sandbox.supervisor.processes import MARK, below, processes, read_file
 
 _SOCKET_BYTES = 512 * 1024
 _PIPE_BYTES = 8 * 1024
-"""The most that one can hold without being read: two default buffers of a socket; a pipe beyond a user's share."""
+"""The most unread bytes in a socket (two default buffers), and in a pipe beyond the user's share of pipe memory."""
 _MOST_DESCRIPTORS = 16_384
-"""How many one look reads; each further one counts as a socket. A look must end before a process can take the next
-gigabyte. Builds with hundreds of processes have some thousands."""
+"""The most descriptors that one measurement reads. Each further descriptor counts as a socket. A measurement must
+end before a process can allocate the next gigabyte. Builds with hundreds of processes have some thousand
+descriptors."""
 _IN_MEMORY = ("/memfd:", "/dev/zero", "/SYSV", "/dev/shm/")
 
 
 class Member(NamedTuple):
-    """The process of a sandbox, with process ids as they are seen from here. `threads`: at least one."""
+    """The process of a sandbox, with process ids as seen outside. `threads`: the number of threads, at least 1."""
 
     pid: int
     parent: int
@@ -37,10 +38,10 @@ class Member(NamedTuple):
 
 @dataclass(slots=True)
 class Held:
-    """The memory and disk that open files of processes hold. Sizes in bytes by device and inode, so that a shared
-    file counts once.
+    """The memory and disk space that open files of processes hold.
 
-    `watchers`: inotify instances by pid.
+    Sizes are in bytes, by device and inode, so that a shared file counts once. `watchers`: inotify instances by
+    pid.
     """
 
     memory: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
@@ -51,27 +52,28 @@ class Held:
 
     @property
     def disk_bytes(self) -> int:
-        """Return the bytes of removed files on disk."""
+        """Return the bytes of deleted files on disk that are still open."""
         return sum(self.disk.values())
 
     def inotify_instances(self, members: Iterable[Member]) -> int:
-        """Return how many inotify instances there are. A child inherits those of its parent."""
+        """Return the number of inotify instances. Instances that a child inherited from its parent count once."""
         inherited = ((self.watchers.get(one.pid, 0), self.watchers.get(one.parent, 0)) for one in members)
         return sum(max(0, own - of_parent) for own, of_parent in inherited)
 
 
 def members_below(leader: int, proc: str = "/proc") -> list[Member]:
-    """Return the processes below `leader`, without it."""
+    """Return the descendants of the process `leader`."""
     stats = processes(proc)
     found = below({leader}, {pid: int(fields[1]) for pid, fields in stats.items()})
     return [Member(pid, *map(int, (*stats[pid][1:4], stats[pid][17]))) for pid in found]
 
 
 def memory_of(members: Iterable[Member], held: Held, *, fair: bool = False) -> int:
-    """Return the bytes in memory of processes and of what they hold. Pages of files on disk do not count.
+    """Return the bytes in memory of processes and of their open files. Pages of files on disk do not count.
 
-    Pages that a fork shares count in each process, unless `fair`, which is slow for large processes. A file in
-    memory that is open and mapped is in both counts, so the larger one is taken.
+    Pages that forked processes share count in each of them. `fair`: if true, they are divided between the
+    processes, which is slow for large processes. A file in memory that is open and mapped is in two counts, so only
+    the larger count is used.
     """
     own = shared = 0
     for one in members:
@@ -88,12 +90,12 @@ def memory_of(members: Iterable[Member], held: Held, *, fair: bool = False) -> i
 
 
 def held_by(members: Iterable[Member]) -> Held:
-    """Measure what the open files of processes hold."""
+    """Measure the memory and disk space that the open files of processes hold."""
     held = Held()
     for one in members:
         try:
             numbers = os.listdir(f"/proc/{one.pid}/fd")
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             continue
         held.descriptors += len(numbers)
         for number in numbers if held.descriptors <= _MOST_DESCRIPTORS else ():
@@ -117,13 +119,13 @@ def _add(link: str, pid: int, held: Held) -> None:
 
 
 def written_bytes(pid: int) -> int:
-    """Return how much a process and its ended children have written so far; 0 when it is gone."""
+    """Return the bytes that a process and its ended children have written so far; 0 if the process has ended."""
     table = _table(f"/proc/{pid}/io")
     return table.get(b"wchar", 0) + table.get(b"write_bytes", 0)
 
 
 def command_of(pid: int) -> str | None:
-    """Return the id of the command that a process belongs to; None when it does not show one."""
+    """Return the id of the command that a process belongs to; None if its environment contains no mark."""
     for variable in read_file(f"/proc/{pid}/environ").split(b"\0"):
         name, _, value = variable.partition(b"=")
         if name == MARK:
@@ -132,10 +134,10 @@ def command_of(pid: int) -> str | None:
 
 
 def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) -> tuple[int, int]:
-    """Count bytes on disk and paths below directories; stop beyond either bound.
+    """Count bytes on disk and paths below directories. Stops when either bound is exceeded.
 
-    All names of one whiteout count once: the overlay gives it a further name for each file that is removed, until
-    its directory goes, and a command that tidies up would seem to make what it removes.
+    All names of one whiteout count once, because the overlay hard-links the same whiteout for each file that is
+    removed. Otherwise a command that deletes files would seem to create them.
     """
     total, paths = 0, 0
     whiteouts = set[tuple[int, int]]()
@@ -145,7 +147,7 @@ def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) ->
             with os.scandir(todo.pop()) as entries:
                 for entry in entries:
                     paths += 1
-                    # A name that vanishes between listing and looking hides nothing of what is next to it.
+                    # An entry that vanishes after the listing must not stop the count of its neighbours.
                     with suppress(FileNotFoundError):
                         found = entry.stat(follow_symlinks=False)
                         total += found.st_blocks * 512
@@ -154,7 +156,7 @@ def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) ->
                             whiteouts.add((found.st_dev, found.st_ino))
                         if entry.is_dir(follow_symlinks=False):
                             todo.append(entry.path)
-        except OSError:  # removed at this moment, or closed by a command
+        except OSError:  # the directory was just removed, or a command made it unreadable
             continue
     return total, paths
 

@@ -1,19 +1,20 @@
-"""Start commands inside a sandbox and report how they end. A program of its own: standard library only.
+"""Start commands inside a sandbox and report how they end. This is a separate program; it uses only the standard
+library and the modules named in `starting.SUPERVISOR`.
 
-The program consists of this module and those that it imports (`starting.SUPERVISOR`). Its first argument,
-CHANNEL, is the number of a descriptor: one end of a UNIX socket that keeps the borders of packets
-(SOCK_SEQPACKET; SOCK_DGRAM on macOS, which has no such sockets). The others are options: `process-limit=N`;
-`writable=DIRECTORY` (any number of them: Landlock then refuses to open anything else for writing);
-`descriptors=yes` sends descriptors of the root directory and the namespaces; `environment=N` is the descriptor
-of a file with variables (NAME=VALUE) for every command; `confinement=N` is the descriptor of a plan by which
-each command is confined before it runs (`confinement`).
+Its first argument, CHANNEL, is the descriptor number of one end of a UNIX socket that preserves packet boundaries
+(SOCK_SEQPACKET, or SOCK_DGRAM on macOS, which lacks SOCK_SEQPACKET). The other arguments are options:
+`process-limit=N`; `writable=DIRECTORY` (may be repeated; Landlock then denies opening any other path for writing);
+`descriptors=yes` (send descriptors of the root directory and the namespaces); `environment=N` (the descriptor of a
+file with variables, NAME=VALUE, for every command); `confinement=N` (the descriptor of the plan that confines each
+command before it runs, see `confinement`).
 
-In bubblewrap's sandbox it is process 1 and lives outside the reach of commands: the kernel drops every signal from
-inside that has no handler here, it is not dumpable (no ptrace, no /proc/1/mem or /proc/1/fd), and commands inherit
-none of its descriptors. When artoo closes the socket or dies, it exits, and the kernel kills every other process of
-the sandbox. Elsewhere it is an ordinary process without confinement, and kills what is below it before it exits.
+In bubblewrap's sandbox the supervisor is process 1, and commands cannot attack it. The kernel drops every signal
+from inside that has no handler here, the supervisor is not dumpable (no ptrace, no /proc/1/mem or /proc/1/fd), and
+commands inherit none of its descriptors. When artoo closes the socket or dies, the supervisor exits, and the kernel
+kills every other process of the sandbox. Elsewhere it is an ordinary, unconfined process, and kills its descendants
+before it exits.
 
-Packets are lists of fields, separated by NUL bytes, because neither arguments nor variables can contain one:
+Packets are lists of fields, separated by NUL bytes, because neither arguments nor variables can contain a NUL byte:
 
     artoo → supervisor   start ID CWD FILE_BYTES MODE COUNT ARGUMENT... NAME=VALUE...   + descriptors
                          signal ID SIGNAL
@@ -26,16 +27,16 @@ Packets are lists of fields, separated by NUL bytes, because neither arguments n
                          listed ID LEFT...
                          listening ID                                  + socket
 
-Variables of a request are laid over those of every command.
+Variables of a request override those that apply to every command.
 
-MODE is `pipes` (descriptors of standard output and error, and of the input unless that is /dev/null) or `terminal`
-(no descriptors: it opens a pseudo-terminal and sends the controlling side), with `-unconfined` after it for a
-command that the plan of the sandbox does not hold for. A request that does not fit into a packet is `start ID
-memory`; its last descriptor is a file with the fields from CWD on. LEFT are the names of processes that the command
-left running. SIGNAL goes to all processes of a command. `listen` opens a socket that listens on a fresh port of the
-sandbox's own 127.0.0.1.
+MODE is `pipes` (with descriptors of standard output and error, and of the input unless it is /dev/null) or
+`terminal` (without descriptors, because the supervisor opens a pseudo-terminal and sends its controlling side).
+The suffix `-unconfined` exempts a command from the sandbox's confinement plan. A request that does not fit into a
+packet is `start ID memory`, and its last descriptor is a file with the fields from CWD on. LEFT are the names of
+processes that the command left running. SIGNAL goes to all processes of a command. `listen` opens a socket that
+listens on a fresh port of the sandbox's own 127.0.0.1.
 
-Everything that is imported adds to the time of a task's first command: `signal` takes 4 ms, `json` 8 ms.
+Each import delays a task's first command: `signal` takes 4 ms, `json` 8 ms.
 """
 
 from __future__ import annotations
@@ -70,19 +71,20 @@ DEFAULT_SIGNALS = tuple(_signal.valid_signals() - {_signal.SIGKILL, _signal.SIGS
 Fields = list[bytes]
 
 _MOST_PACKET, _MOST_DESCRIPTORS = 96 * 1024, 4
-"""A larger buffer would be mapped again for each packet."""
+"""The bounds for one packet. A larger buffer would be mapped again for each packet."""
 _MOST_NAMED = 200
-"""How many processes of a command one answer names; more would not fit into a packet."""
+"""The most processes of a command that one answer names. More would not fit into a packet."""
 _KILL_ROUNDS = 20
-"""How often it looks for new processes of a command that is being killed, where it cannot stop them all first."""
+"""How often a kill looks for new processes of the command, on systems where it cannot stop them all first."""
 _GIVE_UP_SECONDS = 5.0
-"""How long the end waits for killed processes: one in an uninterruptible sleep must not keep artoo waiting."""
+"""How long the exit waits for killed processes, because a process in uninterruptible sleep must not block artoo."""
 _WAITING = 128
 _MOST_OPEN_FILES, _MOST_TIMERS = 65_536, 8_192
-"""Kernel objects are memory that no process seems to have. Queued signals and POSIX timers count together."""
+"""Limits on kernel objects, whose memory is charged to no process. Queued signals and timers share one limit."""
 _SET_DUMPABLE, _SET_SUBREAPER = 4, 36
 _IGNORED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGTTOU, _signal.SIGTTIN)
-"""Where it is not process 1, signals for a whole terminal or process group must not end it before its commands."""
+"""Ignored, because a signal to a whole terminal or process group must not end the supervisor before its commands.
+Process 1 is immune anyway."""
 
 
 def main() -> None:
@@ -93,12 +95,12 @@ def main() -> None:
     channel = _socket.socket(fileno=int(sys.argv[1]))
     confinement = None
     if "confinement" in single:
-        from artoo.sandbox.supervisor.confinement import Confinement  # only then a part of the program
+        from artoo.sandbox.supervisor.confinement import Confinement  # imported only when it is needed
 
         confinement = Confinement.read(int(single["confinement"]))
     given = read_all(int(single["environment"])).split(b"\0") if "environment" in single else []
     keep = channel.fileno()
-    # bubblewrap passes on what it inherited. Commands must get none of it.
+    # bubblewrap passes on the descriptors that it inherited. Commands must get none of them.
     os.closerange(3, keep)
     os.closerange(keep + 1, 1 << 16)
     os.set_inheritable(keep, False)
@@ -112,13 +114,13 @@ def main() -> None:
 
 
 def _protect() -> None:
-    """Keep commands from reading and signalling this process, and bound what they may take."""
+    """Keep commands from reading and signalling this process, and limit the resources that they can use."""
     if sys.platform == "linux":
         if ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) != 0:
             raise OSError("the supervisor cannot be protected from commands")
         ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)  # so that daemons of commands stay below it
         _limit(resource.RLIMIT_SIGPENDING, _MOST_TIMERS)
-    # Python handles SIGINT by an exception, and a process that has a handler gets the signal also as process 1.
+    # Python installs a handler for SIGINT, and even process 1 receives a signal for which it has a handler.
     for signal in DEFAULT_SIGNALS:
         if signal not in (_signal.SIGPIPE, _signal.SIGXFSZ):
             _signal.signal(signal, _signal.SIG_IGN if signal in _IGNORED else _signal.SIG_DFL)
@@ -128,14 +130,14 @@ def _protect() -> None:
 
 
 def _limit(kind: int, most: int) -> None:
-    """Limit every process of the sandbox for good, unless its limit is lower already."""
+    """Limit every process of the sandbox permanently, unless its limit is already lower."""
     soft, hard = resource.getrlimit(kind)
     most = most if hard < 0 else min(most, hard)
     resource.setrlimit(kind, (most if soft < 0 else min(soft, most), most))
 
 
 class Supervisor:
-    """The commands of one sandbox, by the id that artoo gave each and by their process id."""
+    """The commands of one sandbox, indexed by artoo's command id and by process id."""
 
     def __init__(
         self, channel: _socket.socket, confinement: Confinement | None, environment: dict[bytes, bytes]
@@ -152,7 +154,7 @@ class Supervisor:
         """Answer requests and report ends until the socket is closed."""
         awake, wake = os.pipe()
         os.set_blocking(wake, False)
-        _signal.signal(_signal.SIGCHLD, _wake_up)  # without a handler the wakeup descriptor hears nothing
+        _signal.signal(_signal.SIGCHLD, _wake_up)  # without a handler nothing is written to the wakeup descriptor
         _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self._send([b"ready", b"%d" % os.getpid()], _described() if describe else [])
         self._poll.register(self._channel.fileno(), select.POLLIN)
@@ -160,7 +162,7 @@ class Supervisor:
         while True:
             for descriptor, event in self._poll.poll():
                 if descriptor == awake:
-                    os.read(awake, 1 << 16)  # all: a pipe holds no more
+                    os.read(awake, 1 << 16)  # reads everything, because a pipe holds no more
                     self._reap()
                 elif descriptor != self._channel.fileno():
                     self._judge(descriptor, event)
@@ -168,7 +170,7 @@ class Supervisor:
                     return
 
     def end(self) -> None:
-        """Kill all processes below this one. The kernel does it for process 1 of a namespace."""
+        """Kill all descendants of this process. For process 1 of a namespace the kernel does it."""
         deadline = time.monotonic() + _GIVE_UP_SECONDS
         while os.getpid() != 1 and time.monotonic() < deadline:
             frozen: set[int] = set()
@@ -180,13 +182,13 @@ class Supervisor:
             for pid in frozen:
                 kill(pid, _signal.SIGKILL)
             for pid in self._ids if sys.platform != "linux" else ():
-                kill(-pid, _signal.SIGKILL)  # macOS has no /proc: sessions are known
+                kill(-pid, _signal.SIGKILL)  # macOS has no /proc, so the known process groups are killed
             if self._reap():
                 return
             time.sleep(0.002)
 
     def _judge(self, listener: int, event: int) -> None:
-        """Answer a system call of a confined command. After its last process nothing more can come."""
+        """Answer a system call of a confined command. Close the listener when the command's last process ended."""
         assert self._confinement is not None
         if event & select.POLLIN:
             self._confinement.answer(listener)
@@ -257,9 +259,9 @@ class Supervisor:
     def _fork(
         self, argv: Fields, environment: dict[bytes, bytes], mode: bytes, descriptors: list[int]
     ) -> tuple[list[int], int]:
-        """Start a program that needs more than posix_spawn: a controlling terminal, or a confinement of its own.
+        """Start a program that posix_spawn cannot start, because it needs a controlling terminal or a confinement.
 
-        Return the controlling side of its pseudo-terminal, if it has one, and the process.
+        Return the controlling side of its pseudo-terminal, if it has one, and its process id.
         """
         kind, _, free = mode.partition(b"-")
         controller, terminal = os.openpty() if kind == b"terminal" else (-1, -1)
@@ -296,7 +298,7 @@ class Supervisor:
             listening.close()
 
     def _report_as_shell(self, process_id: bytes, problem: CannotRun, descriptors: list[int]) -> None:
-        """Do what a shell does with a program that cannot be run: say so on standard error, and exit 127 or 126."""
+        """Report a program that cannot be run as a shell does, on standard error and by exit code 127 or 126."""
         self._send([b"started", process_id])
         if len(descriptors) >= 3:
             os.write(descriptors[2], problem.message)
@@ -312,11 +314,11 @@ class Supervisor:
     def _signal(self, process_id: bytes, signal: int) -> None:
         """Send a signal to all processes of a command.
 
-        Before a SIGKILL everything in the sandbox is stopped, because a command that forks without end would be
-        faster than this. The kernel stops all processes in one step, and those that are being made with them: these
-        appear a moment later, so it looks until it finds no more.
+        Before a SIGKILL every process in the sandbox is stopped, because a command that forks endlessly would
+        outrun this loop. The kernel stops all processes in one step, including those that are just being forked.
+        The latter become visible a moment later, so the loop repeats until it finds no new process.
         """
-        freeze = signal == _signal.SIGKILL and os.getpid() == 1  # -1 would mean the user's processes elsewhere
+        freeze = signal == _signal.SIGKILL and os.getpid() == 1  # outside, -1 would mean all the user's processes
         if freeze:
             kill(-1, _signal.SIGSTOP)
         reached: set[int] = set()
@@ -331,7 +333,7 @@ class Supervisor:
             kill(-1, _signal.SIGCONT)
 
     def _reap(self) -> bool:
-        """Take every process that ended off the kernel's table, and report those that artoo started.
+        """Reap every process that ended, and report the commands that artoo started.
 
         Return True if this process has no child left.
         """
@@ -349,7 +351,7 @@ class Supervisor:
                 ended.append((self._ids[pid], status))
                 del self._ids[pid]
         for process_id, status in ended:
-            # On Linux orphans are its children, as those of process 1 or of a subreaper.
+            # On Linux orphans become children of the supervisor, because it is process 1 or a subreaper.
             left = [] if is_alone and sys.platform == "linux" else sorted(self._members(process_id))
             self._send([b"ended", process_id, b"%d" % status, *map(name_of, left[:_MOST_NAMED])])
         return is_alone
@@ -360,7 +362,7 @@ class Supervisor:
         try:
             self._channel.sendmsg([b"\0".join(fields)], ancillary)
         except (BrokenPipeError, ConnectionResetError):
-            return  # artoo is gone, which the loop finds next
+            return  # artoo is gone; the loop notices it next
 
 
 def _variables(listed: Fields) -> dict[bytes, bytes]:
@@ -368,7 +370,7 @@ def _variables(listed: Fields) -> dict[bytes, bytes]:
 
 
 def _wake_up(number: int, frame: object) -> None:
-    """Do nothing: the wakeup descriptor has been written."""
+    """Do nothing, because Python has already written to the wakeup descriptor."""
 
 
 def _described() -> list[int]:
@@ -377,7 +379,7 @@ def _described() -> list[int]:
     return [*(os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path in named), os.pidfd_open(os.getpid())]
 
 
-# --- starting a program, which is found as a shell finds it -------------------------------------------------------
+# --- starting a program, found by the rules of a shell ------------------------------------------------------------
 
 
 class CannotRun(Exception):
@@ -390,10 +392,10 @@ class CannotRun(Exception):
 
 
 def spawn(argv: Fields, environment: dict[bytes, bytes], descriptors: list[int]) -> int:
-    """Start a program in a session of its own with three descriptors and no others.
+    """Start a program in its own session with three descriptors and no others.
 
-    posix_spawn shares this process's memory until the program runs (vfork), so it takes 0.4 ms where fork takes 3.
-    All descriptors but these are closed on exec, and the working directory and limits are this process's for now.
+    posix_spawn shares this process's memory until the program runs (vfork), so it takes 0.4 ms; fork takes 3 ms.
+    All other descriptors are closed on exec. The program inherits this process's working directory and limits.
     """
     actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(descriptors[:3])]
 
@@ -413,7 +415,7 @@ def become(
     report: _socket.socket,
     confinement: Confinement | None,
 ) -> None:
-    """Become the program, in the process that was forked for it. `terminal`: -1 for a command without one."""
+    """Execute the program in the forked process. `terminal`: a descriptor, or -1 for a command without terminal."""
     try:
         _signal.set_wakeup_fd(-1)
         os.setsid()
@@ -442,13 +444,13 @@ def become(
 
 
 def _first_that_runs(argv: Fields, environment: dict[bytes, bytes], run: Callable[[bytes, Fields], int]) -> int:
-    """Call `run(path, argv)` with each place where a shell looks for the program, until one can be executed."""
+    """Call `run(path, argv)` with each path where a shell looks for the program, until one can be executed."""
     found: OSError | None = None
     for path in _candidates(argv[0], environment.get(b"PATH", os.defpath.encode())):
         try:
             return run(path, argv)
         except OSError as error:
-            if error.errno == _SPAWN_AGAIN_AS_SCRIPT:  # a script without a first line that says by what
+            if error.errno == _SPAWN_AGAIN_AS_SCRIPT:  # a script without a "#!" line
                 return run(b"/bin/sh", [b"sh", path, *argv[1:]])
             if error.errno in _NOT_FOUND and not os.path.lexists(path):
                 continue
@@ -461,7 +463,7 @@ def _first_that_runs(argv: Fields, environment: dict[bytes, bytes], run: Callabl
 
 
 def limit_files(most_bytes: int) -> None:
-    """Limit the size of a file for the next command: softly, because a hard limit could never be raised again."""
+    """Limit the file size for the next command. The limit is soft, because a hard limit could never be raised."""
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes if hard < 0 else min(most_bytes, hard), hard))
 

@@ -1,4 +1,4 @@
-"""Everything that a task changes, read from its workspace: classified, and bound to a digest.
+"""Read the change set of a task from its workspace, classify it, and compute the digest that approvals refer to.
 
 workspace next to the user's files ─► tree ─► compare ─► git ─► describe ─► ChangeSet
 """
@@ -30,21 +30,21 @@ from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.names import text_of
 from artoo.workspace.fs.stat import NodeState
 
-# Base, user's version and task's version of each path decide:
+# The result for a path depends on its base, the user's version and the task's version:
 #
-# | task's version | user's version now | becomes |
+# | task's version | user's version now | result |
 # |---|---|---|
-# | as the base | anything | nothing: in the end the task did not change it |
-# | anything else | as the task's | nothing: it is done already |
-# | anything else | as the base | an effect |
-# | anything else | anything else | a conflict: the user's version stays |
-# | a new path in a directory that is not there | nothing | a conflict |
-# | deleted: a directory that holds a conflict, or a file whose new place is one | as the base | a conflict too |
-# | only times of a file or link differ from the base | anything else | nothing: the user's version stays |
+# | same as the base | any | none, because the task did not change it in the end |
+# | any other | same as the task's | none, because the change is already there |
+# | any other | same as the base | an effect |
+# | any other | any other | a conflict; the user's version stays |
+# | a new path in a missing directory | none | a conflict |
+# | deletes a directory with a conflict inside, or a file whose move target conflicts | as the base | a conflict |
+# | only times of a file or link differ from the base | any other | none; the user's version stays |
 #
-# The base is the version that the task found when it first changed a path; a path without a base was not there.
-# Contents are compared by their sha256, because a clock may be set, and its ticks are long. Only a file with the
-# base's inode, size and both of its times is not read again (`base.same_version`).
+# The base is the version that the task found when it first changed a path. A path without a base did not exist.
+# Contents are compared by their sha256, because clocks can be set and their resolution is coarse. Only a file with
+# the base's inode, size, mtime and ctime is not read again (`base.same_version`).
 _APPEARED = "it appeared since the task began"
 _GONE = "it was removed since the task began"
 _CHANGED = "it was changed since the task began"
@@ -67,15 +67,15 @@ class Compared:
         return [Conflict(path=effect.shown, reason=reason) for effect, reason in self.conflicts.items()]
 
     def without(self, taken: Collection[bytes]) -> Compared:
-        """Return it without these paths."""
+        """Return a copy without the paths in `taken`."""
         conflicts = {effect: reason for effect, reason in self.conflicts.items() if effect.path not in taken}
         return Compared(tuple(one for one in self.effects if one.path not in taken), conflicts)
 
 
 def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: Walker) -> Compared:
-    """Compare path by path. Reads the user's `files` where metadata do not decide. Blocking.
+    """Compare path by path. Reads the user's `files` where metadata are not sufficient. Blocking.
 
-    What changes after a file was read is found by the commit, which compares states.
+    A file that changes after it was read here is detected by the commit, which compares states again.
     """
     kept: list[Effect] = []
     conflicts: dict[Effect, str] = {}
@@ -88,8 +88,8 @@ def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: 
         if _unchanged_by_task(effect, base, homeless):
             continue
         reason = _conflict(effect, base, files)
-        # Conflicts are decided by content and metadata. Times alone are never worth a question.
-        if reason is None:  # an approval is for replacing exactly this content
+        # Conflicts depend on content and metadata. A difference in times alone never causes a conflict.
+        if reason is None:  # bind the approval to exactly the content that is replaced
             replaced = None if effect.before is None else base
             kept.append(effect if replaced is None else effect._replace(before_digest=replaced.sha256))
         elif not (_already_done(effect) or _only_times(effect, base)):
@@ -98,9 +98,9 @@ def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: 
 
 
 def with_dependents(found: Compared, all_effects: Iterable[Effect]) -> Compared:
-    """Add conflicts for everything that cannot be applied without a path in conflict; the rest can be applied."""
+    """Add conflicts for all effects that depend on a path in conflict. The remaining effects can be applied."""
     made = {effect.path for effect in all_effects if effect.makes_directory}
-    # One conflict may cause others: repeat until none is added.
+    # One conflict may cause others, so this repeats until no conflict is added.
     while more := _stuck(found, made):
         kept = tuple(effect for effect in found.effects if effect not in more)
         found = replace(found, effects=kept, conflicts={**found.conflicts, **more})
@@ -108,11 +108,11 @@ def with_dependents(found: Compared, all_effects: Iterable[Effect]) -> Compared:
 
 
 def _stuck(found: Compared, made: set[bytes]) -> dict[Effect, str]:
-    """Return effects that need what is in conflict. `made`: directories that the user has not."""
+    """Return effects that depend on a path in conflict. `made`: directories that only the task made."""
     absent = made - {effect.path for effect in found.effects}
     if not found.conflicts and not absent:
         return {}
-    # Contents that arrive only at paths in conflict: removing them elsewhere would lose them.
+    # Contents that are written only to paths in conflict. Removing them elsewhere would lose them.
     arriving = {one.digest for one in found.conflicts if one.after is not None and one.after.size}
     arriving -= {None, *(one.digest for one in found.effects)}
     holding = {above for one in found.conflicts for above in upwards(text_of(one.shown))}
@@ -128,10 +128,10 @@ def _stuck(found: Compared, made: set[bytes]) -> dict[Effect, str]:
 
 
 def _unchanged_by_task(effect: Effect, base: Base | None, homeless: bool) -> bool:
-    """True if the task's version is the base. `homeless`: the directory that holds the path is deleted."""
+    """True if the task's version equals the base. `homeless`: true if the path's directory is deleted."""
     wanted, real = effect.after, effect.before
     if base is None:
-        # The user made it, both made it, or the workspace holds a copy of what the task never changed.
+        # The user made the path, or both did, or the workspace holds a copy that the task never changed.
         if wanted is None or real is None:
             return wanted is real or (wanted is None and not homeless)
         return effect.in_place or (wanted.is_directory and real.is_directory)
@@ -141,7 +141,7 @@ def _unchanged_by_task(effect: Effect, base: Base | None, homeless: bool) -> boo
 
 
 def _only_times(effect: Effect, base: Base | None) -> bool:
-    """True if the task changed at most times: then the user's version stays, and there is nothing to choose."""
+    """True if the task changed nothing but times. Then the user's version stays, without a conflict."""
     wanted = effect.after
     if base is None or wanted is None or wanted.node is not base.was.node or not wanted.same_metadata(base.was):
         return False
@@ -151,7 +151,7 @@ def _only_times(effect: Effect, base: Base | None) -> bool:
 
 
 def _already_done(effect: Effect) -> bool:
-    """True if the user did the same: content and metadata are equal, whatever the times are."""
+    """True if the user made the same change. Content and metadata are equal; times are ignored."""
     return (
         effect.in_place
         and effect.before is not None
@@ -180,7 +180,7 @@ def _same_content(effect: Effect, real: NodeState, base: Base, files: Walker) ->
         return _same_thing(real, base.was)
     if same_version(base.was, real):
         return True
-    if base.sha256 is None or real.size != base.was.size:  # None: it can be read neither then nor now
+    if base.sha256 is None or real.size != base.was.size:  # None: the base could not be read
         return False
     return files.digest(text_of(effect.shown), real) == base.sha256
 
@@ -195,15 +195,15 @@ _OWN = "artoo's own files are out of reach of tasks"
 
 
 JudgePath = Callable[[bytes, int, bool, bytes], tuple[ChangeClass, str]]
-"""Returns the class and the reason that a file change would get: absolute path, `st_mode` as git stores it, True if
-something is there now, a link's target. A commit's files are judged by it as if they were written."""
+"""Returns the class and the reason that a file change would get. The arguments are the absolute path, `st_mode` as
+git stores it, True if the path exists now, and a link's target. A commit's files are judged like written files."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitQuestion:
     """The question that `workspace/git` answers about a change set.
 
-    `effects` holds everything that differs and is in no conflict, in path order, git's own files included.
+    `effects` holds all differences without a conflict, in path order, including git's own files.
     `conflicting`: effects at paths that the user changed too.
     """
 
@@ -217,10 +217,11 @@ class GitQuestion:
 class GitPart:
     """The meaning of git's own files in a workspace.
 
-    `taken`: paths of effects that git itself brings over (objects, refs, index, ...): they are no file changes.
-    `says`: the class of effects that stay file changes (configuration, hooks). `classes`: one change for each thing
-    that git changes instead (a moved ref), already classified. `conflicts` likewise. `digest` of exactly this part:
-    an approval is bound to it. `plan` is what `workspace/git` needs to apply it; no other code looks into it.
+    `taken`: paths of effects that git itself transfers (objects, refs, index, ...), so they are not file changes.
+    `says`: the class of effects that remain file changes (configuration, hooks). `classes`: one classified change
+    for each git operation that replaces them (a moved ref). `conflicts`: the conflicts of these. `digest`: covers
+    exactly this part, and an approval is bound to it. `plan`: the data with which `workspace/git` applies this
+    part; no other code reads it.
     """
 
     taken: frozenset[bytes] = frozenset()
@@ -235,7 +236,7 @@ JudgeGit = Callable[[GitQuestion], GitPart]
 
 
 def no_git(question: GitQuestion) -> GitPart:
-    """Judge nothing: every path is an ordinary file."""
+    """Treat every path as an ordinary file, so that git has no part in the change set."""
     return GitPart()
 
 
@@ -243,9 +244,9 @@ def no_git(question: GitQuestion) -> GitPart:
 class ChangeSet:
     """The changes of a task against the user's files.
 
-    `effects`, `changes` and `classes` go together by index, in path order; `git.classes` come on top, and conflicts
-    are in neither. `digest` (sha256, hex) of exactly this: what would be there, and what it would replace. `flood`:
-    why there is so much that the user is asked about it.
+    `effects`, `changes` and `classes` correspond by index, in path order. `git.classes` are additional, and
+    conflicts are in none of them. `digest`: sha256 (hex) of the new state and of the state that it replaces.
+    `flood`: the reason why the amount of changes needs approval, or None.
     """
 
     effects: tuple[Effect, ...] = ()
@@ -258,12 +259,12 @@ class ChangeSet:
 
     @property
     def empty(self) -> bool:
-        """True if the user's files are already as the workspace has them."""
+        """True if the user's files already equal those of the workspace."""
         return not (self.effects or self.conflicts or self.git.classes or self.git.conflicts)
 
     @property
     def all_classes(self) -> tuple[ClassifiedChange, ...]:
-        """File changes and git's, in the order of their paths."""
+        """The file changes and git's changes, in the order of their paths."""
         return tuple(sorted((*self.classes, *self.git.classes), key=lambda one: one.path))
 
     @property
@@ -272,15 +273,15 @@ class ChangeSet:
 
     @property
     def silent(self) -> bool:
-        """True if none of it needs approval."""
+        """True if nothing in the change set needs approval."""
         loud = any(one.change_class is not ChangeClass.SILENT for one in self.all_classes)
         return not loud and not self.all_conflicts and self.flood is None
 
 
 def read_change_set(directory: WorkspaceDirectory, artoo_home: Path, *, judge_git: JudgeGit = no_git) -> ChangeSet:
-    """Read the change set of a workspace. Blocking; its lock is held, and no process should write to it.
+    """Read the change set of a workspace. Blocking. The caller holds its lock, and no process should write to it.
 
-    Raises SandboxError when it cannot be read completely.
+    Raises SandboxError when the change set cannot be read completely.
     """
     if not directory.covered():
         return ChangeSet()
@@ -293,9 +294,9 @@ def read_change_set(directory: WorkspaceDirectory, artoo_home: Path, *, judge_gi
 
 
 def read_changes(directory: WorkspaceDirectory, artoo_home: Path) -> tuple[Change, ...]:
-    """Return what a workspace changes, conflicts included and marked. Blocking.
+    """Return the changes of a workspace, for a report while the task works. Conflicts are included and marked.
 
-    For a report while the task works. Raises SandboxError.
+    Blocking. Raises SandboxError.
     """
     with _readable(directory):
         compared, _ = _compared(directory)
@@ -318,9 +319,9 @@ def _readable(directory: WorkspaceDirectory) -> Generator[None]:
 
 
 def _compared(directory: WorkspaceDirectory) -> tuple[Compared, list[Effect]]:
-    """Return what differs, and all effects that count: caches stay in the workspace.
+    """Return the compared effects, and all effects except those in caches, which stay in the workspace.
 
-    The bases of what a call changed that a crash interrupted are recorded now.
+    If a crash interrupted a call, the bases of the paths that the call changed are recorded now.
     """
     covered, overlay = directory.covered(), directory.record().is_overlay
     manifest = None if overlay else Manifest.read(directory.manifest)
@@ -356,7 +357,7 @@ def _judged(
 
 
 def _meant(compared: Compared, rule: SilentRule, git: GitPart) -> ChangeSet:
-    """Describe and classify. Paths in artoo's own files are conflicts: a task may never change them."""
+    """Describe and classify the effects. artoo's own files become conflicts, as no task may change them."""
     places = rule.places
     described = list(zip(compared.effects, describe(compared.effects, places), strict=True))
     kept = [one for one in described if one[1].path_class is not PathClass.ARTOO]
@@ -397,7 +398,7 @@ def _judge_path(rule: SilentRule, path: bytes, mode: int, existed: bool, target:
 
 
 def _digest(found: ChangeSet) -> str:
-    """Bind what is new by the changes' own digest, and what it replaces by its content."""
+    """Compute the digest over the new state (the digest of the changes) and the content that it replaces."""
     total = hashlib.sha256(digest_of(found.changes).encode())
     for effect in found.effects:
         was = effect.before
@@ -410,7 +411,7 @@ def _digest(found: ChangeSet) -> str:
 
 
 def flood_of(changes: Sequence[Change]) -> str | None:
-    """Return why there is so much that the user is asked about it; None when there is not."""
+    """Return the reason why the amount of changes needs approval, or None if it does not."""
     total = sum(change.size_after or 0 for change in changes)
     if total > FLOOD_BYTES:
         return f"{total / MIB:,.0f} MiB of data are written"

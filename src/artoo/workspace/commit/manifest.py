@@ -1,14 +1,14 @@
-"""The record of one apply on disk: what every path was and is to be, and where the before-images lie.
+"""The record of one apply on disk, with the old and new state of every path and the before-images.
 
-UNDO/lock                     one apply or undo at a time
+UNDO/lock                     held by the only apply or undo that may run at a time
 UNDO/TASK/N/manifest.json     renamed into place and synced before the first path is replaced
-UNDO/TASK/N/new/K             the slot of step K: its new content at first, then what came out of its place, which
-                              is the before-image
-UNDO/TASK/N/images/K          a copy as before-image, where the slot cannot be one
-UNDO/TASK/N/staging.json      slots next to their targets, because those are on another file system
-UNDO/TASK/N/note              the caller's, because the manifest may be long
-UNDO/TASK/N/done              the apply took effect completely
-UNDO/TASK/N/open              the caller has not yet done what follows the apply
+UNDO/TASK/N/new/K             the slot of step K. It holds the new content first; after the two are exchanged, it
+                              holds the old content, which is the before-image
+UNDO/TASK/N/images/K          a copy that is the before-image, if the slot cannot be
+UNDO/TASK/N/staging.json      the steps whose slots are next to their targets, because of another file system
+UNDO/TASK/N/note              the caller's note, in its own file because the manifest may be long
+UNDO/TASK/N/done              exists if the apply took effect completely
+UNDO/TASK/N/open              exists until the caller has finished the steps that follow the apply
 UNDO/TASK/N/undoing.json      the steps that an undo began to restore
 """
 
@@ -36,13 +36,13 @@ MANIFEST, STAGING, DONE, UNDOING, OPEN = "manifest.json", "staging.json", "done"
 NOTE = "note"
 
 
-@dataclass(slots=True)  # not frozen: that takes twice as long to make, and thousands are made at once
+@dataclass(slots=True)  # not frozen, because frozen instances take twice as long to make, and thousands are made
 class Step:
-    """One path from `before` to `after`. Paths are printable; only the slot is changed later.
+    """The change of one path from the state `before` to `after`. Paths are printable. Only the slot changes later.
 
-    The content of an `after` that is a file or a link lies in the slot; once it was put into place, what it
-    replaced lies there, and so does what was removed. `image`: a copy of that is kept besides. The digests are the
-    sha256 (hex) of file contents, where they are known.
+    If `after` is a file or a link, the slot first holds its content. Once that is in place, or the path is removed,
+    the slot holds the old content. `image`: if true, a copy of the old content is kept too. The digests are the
+    sha256 (hex) of file contents, if they are known.
     """
 
     number: int
@@ -61,17 +61,17 @@ class Step:
 
     @property
     def stays(self) -> bool:
-        """True for a directory of which only metadata changes."""
+        """True for a directory whose metadata alone change."""
         return is_directory(self.before) and is_directory(self.after)
 
     @property
     def opens(self) -> bool:
-        """True for a directory that is only opened for other steps, and closed again."""
+        """True for a directory that only gets write permission for other steps, and then its old mode again."""
         return self.before == self.after
 
     @property
     def takes_away(self) -> bool:
-        """True if what is there has to go before anything can come: it ends as nothing, or as another kind."""
+        """True if the old object must be removed first, because the path is deleted or changes its kind."""
         if self.before is None:
             return False
         return self.after is None or self.before.is_directory != self.after.is_directory
@@ -82,17 +82,17 @@ class Step:
 
     @property
     def puts(self) -> bool:
-        """True if the content of its slot gets its name."""
+        """True if the content of the slot is moved to the path."""
         return self.after is not None and not self.after.is_directory
 
     @property
     def keeps(self) -> bool:
-        """True if a file or link is replaced or removed: it has a before-image."""
+        """True if a file or link is replaced or removed, so that there is a before-image."""
         return self.before is not None and not self.before.is_directory
 
 
 def holder_of(path: str) -> str:
-    """Return the directory that holds an absolute path; `os.path.dirname` takes four times as long."""
+    """Return the parent directory of an absolute path. `os.path.dirname` takes four times as long."""
     return path.rpartition("/")[0] or "/"
 
 
@@ -101,7 +101,7 @@ def is_directory(state: NodeState | None) -> bool:
 
 
 class Manifest(BaseModel):
-    """Steps that belong together. `created_at` is in seconds since the epoch."""
+    """The steps of one apply. `created_at` is in seconds since the epoch."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", defer_build=True, ser_json_bytes="base64", val_json_bytes="base64"
@@ -115,7 +115,7 @@ class Manifest(BaseModel):
 
 
 class Record:
-    """The directory of one apply. `slots`: where slots lie out of sight."""
+    """The directory of one apply. `slots`: the directory for slots that are not next to their targets."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -130,7 +130,7 @@ class Record:
         task = undo_home.resolve() / quote(task_id, safe="").replace(".", "%2E")
         try:
             task.mkdir(mode=0o700, exist_ok=True)
-            # The number orders the applies of a task. Clocks may be set back.
+            # Applies of a task are ordered by number and not by time, because clocks may be set back.
             place = task / f"{max((_number(one) for one in task.iterdir()), default=0) + 1:06d}"
             for path in (place, place / "images", place / "new"):
                 path.mkdir(mode=0o700)
@@ -145,7 +145,7 @@ class Record:
 
     @property
     def committed(self) -> bool:
-        """True if the manifest was written: from then on paths may have been replaced."""
+        """True if the manifest was written. From then on, paths may have been replaced."""
         return self.has(MANIFEST)
 
     @property
@@ -155,11 +155,11 @@ class Record:
 
     @property
     def is_open(self) -> bool:
-        """True until the caller has done what follows the apply."""
+        """True until the caller has finished the steps that follow the apply."""
         return self.has(OPEN)
 
     def close(self) -> None:
-        """Note that everything that follows the apply is done. After a power cut it is done again."""
+        """Record that the steps after the apply are finished. After a power cut they are repeated."""
         (self.place / OPEN).unlink(missing_ok=True)
 
     def has(self, name: str) -> bool:
@@ -167,18 +167,18 @@ class Record:
 
     @property
     def note(self) -> str:
-        """The caller's note; empty for a record that is only the rest of a roll-back. Raises OSError."""
+        """The caller's note; empty for a record that only holds the remains of a roll-back. Raises OSError."""
         try:
             return (self.place / NOTE).read_text("utf-8")
         except FileNotFoundError:
             return ""
 
     def image(self, step: Step) -> str:
-        """Return where the copied before-image of a step lies."""
+        """Return the path of the copied before-image of a step."""
         return f"{self.place}/images/{step.number}"
 
     def manifest(self, name: str = MANIFEST) -> Manifest:
-        """Read the manifest, or another file of its form. Raises SandboxError if it is damaged."""
+        """Read the manifest, or another file of the same format. Raises SandboxError if it is damaged."""
         path = self.place / name
         try:
             manifest = Manifest.model_validate_json(path.read_bytes())
@@ -199,14 +199,14 @@ class Record:
         return None
 
     def write(self, name: str, manifest: Manifest, *, durably: bool = True) -> None:
-        """Write a file of this form. A manifest counts from here on, until `done` is there.
+        """Write a file in the format of the manifest. Writing the manifest itself makes the record committed.
 
-        Not `durably`: after a power cut it is there whole, or not at all.
+        If not `durably`, the file is complete or missing after a power cut.
         """
         (write_durably if durably else write_whole)(self.place / name, manifest.model_dump_json().encode("utf-8"))
 
     def mark_done(self) -> None:
-        """Note durably that the apply took effect."""
+        """Record durably that the apply took effect."""
         os.close(os.open(self.place / DONE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         sync_directory(self.place)
 
@@ -217,15 +217,15 @@ class Record:
         sync_directory(self.place)
 
     def keep_only(self, manifest: Manifest) -> None:
-        """Keep only these parts of the apply on record, for a later undo. Raises OSError."""
+        """Replace the manifest by one with only the parts that can still be undone later. Raises OSError."""
         self.write(MANIFEST, manifest)
         self.mark_done()
         self.unmark(UNDOING, OPEN)
 
     def forget(self) -> None:
-        """Delete the record; what a crash leaves of it is never restored. Raises OSError."""
+        """Delete the record. If a crash interrupts this, the remains are never restored. Raises OSError."""
         self.unmark(MANIFEST)
-        shutil.rmtree(self.place)  # without any chmod: a before-image may be a hard link of the user's
+        shutil.rmtree(self.place)  # without chmod, because a before-image may be a hard link to a user's file
 
 
 def all_records(undo_home: Path) -> list[Record]:
@@ -236,7 +236,7 @@ def all_records(undo_home: Path) -> list[Record]:
 
 
 def records_of(undo_home: Path, task_id: str) -> list[Record]:
-    """Return the committed records of one task, oldest first. An interrupted one is not `done`."""
+    """Return the committed records of one task, oldest first. An interrupted record is not `done`."""
     return [one for one in all_records(undo_home) if one.task_id == task_id and one.committed]
 
 
@@ -252,7 +252,7 @@ def _number(place: Path) -> int:
 
 @contextmanager
 def exclusive(undo_home: Path) -> Generator[None]:
-    """Hold the lock over all records of this user: one apply or undo at a time. A crash releases it."""
+    """Hold the lock on all records of the user, so that one apply or undo runs at a time. A crash releases it."""
     try:
         undo_home.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(undo_home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,8 +1,9 @@
-"""Do what follows an apply that took effect, also after a crash, by the note in its undo record.
+"""Finish an apply that took effect, even after a crash, according to the note in its undo record.
 
-    commit (done, or rolled back) ─► settled.jsonl ─► the workspace goes, or its base moves on ─► record closed
+    commit (done, or rolled back) ─► settled.jsonl ─► workspace deleted, or its base updated ─► record closed
 
-The undo record stays open until all of that is done. So the next process that opens the workspace finishes it.
+The undo record stays open until all of that is done. Therefore the next process that opens the workspace finishes
+it.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from artoo.workspace.settlement.history import SettledRecord, note_settled, sett
 logger = logging.getLogger(__name__)
 
 Moment = Literal["end", "live", "later"]
-"""When it was applied: at the end of the task, during the task (`--apply live`), or later."""
+"""The moment of an apply: at the end of the task, during the task (`--apply live`), or later."""
 
 
 class ActNote(BaseModel):
-    """The note in the undo record of one apply. `digest` is that of the change set that was approved.
+    """The note in the undo record of one apply. `digest`: the digest of the approved change set.
 
-    `outcome` is what the task reports of it (JSON, `contracts.settling.Settled`); empty for a later apply. `told`:
-    the line of `settled.jsonl`, whichever process writes it. `workspace`: when the workspace was made, because a
-    later workspace of the task is another one. `whole`: it is deleted; else `paths` (printable) are applied.
+    `outcome`: the task's report of the apply (JSON, `contracts.settling.Settled`), empty for a later apply. `told`:
+    the line for `settled.jsonl`. `workspace`: the creation time of the workspace, which tells it from a later one
+    of the task. `whole`: if true, the workspace is deleted; otherwise only `paths` (printable) were applied.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -48,26 +49,27 @@ class ActNote(BaseModel):
 
 
 def noted_acts(artoo_home: Path, task_id: str) -> tuple[tuple[Record, ActNote], ...]:
-    """Return the undo records of a task with their notes, oldest first; interrupted commits are included.
+    """Return the undo records of a task with their notes, oldest first.
 
-    What was undone is not. Raises SandboxError when a record cannot be read.
+    Interrupted commits are included, but applies that were undone are not. Raises SandboxError when a record cannot
+    be read.
     """
     found = [(record, _note_of(record)) for record in records_of(artoo_home / "undo", task_id)]
     return tuple((record, note) for record, note in found if note is not None)
 
 
 def _note_of(record: Record) -> ActNote | None:
-    """Return the note; None for an apply that had none, or that was rolled back."""
+    """Return the note, or None if the apply had no note or was rolled back."""
     with suppress(ValidationError):
         return ActNote.model_validate_json(record.note)
     return None
 
 
 def outcomes(artoo_home: Path, task_id: str, moment: Moment) -> tuple[Settled, ...]:
-    """Return what the task itself applied at this moment, oldest first.
+    """Return the reports of the applies that the task itself made at this moment, oldest first.
 
-    At the end this tells a process that died right after its apply from a user who applied or discarded later.
-    Raises SandboxError.
+    At the end of a task, they distinguish a process that died right after its apply from a user who applied or
+    discarded later. Raises SandboxError.
     """
     acts = noted_acts(artoo_home, task_id)
     told = [note.outcome for record, note in acts if record.done and note.moment == moment and note.outcome]
@@ -75,14 +77,14 @@ def outcomes(artoo_home: Path, task_id: str, moment: Moment) -> tuple[Settled, .
 
 
 def took_effect(artoo_home: Path, task_id: str, digest: str | None = None) -> bool:
-    """True if a change set of the task (None: any) was applied and not undone since."""
+    """True if a change set was applied and not undone since. `digest`: its digest, or None for any of the task."""
     return any(record.done and digest in (None, note.digest) for record, note in noted_acts(artoo_home, task_id))
 
 
 def finish_interrupted(directory: WorkspaceDirectory, artoo_home: Path) -> None:
-    """Do everything that follows the applies of this workspace that took effect. Idempotent.
+    """Finish the applies of this workspace that took effect. Idempotent.
 
-    The caller holds the lock. Raises SandboxError when that is not possible yet.
+    The caller holds the lock. Raises SandboxError when an apply cannot be finished yet.
     """
     records = records_of(artoo_home / "undo", directory.task_id)
     noted = [(record, _note_of(record)) for record in records if record.is_open]
@@ -106,21 +108,21 @@ def _finish(directory: WorkspaceDirectory, artoo_home: Path, record: Record, not
         line = note.told.model_copy(update={"act": record.name})
         if line not in settled_records(artoo_home):
             note_settled(artoo_home, line)
-    # A task that goes on makes a new workspace. The note of an old apply must not touch that.
+    # A task that continues makes a new workspace, which the note of an old apply must not affect.
     if directory.exists and directory.record().created_at == note.workspace:
         if note.whole:
             directory.remove()
         else:
-            # What was applied may stay in the upper directory: as it equals the new base, it is no change.
+            # Applied versions may stay in the upper directory. They equal the new base, so they are no changes.
             rebase(directory, note.paths)
     record.close()
 
 
 def discard(directory: WorkspaceDirectory, artoo_home: Path, settled: SettledRecord) -> None:
-    """Record that a workspace is discarded, and delete it. A crash in between leaves it to be discarded again.
+    """Record that a workspace is discarded, and delete it. After a crash in between, discard can be repeated.
 
-    Where the history cannot be read or written, the workspace goes first, because it may be what fills the disk. It
-    is discarded then, too, and only the log says that the history is incomplete.
+    If the history cannot be used, the workspace is deleted first, because it may be filling the disk, and the
+    record is tried again. If that fails too, the workspace is still discarded, and a warning is logged.
     Raises SandboxError when the workspace cannot be deleted.
     """
     try:
@@ -139,7 +141,7 @@ def discard(directory: WorkspaceDirectory, artoo_home: Path, settled: SettledRec
 
 
 def _record_once(artoo_home: Path, settled: SettledRecord, *, since: float) -> bool:
-    """Write a line of history unless it was written since then. Returns False if the history cannot be used."""
+    """Write a line of history unless it was written after `since`. Returns False if the history cannot be used."""
     try:
         if not any(
             (one.task_id, one.what) == (settled.task_id, settled.what) and one.at > since

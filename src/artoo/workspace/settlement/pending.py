@@ -1,4 +1,4 @@
-"""The record of a change set that waits for the user's approval.
+"""The record of a change set that is pending, that is, without the user's approval.
 
 WORKSPACES/TASK/pending.json   this record; durable before the end of the task reports that changes are pending
 """
@@ -28,10 +28,10 @@ DAY = 86_400.0
 class PendingRecord(BaseModel):
     """The content of `pending.json`. Times are seconds since the epoch (UTC).
 
-    `expires_at`: when it is dropped because of its age; `crowded_until`: when it is dropped because too much is
-    pending (None: there is room). `warned_at`: since when the user knows that it will be dropped; None: not yet, or
-    there is room again. `reason` says in `language` why it is pending. `conflicts` counts the paths in conflict,
-    which `counts` does not contain. `cut_off`: the task left no record; this one only says that a user was warned.
+    `expires_at`: when the change set is dropped because of its age. `crowded_until`: when it is dropped because
+    pending changes use too much space; None if there is room. `warned_at`: when the user was warned; None if no
+    warning is due. `reason`: why it is pending, in `language`. `conflicts`: the number of paths in conflict, which
+    `counts` does not include. `cut_off`: true if the task left no record, so that this one only notes the warning.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -53,7 +53,7 @@ class PendingRecord(BaseModel):
 
     @property
     def due(self) -> float:
-        """The time at which it is dropped as things are."""
+        """The time at which the change set is dropped, unless the record changes."""
         return self.expires_at if self.crowded_until is None else min(self.expires_at, self.crowded_until)
 
 
@@ -66,16 +66,16 @@ class Keeping:
 
 
 def write_pending(directory: WorkspaceDirectory, record: PendingRecord) -> None:
-    """Write the record durably, and everything else of the workspace before it.
+    """Write the record durably, after the rest of the workspace is synced to disk.
 
-    Raises OSError (full disk); then the workspace is there without a new record.
+    Raises OSError (full disk). Then the workspace exists without a new record.
     """
     sync_file_system(directory.base)
     write_durably(directory.pending, record.model_dump_json().encode())
 
 
 def read_pending(directory: WorkspaceDirectory) -> PendingRecord | None:
-    """Read the record; None if the task was cut off or is at work. Raises SandboxError."""
+    """Read the record. Returns None if the task was interrupted or is running. Raises SandboxError."""
     path = directory.pending
     try:
         return PendingRecord.model_validate_json(path.read_bytes())
@@ -86,7 +86,7 @@ def read_pending(directory: WorkspaceDirectory) -> PendingRecord | None:
 
 
 def forget_pending(directory: WorkspaceDirectory) -> None:
-    """Delete the record, because the task goes on. Idempotent."""
+    """Delete the record, because the task continues. Idempotent."""
     directory.pending.unlink(missing_ok=True)
 
 
@@ -96,23 +96,23 @@ def size_of(directory: WorkspaceDirectory) -> int:
 
 
 NOTICE = 3 * DAY
-"""The user is warned this long before anything is dropped, however late the warning comes."""
+"""The time between the warning and the drop. If the warning is late, the drop is postponed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """The result of a look at the clock. `warned`: the user must be warned of these now; `dropped`: these are
-    gone."""
+    """The result of `expire`. `warned`: the records about which the user must be warned now. `dropped`: the history
+    lines of the change sets that were deleted."""
 
     warned: tuple[PendingRecord, ...] = ()
     dropped: tuple[SettledRecord, ...] = ()
 
 
 def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
-    """Warn of what expires soon, and drop what has expired after a warning. Blocking.
+    """Warn about change sets that expire soon, and drop those that have expired after a warning. Blocking.
 
-    A workspace whose task is at work, and one that is damaged, is left alone. When everything that is pending needs
-    more room than `keep` allows, the oldest expire after the notice, unless there is room by then. Raises OSError.
+    A workspace whose task is running or that is damaged is left alone. If all pending change sets need more room
+    than `keep` allows, the oldest are dropped after a warning, unless there is room by then. Raises OSError.
     """
     warned: list[PendingRecord] = []
     dropped: list[SettledRecord] = []
@@ -142,7 +142,7 @@ def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
 
 
 def _since(directory: WorkspaceDirectory) -> float:
-    """Return when it began to be pending; of a task that was cut off, when it last started a command."""
+    """Return the time since which it is pending; for an interrupted task, when it last started a command."""
     try:
         record = read_pending(directory)
         return directory.output.stat().st_mtime if record is None or record.cut_off else record.since
@@ -151,9 +151,9 @@ def _since(directory: WorkspaceDirectory) -> float:
 
 
 def _record_of(directory: WorkspaceDirectory, artoo_home: Path, keep: Keeping) -> PendingRecord | None:
-    """Return the record; of a task that was cut off, one that counts from when it was last worked on.
+    """Return the record. For an interrupted task, return a new one that counts from its last command.
 
-    None if nothing is left of it. Raises SandboxError, also while an interrupted apply is not ended.
+    Returns None if no workspace is left. Raises SandboxError, also while an interrupted apply is not finished.
     """
     finish_interrupted(directory, artoo_home)
     record = read_pending(directory)
@@ -164,7 +164,7 @@ def _record_of(directory: WorkspaceDirectory, artoo_home: Path, keep: Keeping) -
 
 
 def _with_notice(record: PendingRecord, now: float, *, crowded: bool) -> PendingRecord:
-    """Return the record with its deadline for room, and with the notice that the user gets or needs no more."""
+    """Return the record with its deadline for lack of space, and with its warning set or withdrawn."""
     until = (record.crowded_until or now + NOTICE) if crowded else None
     record = record.model_copy(update={"crowded_until": until})
     if record.due - now > NOTICE:
@@ -192,7 +192,7 @@ def _dropped(directory: WorkspaceDirectory, record: PendingRecord, now: float) -
 
 
 def _paths_in(directory: WorkspaceDirectory) -> Iterator[str]:
-    """List what the workspace held, without reading any file."""
+    """List the paths in the workspace without reading any file."""
     for one in directory.covered():
         for place, _, files in os.walk(one.place):
             yield from (os.path.join(place, name).removeprefix(str(one.place)) for name in sorted(files))

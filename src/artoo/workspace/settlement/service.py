@@ -1,4 +1,4 @@
-"""The settlement of one workspace: review the changes, then apply them or a part of them, keep or discard them.
+"""Settle one workspace, that is, review its changes, then apply all or some of them, keep or discard them.
 
     with opened(directory, artoo_home, subject) as settlement:   # the workspace's lock is held
         found = settlement.review()
@@ -6,8 +6,8 @@
 
     apply ─► applied · partly (the rest is pending) · pending (a conflict)
 
-The end of a task, `artoo apply`, the team's approval, the web UI, MCP, ACP and the library all use it. Everything
-here blocks.
+The end of a task, `artoo apply`, the team's approval, the web UI, MCP, ACP and the library all use this module. All
+functions block.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ from artoo.workspace.settlement.pending import DAY, Keeping, PendingRecord, read
 logger = logging.getLogger(__name__)
 
 _NOTED = 50
-"""Changes that the note of an undo record lists: enough for a report, small enough for every record."""
+"""The most silent changes in the note of an undo record. Enough for a report, and small for every record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The task whose change set is settled, as records and reports name it.
+    """The task whose change set is settled, as described in records and reports.
 
     `before_apply` is called with the paths before they are applied, and raises SandboxError to refuse. `task_id`:
-    if it is another than its workspace's. `since`, `expires_at`: when it began to be pending and when it
-    may be dropped (seconds since the epoch). `moment`: when it is applied. `recorded`: the history gets a line of
-    what is applied; at the end of a task its log has it already.
+    set only if it differs from the workspace's. `since`, `expires_at`: when the change set became pending and when
+    it may be dropped (seconds since the epoch). `moment`: when it is applied. `recorded`: if true, the history gets
+    a line about the apply; at the end of a task this is not needed, because the task's log has it.
     """
 
     task_id: str = ""
@@ -73,8 +73,8 @@ class Subject:
 class Settlement:
     """The settlement of a workspace whose lock the caller holds.
 
-    `backend` confines git when it reads a repository of the workspace; None: one is chosen when it is needed.
-    `live` are the files of a sandbox that still runs (`--apply live`).
+    `backend` confines git when it reads a repository of the workspace. If it is None, a backend is chosen when it
+    is needed. `live`: the files of a sandbox that still runs (`--apply live`).
     """
 
     directory: WorkspaceDirectory
@@ -89,12 +89,12 @@ class Settlement:
 
     @property
     def pending(self) -> PendingRecord | None:
-        """The record of when it began to be pending, if it is."""
+        """The record of the pending change set, or None if it is not pending."""
         return read_pending(self.directory)
 
     @contextmanager
     def files(self) -> Generator[tuple[Files, Files]]:
-        """Yield the user's files, and the files as the task left them. Raises SandboxError."""
+        """Yield the user's files and the task's version of them. Raises SandboxError."""
         if self.live is not None:
             yield real_files(), self.live
             return
@@ -102,31 +102,31 @@ class Settlement:
             yield real_files(), left
 
     def review(self) -> ChangeSet:
-        """Read everything that the task changes against the user's files now. Raises SandboxError."""
+        """Read all changes of the task relative to the user's present files. Raises SandboxError."""
         return read_change_set(self.directory, self.artoo_home, judge_git=self._judge_git)
 
     def apply(self, found: ChangeSet, paths: Collection[str] | None = None, *, by: str = PERSON) -> Settled:
-        """Apply everything that is in no conflict, or `paths` (as the user wrote them) with what they need.
+        """Apply all changes without a conflict, or only `paths` (as the user wrote them) and their dependencies.
 
-        The rest is pending. With a conflict that appears at the last moment nothing is applied, and everything is
-        pending. `by` is recorded: who approved it. Raises SandboxError when the system refuses, or a path is not in
-        the change set; then nothing was applied, and nothing new is pending.
+        The rest is pending. If a conflict appears at the last moment, nothing is applied, and everything is
+        pending. `by`: the approver, for the record. Raises SandboxError if the system refuses, or if a path is not
+        in the change set. Then nothing was applied, and nothing new is pending.
         """
         part = part_of(found, None if paths is None else named(self.directory, paths))
         whole = len(part.paths) == len(found.effects) + len(found.git.classes) and not found.all_conflicts
         outcome = self._outcome(found, part.paths, whole=whole) if self.subject.moment == "end" else ""
         told = self._line("applied", by, sorted(part.paths), found.digest) if self.subject.recorded else None
         done = self._commit(found, part, self.subject.moment, outcome, whole=whole, told=told)
-        # The user saved a file between review and apply: everything is pending again, with the reason.
+        # If the user changed a file between review and apply, everything is pending again, with the reason.
         if not done.applied:
             kept = self.keep(found, met(done.conflicts, self.subject.language))
             return kept.model_copy(update={"conflicts": done.conflicts})
         return self.report(found, "applied") if whole else self._rest(found, part.paths)
 
     def apply_live(self, found: ChangeSet) -> tuple[str, ...]:
-        """Apply what is ordinary while the task goes on (`--apply live`), and return its paths.
+        """Apply the ordinary changes while the task continues (`--apply live`), and return their paths.
 
-        Raises SandboxError; then nothing was applied.
+        If it raises SandboxError, nothing was applied.
         """
         paths = ordinary_part(found)
         if not paths:
@@ -135,22 +135,23 @@ class Settlement:
         return self._commit(found, part_of(found, paths), "live", outcome).paths
 
     def keep(self, found: ChangeSet, *why: str) -> Settled:
-        """Leave the change set pending, with a record of everything that is needed to settle it later.
+        """Leave the change set pending, and write a record with all data that is needed to settle it later.
 
-        `why` are reasons besides the missing approval.
+        `why`: reasons in addition to the missing approval.
         """
         record = self._pending(found, *why)
         reason = record.reason
         try:
             self.keep_record(record)
-        except SandboxError as error:  # no room for the record: the report says what it would have said
+        except SandboxError as error:  # there is no room for the record, so only the report has its content
             reason = joined(str(error), reason)
         return self.report(found, "pending").model_copy(update={"reason": reason, "expires_at": record.due})
 
     def keep_record(self, record: PendingRecord) -> None:
         """Write the record of a pending change set durably. Raises SandboxError when there is no room for it.
 
-        The task's /tmp is emptied: nothing needs it any more, and it would take room for as long as changes wait.
+        The task's /tmp is emptied, because it is not needed any more and would use disk space while changes are
+        pending.
         """
         try:
             remove_tree(self.directory.scratch)
@@ -163,7 +164,7 @@ class Settlement:
             ) from error
 
     def discard(self, *, by: str = PERSON) -> None:
-        """Delete everything that the task changed, and record it if the history is to have it.
+        """Delete all changes of the task, and add a line to the history if `subject.recorded` is true.
 
         Raises SandboxError when the workspace cannot be deleted.
         """
@@ -175,11 +176,11 @@ class Settlement:
         finish.discard(self.directory, self.artoo_home, self._line("discarded", by, count=count))
 
     def forget(self) -> None:
-        """Delete the workspace, because nothing of it is pending."""
+        """Delete the workspace, because no change in it is pending."""
         self.directory.remove()
 
     def report(self, found: ChangeSet, state: SettledState, most: int = LISTED) -> Settled:
-        """Return the report of a change set, with at most `most` silent changes in it."""
+        """Return the report of a change set. It lists at most `most` silent changes."""
         ordered = in_order_of_danger(found.all_classes)
         loud = [one for one in ordered if one.change_class is not ChangeClass.SILENT]
         silent = [one for one in ordered if one.change_class is ChangeClass.SILENT][:most]
@@ -204,7 +205,7 @@ class Settlement:
         whole: bool = False,
         told: SettledRecord | None = None,
     ) -> ApplyReport:
-        """Apply a part of the change set, all or nothing, and do what follows. Raises SandboxError."""
+        """Apply a part of the change set atomically, and do the follow-up steps. Raises SandboxError."""
         if self.subject.before_apply is not None:
             self.subject.before_apply(part.paths)
         note = ActNote(
@@ -222,13 +223,13 @@ class Settlement:
             task_id=self.directory.task_id,
             undo_home=self.artoo_home / "undo",
             note=note.model_dump_json(),
-            share=whole,  # the workspace is deleted then
+            share=whole,  # hard links are safe, because the workspace is then deleted
         )
         if report.applied:
             try:
                 finish.finish_interrupted(self.directory, self.artoo_home)
             except (OSError, SandboxError) as error:
-                # It did take effect. The record stays open; the next process that opens the workspace finishes it.
+                # The apply took effect. The record stays open, and the next process to open the workspace finishes.
                 logger.warning("the workspace of task %s is not up to date yet: %s", self.task_id, error)
         return report
 
@@ -247,7 +248,7 @@ class Settlement:
         )
 
     def _rest(self, found: ChangeSet, applied: tuple[str, ...]) -> Settled:
-        """Report a part that was applied, also if the rest can be neither reviewed nor listed now."""
+        """Report a partial apply, even if the remaining changes can be neither reviewed nor listed now."""
         try:
             rest, why = self.review(), ""
         except SandboxError as error:
@@ -258,14 +259,14 @@ class Settlement:
         return self.keep(rest, why).model_copy(update={"state": "partly", "applied": applied})
 
     def _outcome(self, found: ChangeSet, chosen: Sequence[str], *, whole: bool) -> str:
-        """Return the report that the next life of the task gives if this process dies right after the apply."""
+        """Return the report that the restarted task gives if this process dies immediately after the apply."""
         if whole:
             return self.report(found, "applied", most=_NOTED).model_dump_json()
         report = self.report(_only(found, chosen), "partly", most=_NOTED)
         return report.model_copy(update={"applied": tuple(chosen[:LISTED])}).model_dump_json()
 
     def _pending(self, found: ChangeSet, *why: str) -> PendingRecord:
-        """Return the record: that of before, if there is one, so that its deadline and its notice stay."""
+        """Return the updated record. An earlier record keeps its deadline and the time of its warning."""
         subject = self.subject
         known = self.pending
         if known is None or known.cut_off:
@@ -285,13 +286,13 @@ class Settlement:
         )
 
     def _judge_git(self, question: GitQuestion) -> GitPart:
-        if self.live is not None:  # commits arrive at the end of the task; git may be at work right now
+        if self.live is not None:  # commits are applied at the end of the task, because git may be running now
             return GitPart(taken=frozenset(one.path for one in question.effects if b"/.git/" in one.path + b"/"))
         return git.judge(question, partial(run_inside, self.directory, self.artoo_home, self.backend))
 
 
 def _only(found: ChangeSet, paths: Collection[str]) -> ChangeSet:
-    """Return the change set with the classes of these paths alone, for a report."""
+    """Return the change set with only the classes of these paths, for a report."""
     chosen = frozenset(paths)
     git_part = replace(found.git, classes=tuple(one for one in found.git.classes if one.path in chosen))
     return replace(found, classes=tuple(one for one in found.classes if one.path in chosen), git=git_part)
@@ -306,30 +307,30 @@ def opened(
     backend: Backend | None = None,
     patience: float = PATIENCE_SECONDS,
 ) -> Generator[Settlement | None]:
-    """Hold a workspace for settlement; None if it is gone, because another process has settled it.
+    """Lock a workspace for settlement. Yields None if it does not exist, because another process has settled it.
 
-    Raises WorkspaceInUse if another process holds it for longer than `patience` seconds, and SandboxError if an
-    interrupted apply cannot be ended.
+    Raises WorkspaceInUse if another process holds the lock for longer than `patience` seconds, and SandboxError if
+    an interrupted apply cannot be finished.
     """
     with directory.locked(patience):
         finish.finish_interrupted(directory, artoo_home)
         if directory.exists:
             yield Settlement(directory, artoo_home, subject or Subject(), backend)
         else:
-            directory.remove()  # taking the lock has made the directory again
+            directory.remove()  # because taking the lock has made the directory again
             yield None
 
 
 def settled_already(task_id: str) -> SandboxError:
-    """Return the error for a caller that comes too late."""
+    """Return the error for a caller whose workspace was settled in the meantime."""
     return SandboxError(f"nothing of task {task_id} is pending any more: it was applied or discarded")
 
 
 def recover_settlements(artoo_home: Path) -> None:
-    """Finish interrupted applies, and delete what is left of deleted workspaces. Blocking.
+    """Finish interrupted applies, and delete the remains of deleted workspaces. Blocking.
 
-    Call it after `commit.recover`. Workspaces that a process holds are left alone; one that cannot be put in order
-    is reported and tried again at the next start, because it concerns no other.
+    Call this after `commit.recover`. Workspaces that a process has locked are skipped. A workspace that cannot be
+    recovered is logged and tried again at the next start; the others are not affected.
     """
     for directory in Workspaces(artoo_home).remembered():
         try:
