@@ -1,10 +1,10 @@
-"""Keeps what one command prints: the start and the end of each stream in memory, both streams in a file on disk.
+"""Stores the output of one command: the start and the end of each stream in memory, both streams in a file on disk.
 
     command ── stdout, stderr (or its pseudo-terminal) ──► Output ──► Captured, for the model
                                                              └─────► spool file, readable by offset at any time
 
-More output never ends a command. The spool holds at most `CommandLimits.output_bytes`: the first half of the output
-and, in the other half, the most recent part, so that the log of a server that runs for days can still be followed.
+Too much output never ends a command. The spool has at most `CommandLimits.output_bytes`. One half of it holds the
+start of the output, the other half the most recent part, so that the log of a long-running server can be followed.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ StreamName = Literal["stdout", "stderr"]
 
 _CHUNK = 64 * 1024
 _LAST_WORDS_SECONDS = 0.1
-"""How long `drain` waits for the end of the streams. What the command itself printed is in the pipe when it exits,
-but the kernel delivers the last bytes of a pseudo-terminal a little later, and so does a `> >(tee log)`."""
+"""How long `drain` waits for the end of the streams. The output of the command itself is in the pipe when it exits,
+but the last bytes of a pseudo-terminal or of a `> >(tee log)` arrive slightly later."""
 
 
 class Output:
     """The output of one command. Used in one event loop, except for `read`, which may be called in any thread.
 
-    The caller closes it when nothing can print any more. Until then, what the command left in the background can
-    go on printing: its pipe has a reader, so it does not die of SIGPIPE.
+    The caller closes it when no process can print any more. Until then, background processes of the command can
+    continue to print, because the pipe has a reader and they get no SIGPIPE.
     """
 
     def __init__(self, path: Path, limits: CommandLimits, on_output: Heard = unheard) -> None:
@@ -56,49 +56,49 @@ class Output:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Facts about the output for the reader: that it is not all on disk, and why."""
+        """Notes for the reader, if the output is not completely on disk, with the reason."""
         return self._spool.notes
 
     def add(self, data: bytes, stream: StreamName = "stdout") -> None:
-        """Append what the command printed on a stream."""
+        """Append output of the command to a stream."""
         self._kept[stream].add(data)
         self._spool.append(data)
         told, ended_line = self._told_last
-        # Two pipes have no common order: the half line of one must not run into a line of the other.
+        # Two pipes have no common order, so a partial line of one must not be joined to a line of the other.
         self._on_output(data if ended_line or told == stream else b"\n" + data)
         self._told_last = (stream, data.endswith(b"\n"))
 
     def read(self, offset: int, limit: int) -> tuple[bytes, int]:
         """Return up to `limit` bytes of both streams from `offset`, and the next offset. Blocking.
 
-        Where the output from `offset` on was not kept, the bytes begin at the first one after it that was.
+        If the output at `offset` was not kept, the bytes begin at the first kept position after it.
         """
         return self._spool.read(offset, limit)
 
     def follow(self, descriptor: int, stream: StreamName = "stdout") -> None:
-        """Read a pipe or a pseudo-terminal to its end while the event loop runs. Takes the descriptor over."""
+        """Read a pipe or a pseudo-terminal to its end in the event loop. Takes ownership of the descriptor."""
         os.set_blocking(descriptor, False)
         self._followed[descriptor] = stream
         self._all_ended.clear()
         asyncio.get_running_loop().add_reader(descriptor, self._read_some, descriptor)
 
     def take_rest(self) -> bool:
-        """Take in what lies ready; return whether no process can print any more."""
+        """Read the available output. Returns True if no process can print any more."""
         for descriptor in list(self._followed):
             self._read_some(descriptor)
-            if descriptor in self._followed:  # its end is seen after its last piece
+            if descriptor in self._followed:  # the end of the stream is only seen by a further read
                 self._read_some(descriptor)
         return not self._followed
 
     async def drain(self) -> None:
-        """Take in what the command printed before it ended; what it left in the background may print later."""
+        """Read the output that the command printed before it ended. Background processes may print later."""
         if not self.take_rest():
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS_SECONDS):
                     await self._all_ended.wait()
 
     def close(self) -> None:
-        """Stop reading. What was kept can still be read. Idempotent."""
+        """Stop reading the streams. The kept output can still be read. Idempotent."""
         for descriptor in list(self._followed):
             self._unfollow(descriptor)
         self._spool.close()
@@ -108,7 +108,7 @@ class Output:
             data = os.read(descriptor, _CHUNK)
         except BlockingIOError:
             return
-        except OSError:  # EIO: no process has the other side of the pseudo-terminal open any more
+        except OSError:  # EIO means that no process has the other side of the pseudo-terminal open any more
             data = b""
         if data:
             self.add(data, self._followed[descriptor])
@@ -124,7 +124,7 @@ class Output:
 
 
 class HeadAndTail:
-    """The stream in bounded memory: `kept` bytes, half from its start and half from its end."""
+    """Keeps `kept` bytes of a stream in memory, half from its start and half from its end."""
 
     def __init__(self, kept: int) -> None:
         self._half = max(1, kept // 2)
@@ -142,14 +142,15 @@ class HeadAndTail:
             del self._tail[: -self._half]
 
     def captured(self) -> Captured:
-        """Return what is kept."""
+        """Return the kept bytes, and the total size."""
         return Captured(bytes(self._head), bytes(self._tail[-self._half :]), self._total)
 
 
 class Spool:
-    """The stream in a file of bounded size, made at the first byte: its first half stays, the second is a ring.
+    """Stores a stream in a file of bounded size. Its first half keeps the start, its second half is a ring buffer.
 
-    A file that cannot be written (a full disk) ends nothing: what follows is not kept, and `notes` says so.
+    The file is made at the first byte. If it cannot be written (a full disk), the command continues, further output
+    is not kept, and `notes` reports it.
     """
 
     def __init__(self, path: Path, most_bytes: int) -> None:
@@ -158,12 +159,12 @@ class Spool:
         self._descriptor: int | None = None
         self._written = 0
         self._problem = ""
-        self._lock = Lock()  # a reader in a thread must not see a part that is being overwritten
+        self._lock = Lock()  # a reader in another thread must not see a part that is being overwritten
         self.total = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The reason why the stream is not all in the file; empty when it is."""
+        """The reason why the stream is not completely in the file; empty if it is."""
         if self._problem:
             return (f"only the first {self._written} bytes of the output are on disk: {self._problem}",)
         dropped = self.total - 2 * self._half
@@ -194,7 +195,7 @@ class Spool:
             try:
                 with self._path.open("rb", buffering=0) as file:
                     data = os.pread(file.fileno(), count, place)
-            except FileNotFoundError:  # the workspace it was part of was discarded
+            except FileNotFoundError:  # the workspace was discarded
                 return b"", self.total
         return data, offset + len(data)
 
@@ -217,7 +218,7 @@ class Spool:
             left, start = left[count:], start + count
 
     def _place(self, offset: int) -> tuple[int, int]:
-        """Return where in the file a byte of the stream lies, and how many follow it there without a jump."""
+        """Return the file position of a stream offset, and the number of contiguous bytes from there."""
         if offset < self._half:
             return offset, self._half - offset
         inside = (offset - self._half) % self._half

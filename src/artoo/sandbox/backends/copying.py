@@ -1,10 +1,10 @@
-"""Sandboxes without an overlay: commands work in plain copies, held by Landlock, by seatbelt, or by nothing.
+"""Sandboxes without an overlay. Commands work in plain copies, confined by Landlock, by seatbelt, or not at all.
 
     artoo ──► supervisor ──► commands, each confined to the copies; no network
                         └──► commands that the user approved as unconfined
 
-The supervisor itself is not confined. It confines each command before it runs (Landlock), or starts it by a program
-that does (seatbelt).
+The supervisor itself is not confined. It confines each command before it runs (Landlock), or starts it through a
+program that confines it (seatbelt).
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from artoo.sandbox.supervisor.starting import CONFINING_SUPERVISOR, SUPERVISOR
 
 _SHARED_TEMPORARY = ("/tmp", "/var/tmp")
 _NO_START = rb"(?:(?<![\w.~/-])|(?<=[\s:=,'\"(]-[A-Za-z])|(?<=^-[A-Za-z])|(?<=://))"
-"""What may stand before a path in a text: nothing that makes it part of a longer path, but `-I/path` is one."""
+"""Matches the position before a path in a text. The path must not be part of a longer one, but `-I/path` counts."""
 _NO_END = rb"(?![\w.@%+~-])"
 
 
 @dataclass(frozen=True, slots=True)
 class PathMap:
-    """The real directories and their copies, outermost last; `scratch` stands for /tmp and /var/tmp."""
+    """The real directories and their copies, outermost last. `scratch` replaces /tmp and /var/tmp."""
 
     copies: tuple[tuple[str, str], ...]
     scratch: str
@@ -54,11 +54,11 @@ class PathMap:
         return cls(tuple(copies), str(layout.scratch))
 
     def inside(self, path: Path) -> Path:
-        """Return where commands find what the user calls `path`."""
+        """Return the path under which commands find the user's `path`."""
         return Path(self._moved(str(path)))
 
     def translate(self, text: str) -> str:
-        """Return a text of a command, such as a script, with the copies' paths in place of the real ones."""
+        """Replace the real paths in a command's text, such as a script, by the paths of the copies."""
         names = (*(real for real, _ in self.copies), *_SHARED_TEMPORARY)
         if not any(name in text for name in names):
             return text
@@ -74,7 +74,7 @@ class PathMap:
         for shared in _SHARED_TEMPORARY:
             if path == shared or path.startswith(shared + "/"):
                 own = self.scratch + path[len(shared) :]
-                # What lies in the user's /tmp and has no namesake here is meant itself: a log, a program.
+                # A file that exists only in the user's /tmp, such as a log or a program, keeps its path.
                 name = path[len(shared) :].lstrip("/").partition("/")[0]
                 is_users = bool(name) and os.path.lexists(f"{shared}/{name}")
                 return path if is_users and not os.path.lexists(f"{self.scratch}/{name}") else own
@@ -84,7 +84,7 @@ class PathMap:
 class TranslatedOutput(Output):
     """The output of a command that works in copies, with the user's paths restored.
 
-    A path that arrives in two pieces stays the copy's, which file tools take for the same file.
+    A path that is split over two chunks is not translated. File tools accept the copy's path for the same file.
     """
 
     def __init__(self, path: Path, command: Command, paths: PathMap) -> None:
@@ -94,7 +94,7 @@ class TranslatedOutput(Output):
         self._places = re.compile(b"|".join(map(re.escape, self._shown)))
 
     def add(self, data: bytes, stream: StreamName = "stdout") -> None:
-        """Append what the command printed on a stream."""
+        """Append output of the command, with translated paths, to a stream."""
         super().add(self._places.sub(lambda found: self._shown[found[0]], data), stream)
 
 
@@ -124,7 +124,7 @@ class CopyBackend:
         return False
 
     def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
-        """Return nothing: no overlay can be mounted."""
+        """Return no roots, because no overlay can be mounted."""
         return ()
 
     async def open(self, layout: Layout) -> CopySandbox:
@@ -134,11 +134,11 @@ class CopyBackend:
         return await opened(layout, _written(layout), start, sandbox)
 
     def _launch(self, layout: Layout, prefix: list[str], group: Group | None) -> Launched:
-        """Start the supervisor. `prefix` takes the words that confine a program (seatbelt). Blocking."""
+        """Start the supervisor. The words that confine a program (seatbelt) are added to `prefix`. Blocking."""
         layout.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         written = _written(layout)
         env = lay_git_extract(layout.roots, layout.scratch, str(layout.scratch))
-        # The kernel counts all processes and threads of a user, which are at most those of the machine.
+        # The kernel counts all processes and threads of the user, so the machine's present number is added.
         options = [f"process-limit={layout.limits.processes + (machine_tasks() or 4096)}"]
         files: dict[str, bytes] = {}
         if self.name == "seatbelt":
@@ -189,17 +189,17 @@ class CopySandbox(LivingSandbox):
         network = {} if command.unconfined else no_network_environment()
         outer = {name: value for name, value in os.environ.items() if name not in own}
         env = cleaned(outer, roots, command.keep_env) | own | dict(self.launched.env) | network | dict(command.env)
-        # Otherwise git in a copy would find a repository that holds artoo's home, such as one over the dotfiles.
+        # Otherwise git in a copy could find a repository above artoo's home, such as one of the dotfiles.
         above = (env.get(_CEILINGS), *(str(copy.parent) for _, copy in self.layout.copies))
         env[_CEILINGS] = ":".join(dict.fromkeys(filter(None, above)))  # artoo's home is in no repository
         return {name: self._paths.translate(value) for name, value in env.items()} | {"PWD": str(cwd)}
 
 
 class CopyProcess(SandboxProcess):
-    """The process of a command. It tells refusals of the sandbox from failures of the command."""
+    """The process of a command. It distinguishes refusals by the sandbox from failures of the command."""
 
     def refuse(self, why: str) -> None:
-        """End it before it was started."""
+        """End the process as refused before it is started."""
         self._reason = "refused"
         self._notes.append(why)
         self._on_end(0, ())
@@ -224,7 +224,7 @@ _SOURCES = ("/dev/random", "/dev/urandom")
 
 
 def _confinement(hidden: tuple[Path, ...], writable: tuple[Path, ...]) -> dict[str, object]:
-    """Return the plan of the supervisor: only `writable` can be changed, and `hidden` cannot be read. Blocking."""
+    """Return the supervisor's plan. Only `writable` can be changed, and `hidden` cannot be read. Blocking."""
     return {
         "readable": [*readable_around((*hidden, Path("/dev"))), *_SOURCES],
         "writable": list(map(str, writable)),
@@ -235,9 +235,9 @@ def _confinement(hidden: tuple[Path, ...], writable: tuple[Path, ...]) -> dict[s
 
 
 def readable_around(hidden: tuple[Path, ...]) -> Iterator[str]:
-    """Return the largest trees that contain nothing hidden, because Landlock can only allow.
+    """Yield the largest trees that contain no hidden path, because Landlock has only allow rules.
 
-    A directory that contains something hidden is known by its identity: no other name allows it either.
+    A directory that contains a hidden path is compared by inode, so that it is not allowed under another name.
     """
     opened = {Path("/")} | {ancestor for path in hidden for ancestor in path.parents}
     around = {None, *map(_identity, opened)}
@@ -252,7 +252,7 @@ def readable_around(hidden: tuple[Path, ...]) -> Iterator[str]:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from all others; None for a link, and for what was removed meanwhile."""
+    """Return device and inode of a path, or None for a link or a path that was removed meanwhile."""
     try:
         status = path.lstat()
     except OSError:
@@ -264,7 +264,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _sandbox_exec(hidden: tuple[Path, ...], writable: tuple[Path, ...], apart: tuple[str, ...]) -> list[str]:
-    """Return the words before a program that runs it confined. Raises SandboxError if `sandbox-exec` is missing."""
+    """Return the command prefix that confines a program. Raises SandboxError if `sandbox-exec` is missing."""
     program = find_program("sandbox-exec", apart)
     if program is None:
         raise SandboxError("cannot start the sandbox: sandbox-exec is not on your PATH; run: artoo doctor")
@@ -272,9 +272,9 @@ def _sandbox_exec(hidden: tuple[Path, ...], writable: tuple[Path, ...], apart: t
 
 
 def profile(writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> str:
-    """Return a profile in Apple's sandbox language: files read-only, no network, no services.
+    """Return a profile in Apple's sandbox language with read-only files, no network and no services.
 
-    Signals reach other processes of the same sandbox, so that a shell can end what it started.
+    Signals to other processes of the same sandbox are allowed, so that a shell can end its children.
     """
     lines = [
         "(version 1)",
@@ -297,7 +297,7 @@ def profile(writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> str:
 
 
 def _closed_around(hidden: Path, writable: tuple[Path, ...]) -> list[str]:
-    """Close a directory, but for what commands may write in it. In a profile the last rule that fits decides."""
+    """Deny reading a directory, except its writable paths. In a profile the last matching rule applies."""
     inner = [path for path in writable if path.is_relative_to(hidden)]
     ways = {above for path in inner for above in path.parents if above.is_relative_to(hidden)}
     return [

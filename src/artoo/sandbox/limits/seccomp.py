@@ -1,8 +1,8 @@
 """Make the system-call filter of commands, as classic BPF for x86_64 and aarch64, without a library.
 
-Read-only mounts and empty namespaces leave some ways out: `connect()` on a UNIX socket reaches a service, an
-io_uring opens sockets past a filter, all processes of a user share kernel keyrings, nested user namespaces bring
-back mounting. `system_calls.txt` lists the calls and what becomes of them. The filter reads
+Read-only mounts and empty namespaces do not prevent every escape. `connect()` on a UNIX socket reaches a service,
+an io_uring opens sockets without passing the filter, all processes of a user share kernel keyrings, and nested user
+namespaces allow mounting again. `system_calls.txt` lists the calls and their rules. The filter reads
 `struct seccomp_data {int nr; u32 arch; u64 ip; u64 args[6]}` (linux/seccomp.h).
 """
 
@@ -26,24 +26,24 @@ _NEW_NAMESPACES = 0x7E020080
 _X32 = 0x40000000
 
 _OF_ITSELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr")
-"""Calls whose first argument names a process; without a process namespace only the caller may be named, as 0."""
+"""Calls whose first argument is a process id. Without a process namespace only 0 (the caller) is allowed."""
 _PRIORITIES = ("setpriority", "ioprio_set")
-"""Calls whose second argument names a process."""
+"""Calls whose second argument is a process id."""
 _REFUSED_REQUESTS = {
     "fcntl": (8, 10, 15),
     "ioctl": (0x8901, 0x8902, 0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602),
 }
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX, FIOSETOWN, SIOCSPGRP: a file sends any signal to any process of the user.
-FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION: attributes of every file that can be read would change."""
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX, FIOSETOWN and SIOCSPGRP make a file send signals to any process of the user.
+FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR and FS_IOC_SETVERSION change attributes of every readable file."""
 _LARGEST = {"shmget": 64 * 1024, "semget": 32}
-"""System V memory and semaphores stay without a process that holds them: 4,096 of the first (256 MiB), 32,000 of
-the second (130 MiB) are what the kernel's own bounds then leave. Databases ask for 56 bytes, and 17 semaphores."""
+"""System V memory and semaphores persist without a process. With these sizes, the kernel's own limits allow 4,096
+memory segments (256 MiB) and 32,000 semaphore sets (130 MiB). Databases request 56 bytes and 17 semaphores."""
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One instruction; jumps are counted in instructions that follow."""
+    """One BPF instruction. Jumps are relative, in instructions."""
 
     code: int
     value: int
@@ -56,8 +56,8 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The row of a system call. `rule` is explained in system_calls.txt; `number` None: this processor has no such
-    call."""
+    """The row of a system call in system_calls.txt, which explains `rule`. `number` is None if this processor lacks
+    the call."""
 
     rule: str
     name: str
@@ -66,7 +66,7 @@ class _Call:
 
 @lru_cache(maxsize=4)
 def _calls(machine: str) -> dict[str, _Call]:
-    """Read system_calls.txt."""
+    """Read the table of calls in system_calls.txt for a processor."""
     column, _ = _ARCHITECTURES[machine]
     listed = Path(__file__).with_name("system_calls.txt").read_text("ascii").splitlines()
     rows = [line.split() for line in listed if line and not line.startswith("#")]
@@ -80,7 +80,7 @@ def supported(machine: str | None = None) -> bool:
 
 
 def judged() -> dict[int, str]:
-    """Return the calls that a filter without namespaces passes to the supervisor, by their numbers here."""
+    """Return the calls that a filter without namespaces passes to the supervisor, by number on this processor."""
     calls = _calls(platform.machine()).values()
     return {call.number: call.name for call in calls if call.rule == "judged" and call.number is not None}
 
@@ -89,9 +89,9 @@ def judged() -> dict[int, str]:
 def filter_program(*, machine: str | None = None, without_namespaces: bool = False) -> bytes:
     """Return the filter, as an array of `struct sock_filter`.
 
-    `without_namespaces` is for backends that have no namespaces of their own. It also refuses every network socket
-    and what acts on another process, and asks the supervisor about changes of mode, owner and times, and about
-    signals. Raises KeyError on an unsupported processor.
+    `without_namespaces`: true for backends without namespaces. Then the filter also refuses network sockets and
+    operations on other processes, and lets the supervisor decide on signals and on changes of mode, owner and
+    times. Raises KeyError on an unsupported processor.
     """
     machine = machine or platform.machine()
     _, audit = _ARCHITECTURES[machine]
@@ -102,7 +102,7 @@ def filter_program(*, machine: str | None = None, without_namespaces: bool = Fal
         _refuse(errno.EPERM),
         _Step(_LOAD, _NUMBER),
     ]
-    # The x32 interface has numbers of its own for the same calls, which the list below does not know.
+    # The x32 interface has different numbers for the same calls, which the list below does not contain.
     if machine == "x86_64":
         steps += [_Step(_JUMP_GREATER_EQUAL, _X32, 0, 1), _refuse(errno.EPERM)]
     answers = {"refuse": _ERRNO | errno.EPERM, "missing": _ERRNO | errno.ENOSYS}
@@ -120,12 +120,12 @@ def filter_program(*, machine: str | None = None, without_namespaces: bool = Fal
 
 
 def _only_itself(argument: int) -> list[_Step]:
-    """Allow a call if it names no process but its caller."""
+    """Allow a call only if its process argument is 0, that is, the caller."""
     return [_Step(_LOAD, argument), _Step(_JUMP_EQUAL, 0, 1, 0), _refuse(errno.EPERM), _Step(_RETURN, _ALLOW)]
 
 
 def _not_the_first(argument: int) -> list[_Step]:
-    """Allow a call unless it names process 1, the supervisor, which a command could otherwise starve."""
+    """Allow a call unless its process argument is 1, the supervisor, which a command could otherwise starve."""
     return [_Step(_LOAD, argument), _Step(_JUMP_EQUAL, 1, 0, 1), _refuse(errno.EPERM), _Step(_RETURN, _ALLOW)]
 
 
@@ -134,13 +134,13 @@ def _refuse(code: int) -> _Step:
 
 
 def _conditional(without_namespaces: bool) -> Iterable[tuple[str, list[_Step]]]:
-    """Yield the calls that are refused for some arguments only; each body ends in a return."""
+    """Yield the calls that are refused only for some arguments, with their instructions, which end in a return."""
     families = () if without_namespaces else _FAMILIES
     socket = [_Step(_LOAD, _ARGUMENT_0)]
     for index, family in enumerate(families):
         socket.append(_Step(_JUMP_EQUAL, family, len(families) - index, 0))
     yield "socket", [*socket, _refuse(errno.EPERM), _Step(_RETURN, _ALLOW)]
-    # A datagram socketpair can be connected again, to any path. Only streams stay pairs.
+    # A datagram socket of a pair can be reconnected to any path, but stream sockets stay a pair.
     kind = [_Step(_LOAD, _ARGUMENT_1), _Step(_AND, _SOCKET_KIND_MASK), _Step(_JUMP_EQUAL, _DATAGRAM, 0, 1)]
     yield "socketpair", [*kind, _refuse(errno.EPERM), _Step(_RETURN, _ALLOW)]
     flags = [_Step(_LOAD, _ARGUMENT_0), _Step(_JUMP_SET, _NEW_NAMESPACES, 0, 1)]
@@ -157,5 +157,5 @@ def _conditional(without_namespaces: bool) -> Iterable[tuple[str, list[_Step]]]:
     for name, requests in _REFUSED_REQUESTS.items() if without_namespaces else ():
         refused = (step for one in requests for step in (_Step(_JUMP_EQUAL, one, 0, 1), _refuse(errno.EPERM)))
         yield name, [_Step(_LOAD, _ARGUMENT_1), *refused, _Step(_RETURN, _ALLOW)]
-    # Its flags are in memory, which a filter cannot read. C libraries then use clone.
+    # Its flags are in memory, which a filter cannot read. After ENOSYS, C libraries use clone instead.
     yield "clone3", [_refuse(errno.ENOSYS)]

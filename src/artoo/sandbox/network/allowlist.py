@@ -1,7 +1,7 @@
-"""Parses hosts into one plain form, and decides what a permission for a host covers.
+"""Parses hosts into a canonical (plain) form, and decides which connections a permission covers.
 
-A name or address that can be written in two ways is a way around a filter: a host that is not in its plain form (an
-address in hexadecimal, a name outside ASCII, a user before the host) is refused and not interpreted.
+Alternative spellings of a name or address could bypass a filter. Therefore a host in an unusual form (an address in
+hexadecimal, a name outside ASCII, a user before the host) is refused and not interpreted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 from artoo.contracts.errors import SandboxError
 
 WEB_PORTS = (443, 80)
-"""What a permission without a port covers: https and http."""
+"""The ports that a permission without a port covers, for https and http."""
 
 Address = IPv4Address | IPv6Address
 
@@ -26,7 +26,7 @@ _LONGEST_NAME = 253
 
 
 class NotAHost(ValueError):
-    """Raised for a text that is no host or destination; the message is the end of a sentence about it."""
+    """Raised for a text that is no host or destination. The message continues a sentence that begins with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,17 @@ class Destination:
 
     @property
     def address(self) -> Address | None:
-        """The address, if the host is one; None for a name."""
+        """The IP address, or None if the host is a name."""
         return address_of(self.host)
 
 
 def not_permitted(goal: Destination | str) -> str:
-    """Return the reason for a destination that no permission covers; the task may ask for one."""
+    """Return the message for a destination that no permission covers. The task may request a permission."""
     return f"{goal} is not permitted"
 
 
 def address_of(host: str) -> Address | None:
-    """Return the address that a plain host is; None for a name."""
+    """Parse a plain host as an IP address. Returns None for a name."""
     try:
         return ip_address(host)
     except ValueError:
@@ -59,7 +59,7 @@ def address_of(host: str) -> Address | None:
 
 
 def plain_host(text: str) -> str:
-    """Return the plain form: small letters, no last dot, no brackets, an IPv4 address never written as IPv6.
+    """Return the plain form, in lower case, without trailing dot or brackets, and with mapped IPv4 as IPv4.
 
     Raises NotAHost.
     """
@@ -97,7 +97,7 @@ def _plain_ipv6(text: str) -> str:
 
 
 def destination(text: str, default_port: int | None = None) -> Destination:
-    """Parse `HOST:PORT`, or `HOST` when there is a default port; IPv6 in brackets. Raises NotAHost."""
+    """Parse `HOST:PORT`, or `HOST` if there is a default port. IPv6 is in brackets. Raises NotAHost."""
     host, port = _split(text)
     if port is None:
         if default_port is None:
@@ -126,7 +126,7 @@ def _port(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The permission for `HOST[:PORT]`. `subdomains`: written `*.HOST`, which covers the names below HOST only."""
+    """The permission for `HOST[:PORT]`. `subdomains`: true for `*.HOST`, which covers only the names below HOST."""
 
     host: str
     port: int | None = None
@@ -160,7 +160,7 @@ class Permits:
 
     @classmethod
     def given(cls, texts: Iterable[str]) -> Permits:
-        """Parse them. Raises SandboxError that names the text which is no host."""
+        """Parse the texts of permissions. Raises SandboxError for a text that is no host."""
         listed: list[Permit] = []
         for text in texts:
             try:
@@ -174,11 +174,11 @@ class Permits:
         return any(permit.covers(goal) for permit in self.listed)
 
     def names(self, goal: Destination) -> bool:
-        """True if a permission names the host itself, and not only a domain above it."""
+        """True if a permission names the host itself, and not only a parent domain by a wildcard."""
         return any(permit.covers(goal) and not permit.subdomains for permit in self.listed)
 
     def allows_any_protocol(self, goal: Destination) -> bool:
-        """True if a protocol other than TLS may be spoken: a permission names the port, and it is not 443."""
+        """True if protocols other than TLS are allowed, because a permission names the port and it is not 443."""
         return goal.port != WEB_PORTS[0] and any(
             permit.covers(goal) and permit.port is not None for permit in self.listed
         )
@@ -192,18 +192,18 @@ _EMBEDDING = tuple(
     for text, shift in (("64:ff9b::/96", 0), ("2002::/16", 80), ("::/96", 0), ("::ffff:0:0:0/96", 0))
     if isinstance(net := ip_network(text), IPv6Network)
 )
-"""IPv6 networks whose addresses hold the IPv4 address that is reached: NAT64, 6to4, compatible, SIIT."""
+"""IPv6 networks whose addresses embed the final IPv4 address: NAT64, 6to4, IPv4-compatible, SIIT."""
 
 _NEVER = tuple(ip_network(text) for text in ("0.0.0.0/8", "240.0.0.0/4", "64:ff9b:1::/48", "2001::/32"))
-"""Not addresses of hosts, or addresses that hold another one which cannot be read (local translation, Teredo)."""
+"""Networks without host addresses, or whose embedded address cannot be determined (local translation, Teredo)."""
 
 _SITE_LOCAL = ip_network("fec0::/10")
-"""Deprecated, but routers of a company may still know it; Python counts it as public."""
+"""A deprecated private range. Company routers may still route it, but Python treats it as public."""
 _ITSELF = "a permission must name the address itself"
 
 
 def final_address(address: Address) -> Address:
-    """Return the address that is reached in the end."""
+    """Return the address that packets finally reach, that is, an embedded IPv4 address if there is one."""
     if isinstance(address, IPv4Address):
         return address
     if address.ipv4_mapped is not None:
@@ -215,10 +215,10 @@ def final_address(address: Address) -> Address:
 
 
 def is_own(address: Address) -> bool:
-    """True if packets to the address end on this machine now: a socket can be bound to it. No packet is sent.
+    """True if the address belongs to this machine, that is, a socket can be bound to it. No packet is sent.
 
-    Where a setting (`ip_nonlocal_bind`) allows every address, all count as this machine's, and a permission has to
-    name the address itself.
+    If the setting `ip_nonlocal_bind` allows binding to every address, all addresses count as this machine's, and a
+    permission must name the address itself.
     """
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     try:
@@ -230,7 +230,7 @@ def is_own(address: Address) -> bool:
 
 
 def problem_with(address: Address, goal: Destination, permits: Permits) -> str | None:
-    """Return why `goal` may not be reached at this address; None when it may."""
+    """Return the reason why `goal` may not be reached at this address, or None if it may."""
     end = final_address(address)
     if end.is_multicast or end.is_unspecified or any(end in network for network in _NEVER):
         return "is an address that no permission covers"
@@ -249,7 +249,7 @@ def problem_with(address: Address, goal: Destination, permits: Permits) -> str |
 
 
 def usable(addresses: Iterable[Address], goal: Destination, permits: Permits) -> tuple[list[Address], str]:
-    """Return the addresses at which `goal` may be reached, in order, and what is wrong with the last other one."""
+    """Return the permitted addresses of `goal`, in order, and the problem with the last refused address."""
     good: list[Address] = []
     problem = ""
     for address in addresses:

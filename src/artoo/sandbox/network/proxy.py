@@ -1,6 +1,6 @@
-"""Serve the connections of one command. Each is judged by itself, and is reported when it has ended.
+"""Serve the connections of one command. Each connection is checked separately, and is reported when it has ended.
 
-_serve_connection   accept, report at the end whatever happens
+_serve_connection   accept, and report at the end even after an error
 └─ _relay           read the request, check the permission
    ├─ _connected    resolve the name once, check the addresses, connect to one that was checked
    └─ _tunnel (CONNECT) or _forward (plain HTTP)
@@ -41,7 +41,7 @@ Connect = Callable[[Address, int], Awaitable[Streams]]
 """Connects to an address that was checked. Raises OSError."""
 
 OnDenied = Callable[[str], object]
-"""Receives a destination (`HOST:PORT`) that the command asked for and may not reach."""
+"""Called with the destination (`HOST:PORT`) of a connection that was denied."""
 
 Part = h11.Request | h11.Data | h11.EndOfMessage | h11.ConnectionClosed
 """A part of a command's request."""
@@ -55,13 +55,13 @@ _HOP_BY_HOP = _FRAMING | frozenset(
     b"connection proxy-connection keep-alive te trailer upgrade http2-settings proxy-authorization"
     b" proxy-authenticate host expect".split()
 )
-"""Headers that concern this connection and not the request, or that the proxy writes itself."""
+"""Headers that apply only to the connection and not to the request, or that the proxy writes itself."""
 _OF_THE_HOSTS_CONNECTION = frozenset({b"connection", b"proxy-connection", b"keep-alive", b"upgrade", b"alt-svc"})
-"""Headers of an answer that concern the connection to the host only."""
+"""Headers of a response that apply only to the connection to the host."""
 _ALERT = bytes((21, 3, 3, 0, 2, 2, 49))
-"""TLS's "access denied": the only refusal that a client understands which waits for a certificate."""
+"""TLS's "access denied" alert, the only refusal that a client understands while it waits for a certificate."""
 _ENDS = (OSError, EOFError, h11.RemoteProtocolError, h11.LocalProtocolError)
-"""How a connection may end that a side dropped or that speaks no HTTP: only its bytes are reported."""
+"""The errors of a connection that a side closed, or that is not HTTP. Only its byte counts are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class ProxyLimits:
 
 
 class Refused(Exception):
-    """The refusal of a connection. `status` is HTTP's; 403 means that the command may not reach the host."""
+    """The refusal of a connection. `status`: the HTTP status; 403 means that the command may not reach the host."""
 
     def __init__(self, reason: str, status: int = _DENIED) -> None:
         super().__init__(reason)
@@ -116,12 +116,12 @@ class Proxy:
         self._limits = limits or ProxyLimits()
 
     async def serve(self, listening: socket.socket) -> None:
-        """Serve until cancelled; then no connection is left and all have been reported. Closes the socket."""
+        """Serve until cancelled, then close the socket, end all connections and report them."""
         loop = asyncio.get_running_loop()
         listening.setblocking(False)
         free_places = asyncio.Semaphore(self._limits.open_connections)
         async with asyncio.TaskGroup() as group:
-            with listening:  # closed first: nothing may connect while the connections are being ended
+            with listening:  # closed first, so that nothing can connect while the connections are being ended
                 while True:
                     await free_places.acquire()
                     accepted, _address = await loop.sock_accept(listening)
@@ -160,7 +160,7 @@ class Proxy:
         )
 
     async def _relay(self, client: _Connection) -> None:
-        """Read the request, check it, connect to an address that was checked too, and let both sides talk."""
+        """Read and check the request, connect to a checked address, and relay data in both directions."""
         try:
             async with asyncio.timeout(self._limits.head_seconds):
                 client.goal, request = await client.request()
@@ -177,7 +177,7 @@ class Proxy:
                     await self._tunnel(client, client.goal, host)
                 else:
                     await _forward(client, request, host)
-        except ExceptionGroup as group:  # each direction is a task of its own: the one that failed first decides
+        except ExceptionGroup as group:  # each direction is a separate task; report the first failure
             raise group.exceptions[0] from None
         except TimeoutError as error:
             raise Refused(f"nothing moved for {self._limits.idle_seconds:g} s", 504) from error
@@ -187,12 +187,12 @@ class Proxy:
     async def _connected(self, goal: Destination) -> Streams:
         """Connect to the first address that answers.
 
-        The name is resolved once, and the connection goes to an address that was checked: a second answer of the
-        resolver (DNS rebinding) changes nothing.
+        The name is resolved once, and the connection goes to an address that was checked. Therefore a different
+        later answer of the resolver (DNS rebinding) has no effect.
         """
         try:
             async with asyncio.timeout(self._limits.connect_seconds):
-                # Only this lookup counts. The client has no resolver of its own to disagree with.
+                # The client does not resolve the name itself, so there is no second lookup that could differ.
                 resolved = (goal.address,) if goal.address is not None else await self._resolve(goal)
                 addresses, problem = usable(resolved, goal, self._permits)
                 if not addresses:
@@ -207,7 +207,7 @@ class Proxy:
             raise Refused(f"{goal} cannot be reached: {str(error)[:_LONGEST_ERROR]}", 502) from error
 
     async def _tunnel(self, client: _Connection, goal: Destination, host: Streams) -> None:
-        """Relay both directions, once the command has said in clear that it speaks to the permitted host."""
+        """Relay both directions, after the command's first bytes were checked against the permitted host."""
         ahead = await client.accept()
         try:
             async with asyncio.timeout(self._limits.head_seconds):
@@ -225,9 +225,9 @@ class Proxy:
             group.create_task(_pump(lambda: client.receive(host[0]), client.write, client.writer))
 
     async def _checked_start(self, client: _Connection, goal: Destination, ahead: bytes) -> bytes:
-        """Return the first bytes of the command, once they were checked.
+        """Read and check the first bytes of the command, and return them.
 
-        TLS must name the host; another protocol needs a permission that names its port.
+        A TLS hello must name the host. Any other protocol needs a permission that names its port.
         """
         while True:
             try:
@@ -248,7 +248,7 @@ class Proxy:
 class _Connection:
     """The connection from a command. `sent` and `received` count the bytes on the host's side.
 
-    `goal`: the host that it asks for, once that is known. `on_bytes` is called whenever bytes pass.
+    `goal`: the requested destination, or None before it is known. `on_bytes` is called whenever data is relayed.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -260,9 +260,9 @@ class _Connection:
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD)
 
     async def request(self) -> tuple[Destination, h11.Request | None]:
-        """Read the head; return the host, and the request as the host gets it (None: a tunnel is asked for).
+        """Read the request's head. Returns the destination, and the request to forward (None for a tunnel).
 
-        Raises Refused if the head could be read in two ways, EOFError when none comes.
+        Raises Refused if the head is ambiguous, and EOFError if the connection ends before it.
         """
         try:
             event = await self.next_event()
@@ -277,7 +277,7 @@ class _Connection:
                 raise EOFError
 
     async def next_event(self) -> Part | None:
-        """Return the next part of the request; None when the command paused. Raises h11.RemoteProtocolError."""
+        """Return the next part of the request, or None while h11 is paused. Raises h11.RemoteProtocolError."""
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
@@ -302,14 +302,14 @@ class _Connection:
         await self.writer.drain()
 
     async def accept(self) -> bytes:
-        """Agree to a tunnel; return the bytes that the command has sent ahead."""
+        """Accept a tunnel, and return the bytes that the command has already sent."""
         await self.answer(h11.Response(status_code=200, headers=[], reason=b"Connection established"))
         return self._http.trailing_data[0]
 
     async def refuse(self, refusal: Refused) -> None:
-        """Answer with the reason, in the status line too, because many clients show only that.
+        """Answer with the reason. It is in the status line too, because many clients show only that line.
 
-        Nothing is sent when an answer has already begun.
+        Nothing is sent if a response has already begun.
         """
         if self._http.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             return
@@ -325,14 +325,14 @@ class _Connection:
         await self.answer(h11.EndOfMessage())
 
     async def send(self, data: bytes, host: asyncio.StreamWriter) -> None:
-        """Send bytes to the host. They are counted before they pass."""
+        """Send bytes to the host. They are counted before they are sent."""
         self.sent += len(data)
         self.on_bytes()
         host.write(data)
         await host.drain()
 
     async def receive(self, host: asyncio.StreamReader) -> bytes:
-        """Read from the host; empty at the end."""
+        """Read from the host. Returns no bytes at the end."""
         data = await host.read(_CHUNK)
         self.received += len(data)
         self.on_bytes()
@@ -358,7 +358,7 @@ def _destination(text: str, default_port: int | None = None) -> Destination:
 
 
 def _plain_request(request: h11.Request) -> tuple[Destination, h11.Request]:
-    """Read a request with an absolute URL, and write it as the host gets it. All that names its host must agree."""
+    """Convert a request with an absolute URL to the request for the host. Its Host header must match the URL."""
     found = _AUTHORITY.fullmatch(request.target.decode("ascii"))
     if found is None:
         raise Refused("this is a proxy: it takes http:// URLs, and CONNECT for everything else", 400)
@@ -388,7 +388,7 @@ def _require_same(goal: Destination, host: str) -> None:
 
 
 def _require_name(found: tls_client_hello.ClientHello, goal: Destination) -> None:
-    """Raise Refused unless a TLS hello names the host in clear. To an address it must name none."""
+    """Raise Refused unless a TLS hello names the host unencrypted. For an IP address it must contain no name."""
     if found.is_encrypted:
         raise Refused("its TLS hello hides the host that it means (encrypted client hello)")
     if not found.name and goal.address is None:
@@ -407,7 +407,7 @@ def _require_name(found: tls_client_hello.ClientHello, goal: Destination) -> Non
 async def _pump(
     read: Callable[[], Awaitable[bytes]], write: Callable[[bytes], Awaitable[None]], writer: asyncio.StreamWriter
 ) -> None:
-    """Relay one direction of a tunnel to its end, and pass the end on."""
+    """Relay one direction of a tunnel until it ends, then signal the end to the other side."""
     while data := await read():
         await write(data)
     if writer.can_write_eof():
@@ -415,9 +415,9 @@ async def _pump(
 
 
 async def _forward(client: _Connection, request: h11.Request, host: Streams) -> None:
-    """Send one request to the host and its answer back; then the connection ends.
+    """Send one request to the host and its response back. Then the connection ends.
 
-    Both are parsed and written again, so that the proxy and the host cannot read the same bytes in two ways
+    Both are parsed and serialized again, so that the proxy and the host cannot interpret the same bytes differently
     (request smuggling).
     """
     http = h11.Connection(h11.CLIENT)
@@ -433,7 +433,7 @@ async def _forward(client: _Connection, request: h11.Request, host: Streams) -> 
                     return
                 await send(h11.Data(data=bytes(event.data)))
             await send(h11.EndOfMessage())
-        except ConnectionError:  # a host that has answered may read no further: its answer says why
+        except ConnectionError:  # a host that has answered may stop reading; its response gives the reason
             return
 
     await send(request)

@@ -1,14 +1,14 @@
-"""Decide what of the machine is out of reach: the one rule by which commands and tools may read.
+"""Decide which paths of the machine commands and tools may not read. The same rule applies to both.
 
-    home          documents are open; its hidden part (dot names, application data) is closed but for programs,
-                  harmless settings, project and workspace, and what a policy opens
-    other homes   their hidden parts likewise
-    artoo's home  closed, but for the trees of a layer
-    as root       closed is also what another user of the machine could not read (`restricted`)
-    mounts        what is closed is closed, and what is open is open, by every name that it has
+    home          documents are open; the hidden part (dot names, application data) is closed, except programs,
+                  harmless settings, project and workspace, and paths that a policy opens
+    other homes   their hidden parts are closed in the same way
+    artoo's home  closed, except the directories of a layer
+    as root       paths that other users of the machine cannot read are closed too (`restricted`)
+    mounts        a path is closed or open under every name that it has by bind mounts
 
-`Closed.covers` decides about one path, for a caller that reads files itself; `Closed.paths` names the same as the
-fewest places, for a caller that confines a command.
+`Closed.covers` decides about one path, for a caller that reads files itself. `Closed.paths` lists the same paths as
+a minimal set of directories and files, for a caller that confines a command.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from artoo.sandbox.reading.path_set import PathSet, inside
 from artoo.sandbox.reading.readable_paths import closed_in_programs, open_in_home, program_places
 
 _APPLICATION_DATA = frozenset({"library", "appdata", "application data", "local settings", "snap"})
-"""Where macOS, Windows and snap keep what programs store, without a dot; file systems there fold case."""
+"""Directories without a leading dot in which macOS, Windows and snap keep application data, in lower case, because
+file names there are not case-sensitive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The rule that says what is out of reach of one task, but for artoo's own home. All paths are real.
+    """The rule for the paths that one task may not read, except artoo's own home. All paths are resolved.
 
-    `homes`: the person's own first. `opened`: what is open of their hidden parts, by every name. `targets`: where
-    hidden links lead, and files with settings among open programs: closed wherever they are. `ways`: where the task
-    works, what was opened to it, and programs, which are not looked at for modes.
+    `homes`: the home directories, the user's own first. `opened`: paths in hidden parts that are open, by every
+    name. `targets`: targets of hidden links, and settings files among open programs, which are always closed.
+    `ways`: the task's directories, paths opened for it, and programs, for which file modes are not checked.
     """
 
     homes: tuple[str, ...]
@@ -49,7 +50,7 @@ class Closed:
 
     @classmethod
     def of(cls, roots: Roots, mounts: MountTable | None = None, visible: Iterable[Path] = ()) -> Closed:
-        """Return the rule for one task, by the machine's mounts (default: as they are now).
+        """Return the rule for one task. `mounts`: the machine's mounts (default: the present ones).
 
         `visible` are directories that stay visible wherever they are.
         """
@@ -68,30 +69,30 @@ class Closed:
         targets |= {path for path in settings if not any(inside(path, one) for one in asked if one not in homes)}
         by_name = PathSet(mounts.by_every_name(ways))
         rule = cls(homes, PathSet(opened), PathSet(targets), by_name, mounts)
-        # A mount into the hidden part closes what a link there would: not what is open by its own place.
+        # A mount in the hidden part closes its source, unless the source is open under its own path.
         into = (mount for mount in mounts.aliased if rule.is_hidden(os.fsdecode(mount.point)))
         harmless = [one for one in into if any(_is_open_itself(name, own, never) for name in mounts.places_of(one))]
         return cls(homes, rule.opened, rule.targets, by_name, mounts.without(harmless)) if harmless else rule
 
     def covers(self, path: str) -> bool:
-        """Check whether a real path is out of reach."""
+        """Check whether a resolved path is closed."""
         names = self.names(path)
         return any(map(self.is_hidden, names)) or any(
             is_restricted(name) and not self.ways.cover(name) for name in names
         )
 
     def names(self, path: str) -> tuple[str, ...]:
-        """Return a real path and its other names."""
+        """Return a resolved path and its other names by bind mounts."""
         return (path, *self.mounts.other_names(path))
 
     def is_hidden(self, path: str) -> bool:
-        """Check whether a path lies in a hidden part by this name, and is not open."""
+        """Check whether a path, by this name, is in the hidden part of a home and not open."""
         if self.targets.cover(path):
             return True
         return any(_is_in_hidden_part(path, home) and not self._is_open_below(path, home) for home in self.homes)
 
     def _is_open_below(self, path: str, home: str) -> bool:
-        """Check whether a path is, or lies in, something that is open inside a home."""
+        """Check whether a path, or a directory above it inside the home, is open."""
         while len(path) > len(home):
             if path in self.opened:
                 return True
@@ -99,7 +100,7 @@ class Closed:
         return False
 
     def paths(self) -> Iterator[str]:
-        """Yield the places that are closed, by every name."""
+        """Yield the closed paths, under every name."""
         hidden = [path for home in self.homes for path in self._hidden_in(home)]
         kept = tuple(place for found in restricted() for place in _around(found, self.ways))
         yield from (*hidden, *self.targets.existing(), *kept)
@@ -111,7 +112,7 @@ class Closed:
     def _hidden_in(self, directory: str, *, top: bool = True) -> Iterator[str]:
         try:
             names = sorted(os.listdir(directory))
-        except OSError:  # not there, or not to be read by anybody that we start
+        except OSError:  # the directory is missing, or commands cannot read it either
             return
         for name in names if not top else filter(is_hidden_name, names):
             path = f"{directory.rstrip('/')}/{name}"
@@ -129,9 +130,9 @@ def hidden_paths(
     mounts: MountTable | None = None,
     visible: Iterable[Path] = (),
 ) -> tuple[str, ...]:
-    """Return everything on this machine that a command must not read: real paths, links followed.
+    """Return all paths on this machine that a command must not read. Symlinks are resolved.
 
-    `visible` are directories in artoo's own home that commands do see: copies of the project, their /tmp.
+    `visible`: directories in artoo's own home that commands may see, namely copies of the project and their /tmp.
     """
     mounts = mounts or MountTable.read()
     shown = PathSet(map(os.path.realpath, visible))
@@ -142,7 +143,7 @@ def hidden_paths(
 
 
 def is_hidden_name(name: str) -> bool:
-    """Check whether an entry of a home belongs to its hidden part."""
+    """Check whether a directory entry of a home belongs to the hidden part of the home."""
     return name.startswith(".") or name.casefold() in _APPLICATION_DATA
 
 
@@ -152,7 +153,7 @@ def _is_in_hidden_part(path: str, home: str) -> bool:
 
 
 def _around(path: str, ways: PathSet) -> Iterator[str]:
-    """Yield `path`, or everything in it but the ways to what must stay open."""
+    """Yield `path`, or, if a path in `ways` lies in it, the entries that are closed around that path."""
     if ways.cover(path):
         return
     if not ways.lie_in(path):
@@ -164,7 +165,7 @@ def _around(path: str, ways: PathSet) -> Iterator[str]:
 
 
 def _targets(home: str, never: tuple[str, ...]) -> Iterator[str]:
-    """Yield the targets of links that are hidden names of a home, but for what is open by its own place."""
+    """Yield the targets of a home's hidden links, except targets that are open under their own path."""
     with suppress(OSError):
         for entry in os.scandir(home):
             if is_hidden_name(entry.name) and entry.is_symlink():
@@ -174,7 +175,7 @@ def _targets(home: str, never: tuple[str, ...]) -> Iterator[str]:
 
 
 def _is_open_itself(real: str, home: str, never: tuple[str, ...]) -> bool:
-    """Check whether closing a link's target would close what a task needs, or what everybody may read."""
+    """Check whether a link's target must stay open, because the task needs it or every user may read it."""
     if any(inside(one, real) or (one != home and inside(real, one)) for one in never):
         return True
     return not inside(real, home) and may_everybody_read(real)
@@ -182,19 +183,19 @@ def _is_open_itself(real: str, home: str, never: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=8)
 def _other_homes(own: str) -> tuple[str, ...]:
-    """Return the homes of users (and root) in the machine's own list, but for this one."""
+    """Return the homes of root and other users in the machine's user database, without `own`."""
     try:
         import pwd
-    except ImportError:  # a system without such a list
+    except ImportError:  # a system without a user database
         return ()
     homes = {os.path.realpath(one.pw_dir) for one in pwd.getpwall() if one.pw_uid == 0 or one.pw_uid >= 1000}
     return tuple(home for home in sorted(homes) if home not in (own, "/") and os.path.isdir(home))
 
 
-# --- what only root could read ----------------------------------------------------------------------------------
-# A plain user's commands are held by the kernel, but root's pass every permission. So the files that the machine's
-# other users cannot read (`/etc/shadow`, host keys, a database's directory, the homes of others) are looked up and
-# closed.
+# --- paths that only root can read ------------------------------------------------------------------------------
+# The kernel restricts commands of an unprivileged user, but root passes every permission check. Therefore files
+# that the machine's other users cannot read (`/etc/shadow`, host keys, a database's directory, the homes of others)
+# are searched and closed.
 
 
 _PLACES = ("/etc", "/var", "/home", "/root", "/srv", "/opt", "/mnt", "/media", "/usr/local", "/boot")
@@ -203,11 +204,11 @@ _KEPT_SECONDS = 120.0
 
 
 def restricted() -> tuple[str, ...]:
-    """Files and directories that only their owner or group may read, outermost only. Nothing for a plain user.
+    """Return the outermost files and directories that only owner or group may read. Empty for an unprivileged user.
 
-    A directory that holds nothing else is named in their place: each place costs every command some time. What was
-    found holds for two minutes, without what has gone since: nothing can be laid over it. Of a machine with very
-    many entries the shallow ones are looked at.
+    A directory that contains nothing else is returned instead of its entries, because each path delays every
+    command. The result is cached for two minutes; paths that have vanished since are left out, because nothing can
+    be mounted over them. On a machine with very many entries only the upper levels are searched.
     """
     if os.geteuid() != 0:
         return ()
@@ -215,7 +216,7 @@ def restricted() -> tuple[str, ...]:
 
 
 def is_restricted(path: str) -> bool:
-    """Check whether a real path, looked up for itself, is one that only its owner or group may read."""
+    """Check, without the cache, whether only owner or group may read a resolved path."""
     if os.geteuid() != 0 or not any(inside(path, place) for place in _PLACES):
         return False
     return any(_is_closed(one) for one in (path, *map(str, Path(path).parents)))
@@ -262,7 +263,7 @@ def restricted_in(places: tuple[str, ...]) -> Iterator[str]:
                 waiting.append(entry.path)
             elif not _open_to_all(status.st_mode):
                 closed.setdefault(directory, []).append(entry.path)
-    for directory in reversed(open_directories):  # what holds nothing else is one place, not hundreds
+    for directory in reversed(open_directories):  # return a directory with only closed entries as one path
         if len(closed.get(directory, ())) == entries[directory] > 0:
             del closed[directory]
             closed.setdefault(os.path.dirname(directory), []).append(directory)
@@ -271,7 +272,7 @@ def restricted_in(places: tuple[str, ...]) -> Iterator[str]:
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
-    """Return the status of a file or directory; None for anything else, which holds nothing to be read."""
+    """Return the status of a file or directory; None for other objects, which have no content to read."""
     try:
         status = entry.stat(follow_symlinks=False)
     except OSError:
@@ -282,7 +283,7 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
 def _is_closed(path: str) -> bool:
     try:
         status = os.lstat(path)
-    except OSError:  # nothing there
+    except OSError:  # the path does not exist
         return False
     plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
     return plain and not _open_to_all(status.st_mode)

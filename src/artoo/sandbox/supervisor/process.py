@@ -1,4 +1,4 @@
-"""Run a command in a sandbox: its output, its input, its end, and how it is stopped."""
+"""Run a command in a sandbox, with its output, its input, its end, and the ways to stop it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from artoo.sandbox.supervisor.starting import file_of
 
 _TERMINAL_SIZE = (24, 80)
 _END_OF_INPUT = b"\x04"
-"""What a terminal in its normal mode takes for the end of the input (Control-D)."""
+"""The byte that a terminal in its normal mode treats as end of input (Control-D)."""
 _UNREAD_SECONDS = 10.0
 """How long `write` waits for a process that does not read its input."""
 _KILLED_SECONDS = 10.0
-"""How long the kernel may take to end a process after SIGKILL: longer only if it is stuck in a system call."""
+"""How long to wait for a process after SIGKILL. It takes longer only if the process is stuck in a system call."""
 _LOOK_SECONDS = 0.05
 _MOST_NAMED = 5
 
@@ -37,8 +37,8 @@ _MOST_NAMED = 5
 class SandboxProcess:
     """Implements `ports.workspace.Process` for a command that a supervisor started. Used in one event loop.
 
-    `network` is entered before the command starts and left when it has ended. `watch` is
-    asked about what a command did before it ended.
+    `network` is entered before the command starts and exited when it has ended. `watch` reports limits that the
+    command exceeded before it ended.
     """
 
     def __init__(
@@ -112,27 +112,27 @@ class SandboxProcess:
                 self._close_input()
 
     async def stop(self, grace_seconds: float = 2.0) -> Ended:
-        """Stop the command, and what it left running in the background."""
+        """Stop the command and its background processes."""
         await self._end("stopped", grace_seconds)
         await self._until_gone(_KILLED_SECONDS)
         return await self._wait_for_end()
 
     async def end_at_limit(self, status: EndStatus, note: str) -> None:
-        """Kill it because it exceeded a limit of the sandbox."""
+        """Kill the command because it exceeded a limit of the sandbox."""
         self._notes.append(note)
         await self._end(status, 0.0)
 
     def close(self) -> None:
-        """Release its descriptors when the sandbox has ended. Idempotent."""
+        """Close the process's descriptors when the sandbox has ended. Idempotent."""
         self._output.close()
         self._close_input()
 
     # --- Starting -----------------------------------------------------------------------------------------------
 
     async def start(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, confined: str = "") -> None:
-        """Start it with these words, all these variables and no others. `confined`: see MODE of the supervisor.
+        """Start the command with exactly these arguments and variables. `confined`: see MODE of the supervisor.
 
-        Raises SandboxError; then nothing of it is left.
+        Raises SandboxError. Then its descriptors are closed.
         """
         command = self._command
         if self._network is not None:
@@ -147,7 +147,7 @@ class SandboxProcess:
             fields = (str(cwd), str(command.limits.file_bytes), mode, str(len(argv)), *argv)
             for terminal in await self._client.start(self.id, fields, env, given, self._on_end):
                 self._use_terminal(terminal)
-            # While the command begins to run. Its end is heard of later: the event loop goes on with this first.
+            # Its end cannot be reported before this, because the event loop continues only afterwards.
             while printed:
                 self._output.follow(*printed.pop())
         except BaseException as error:
@@ -173,7 +173,7 @@ class SandboxProcess:
         return entered
 
     def _make_pipes(self, given: list[int], printed: list[tuple[int, StreamName]]) -> None:
-        """Add what the command gets as standard output, error and input, and the other sides of the first two."""
+        """Add the command's standard output, error and input to `given`, and the reading ends to `printed`."""
         for stream in ("stdout", "stderr"):
             reads, writes = os.pipe()
             given.append(writes)
@@ -224,13 +224,13 @@ class SandboxProcess:
             self._reason = reason
         if grace_seconds > 0 and (not self._exited.is_set() or self._left):
             await self._client.signal(self.id, signal.SIGTERM)
-            await self._client.signal(self.id, signal.SIGCONT)  # a stopped process would not see the first
+            await self._client.signal(self.id, signal.SIGCONT)  # a stopped process would not handle SIGTERM
             await self._until_gone(grace_seconds)
         if not self._exited.is_set() or self._left:
             await self._client.signal(self.id, signal.SIGKILL)
 
     async def _until_gone(self, seconds: float) -> None:
-        """Wait until neither the command nor a process that it left running lives, at most so long."""
+        """Wait at most `seconds` until the command and its background processes have ended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._exited.wait()
@@ -249,7 +249,7 @@ class SandboxProcess:
     def _on_end(self, status: int | None, left: tuple[str, ...]) -> None:
         self._status, self._left = status, left
         self._exited.set()
-        # Most commands: there is nothing to wait for.
+        # For most commands there is nothing to wait for.
         if self._network is None and self._output.take_rest() and not self._watch.fills_disk():
             self._set_ended(time.monotonic() - self._began)
             return
@@ -265,7 +265,7 @@ class SandboxProcess:
                 await self._look_at_disk()
         except (OSError, SandboxError) as error:
             self._notes.append(f"its network ended with an error: {error}")
-        finally:  # whatever happens, those who wait for the command must hear of its end
+        finally:  # even after an error, callers that wait for the command must be notified
             self._set_ended(duration)
 
     async def _look_at_disk(self) -> None:
@@ -276,7 +276,7 @@ class SandboxProcess:
 
     def _set_ended(self, duration: float) -> None:
         if self._output.at_end:
-            # No process can print any more: the descriptors need not wait for the end of the sandbox.
+            # No process can print any more, so the descriptors are closed before the sandbox ends.
             self._output.close()
             self._close_input()
         status, exit_code = self._how()
@@ -315,10 +315,10 @@ def _signal_name(number: int) -> str:
 
 
 # --- input ------------------------------------------------------------------------------------------------------
-# Best effort, by what /proc says of the command's processes. A process waits if it sleeps in a read of the
-# command's input, or in a call that waits for that descriptor alone (`select` and `poll` with one descriptor, as
-# line editors do; `epoll_wait` on a set that holds descriptor 0, as node does). Where the system says nothing
-# (macOS, a kernel without /proc/PID/syscall) the answer is always no.
+# A best-effort check with /proc. A process waits for input if it sleeps in a read of the command's input, or in a
+# call that waits for that descriptor alone (`select` and `poll` with one descriptor, as in line editors, or
+# `epoll_wait` on a set with descriptor 0, as in node). Without /proc/PID/syscall (macOS, some kernels) the answer
+# is always False.
 
 
 _READS = {"x86_64": (0, 19), "aarch64": (63, 65)}
@@ -328,7 +328,7 @@ _EPOLLS = {"x86_64": (232, 281, 441), "aarch64": (22, 441)}
 
 
 def waits_for_input(ours: int) -> bool:
-    """True if a process sleeps until it can read what is written to `ours`.
+    """True if a process sleeps until it can read input from `ours`.
 
     `ours` is the writing end of the command's input: of a pipe, or the controlling side of a pseudo-terminal.
     """
@@ -343,7 +343,7 @@ def waits_for_input(ours: int) -> bool:
 
 
 def _has_as_input(pid: int, pipe: os.stat_result | None) -> bool:
-    """True if the standard input of a process is this pipe; None: is a terminal."""
+    """True if the standard input of a process is `pipe`, or a terminal if `pipe` is None."""
     try:
         found = os.stat(f"/proc/{pid}/fd/0")
     except OSError:

@@ -1,9 +1,9 @@
-"""Record the user's files as they were when a task first changed them: the base against which conflicts are found.
+"""Record the user's version of files when a task first changed them. It is the base with which conflicts are found.
 
-`base.jsonl` has one JSON object a line. A line of a path is the user's version as the task found it; the first line
-of a path counts. `absent` lists paths that were not there. The file's time of modification says when the user's
-files were last compared: what the user changed after that, in a path that the task had changed by the next look,
-may be the version that the task saw or not (`overtaken`). A last line that a crash cut is ignored.
+`base.jsonl` has one JSON object per line. The first line for a path holds the user's version that the task found.
+`absent` lists paths that did not exist. The file's mtime is the time of the last comparison with the user's files.
+If the user changed a path after that time, and the task changed it before the next comparison, it is unknown which
+version the task saw (`overtaken`). A last line that a crash truncated is ignored.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ Key = tuple[int, str]
 """The number of a covered directory, and a path below it; empty for the covered directory itself."""
 
 Stamp = tuple[int, ...]
-"""What tells whether a thing is as it was. Any write, also of a mode, changes the time of change."""
+"""Metadata that show whether a file changed. Every change, even of a mode, updates the ctime."""
 
 
 def stamp_of(state: NodeState) -> Stamp:
-    """Return the stamp of a state. A directory's times change with its entries, so they do not count."""
+    """Return the stamp of a state. A directory's times are left out, because they change with its entries."""
     if state.is_directory:
         return (state.mode, state.uid, state.gid)
     return (state.mode, state.uid, state.gid, state.device, state.inode, state.size, state.mtime_ns, state.ctime_ns)
 
 
 class Entry(NamedTuple):
-    """One copied path: the version of the user's that was copied, and the copy as it was made."""
+    """One copied path, with the stamps of the user's version and of the fresh copy."""
 
     source: Stamp
     copy: Stamp
@@ -57,7 +57,7 @@ class Manifest:
 
     @classmethod
     def read(cls, file: Path) -> Manifest:
-        """Read the file; a missing one is empty. Raises SandboxError when it is damaged."""
+        """Read the file. A missing file counts as empty. Raises SandboxError when it is damaged."""
         manifest = cls(file)
         try:
             for number, path, source, copy in json.loads(file.read_bytes()):
@@ -70,7 +70,7 @@ class Manifest:
         return manifest
 
     def is_changed(self, key: Key, state: NodeState) -> bool:
-        """True if what is in the copy now is not what was copied."""
+        """True if a path in the copy differs from its state right after copying."""
         entry = self.entries.get(key)
         return entry is None or entry.copy != stamp_of(state)
 
@@ -81,15 +81,15 @@ class Manifest:
 
 
 _CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
-"""The clock of change times: it stands still between two ticks of up to 4 ms."""
+"""The clock of file times. It advances in ticks of up to 4 ms."""
 
 
 class Base(BaseModel):
-    """One path of the user's, absolute and printable, as the task found it.
+    """The state of one of the user's paths (absolute, printable) when the task first changed it.
 
-    `sha256` (hex) of a file's content; None for other things, and for a file that could not be read. `overtaken`:
-    the user changed it while the task did, so it is unknown which version the task saw. `applied`: it is the task's
-    own version, which was applied while the task went on.
+    `sha256`: of a file's content (hex); None for other objects, and for a file that could not be read. `overtaken`:
+    the user and the task changed it at the same time, so it is unknown which version the task saw. `applied`: it is
+    the task's own version, which was applied while the task continued.
     """
 
     model_config = ConfigDict(
@@ -110,9 +110,9 @@ class _Absent(BaseModel):
 
 
 class BaseBook:
-    """The bases of one workspace, and the time of the last look. Blocking; used by one thread at a time.
+    """The bases of one workspace, and the time of the last comparison. Blocking; used by one thread at a time.
 
-    `bases`: by printable path; None for a path that was not there.
+    `bases`: by printable path; None for a path that did not exist.
     """
 
     def __init__(self, file: Path, began_ns: int) -> None:
@@ -122,7 +122,7 @@ class BaseBook:
         self.bases: dict[str, Base | None] = {}
 
     def load(self) -> None:
-        """Read the file if it was not read yet, or was replaced meanwhile (`rebase`). Raises SandboxError."""
+        """Read the file if it was not read yet, or was replaced since (`rebase`). Raises SandboxError."""
         try:
             seen = self._file.stat()
         except FileNotFoundError:
@@ -134,18 +134,17 @@ class BaseBook:
             self._inode = seen.st_ino
 
     def look(self, paths: Iterable[tuple[str, Entry | None]], now_ns: int | None) -> None:
-        """Record the user's version of each path that the task changed, and that was not recorded before.
+        """Record the user's version of each path that the task changed and that was not recorded before.
 
-        `paths` are printable; of copies each comes with its manifest entry: the version that was copied. `now_ns`:
-        the time before the paths were listed; None: more of them follow. Raises OSError (full disk); then nothing
-        is recorded.
+        `paths`: printable paths, in copies with their manifest entries. `now_ns`: the time before the paths were
+        listed, or None if more paths follow. If it raises OSError (full disk), nothing is recorded.
         """
         self._record(paths, self._looked_ns, now_ns or self._looked_ns)
 
     def record(self, paths: Iterable[str]) -> None:
-        """Record the user's versions of printable paths that artoo is about to write itself: nothing overtakes it.
+        """Record the user's versions of printable paths that artoo will write itself; they are never `overtaken`.
 
-        Raises OSError (full disk); then nothing is recorded.
+        If it raises OSError (full disk), nothing is recorded.
         """
         self._record(((path, None) for path in paths), None, self._looked_ns)
 
@@ -158,7 +157,7 @@ class BaseBook:
                 if path not in self.bases:
                     found[path] = _base_of(files, path, copied, since_ns)
         append_lines(self._file, _lines(found))
-        # The time of the last look is the file's own, so no line has to be written for a look without changes.
+        # The time of the last comparison is the file's mtime, so a comparison without changes writes no line.
         os.utime(self._file, ns=(looked_ns, looked_ns))
         self.bases |= found
         self._looked_ns, self._inode = looked_ns, self._file.stat().st_ino
@@ -195,7 +194,7 @@ def _read(file: Path) -> dict[str, Base | None]:
     except OSError as error:
         raise SandboxError(f"{file} cannot be read: {error.strerror}") from error
     found: dict[str, Base | None] = {}
-    for number, line in enumerate(lines[:-1]):  # a crash cut what comes after the last line end
+    for number, line in enumerate(lines[:-1]):  # text after the last newline was truncated by a crash
         try:
             if line.startswith(b'{"path"'):
                 base = Base.model_validate_json(line)
@@ -209,7 +208,7 @@ def _read(file: Path) -> dict[str, Base | None]:
 
 
 def append_lines(file: Path, lines: Collection[bytes]) -> None:
-    """Add lines in one write, after a line that a crash cut. Raises OSError (full disk); then nothing was added."""
+    """Append lines, after removing a truncated last line. If it raises OSError (full disk), nothing was added."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         size = os.fstat(descriptor).st_size
@@ -230,8 +229,8 @@ def append_lines(file: Path, lines: Collection[bytes]) -> None:
 def rebase(directory: WorkspaceDirectory, paths: Iterable[str]) -> None:
     """Make the applied versions of these printable paths their base.
 
-    The task's version, which may stay in the workspace, is then no change, whatever the user did to the path since.
-    Raises OSError, SandboxError.
+    The task's version may stay in the workspace. It then counts as unchanged, even if the user has changed the path
+    since. Raises OSError, SandboxError.
     """
     found: dict[str, Base | None] = {}
     with closing(offline_files(directory)) as left, Walker() as users, Walker(left.locate) as tasks:
@@ -254,7 +253,7 @@ def _version(files: Walker, path: str) -> Base | None:
 
 
 def replace_bases(file: Path, new: Mapping[str, Base | None]) -> None:
-    """Write other bases for some printable paths. Raises OSError, SandboxError."""
+    """Replace the bases of some printable paths. Raises OSError, SandboxError."""
     bases = {**_read(file), **new}
     looked_ns = file.stat().st_mtime_ns if file.exists() else now_ns()
     write_whole(file, b"".join(line + b"\n" for line in _lines(bases)))
@@ -262,7 +261,7 @@ def replace_bases(file: Path, new: Mapping[str, Base | None]) -> None:
 
 
 def same_version(was: NodeState, now: NodeState) -> bool:
-    """True if inode, size and times are equal: the file was not written in between."""
+    """True if inode, size and times are equal, so that the file was not written in between."""
     return (was.inode, was.device, was.size, was.mtime_ns, was.ctime_ns) == (
         now.inode,
         now.device,
@@ -273,7 +272,7 @@ def same_version(was: NodeState, now: NodeState) -> bool:
 
 
 def user_changes(bases: Iterable[Base]) -> Iterator[tuple[Base, NodeState | None]]:
-    """Yield files whose user's version is not the base, with that version."""
+    """Yield the base and the present state of each file that the user has changed since the base."""
     with Walker() as files:
         for base in bases:
             if base.was.is_directory:
@@ -288,14 +287,14 @@ def user_changes(bases: Iterable[Base]) -> Iterator[tuple[Base, NodeState | None
 
 
 def now_ns() -> int:
-    """Return the time by the clock of change times."""
+    """Return the present time by the clock that sets file times."""
     return time.clock_gettime_ns(_CLOCK)
 
 
 def after_tick_ns() -> int:
-    """Wait until the clock of change times has passed now, and return its time.
+    """Wait until the clock of file times has reached the present time, and return its time.
 
-    Otherwise a file that the user wrote just before would seem to be written after.
+    Otherwise a file that the user has just written could seem to be written later.
     """
     until = time.time_ns()
     while (now := now_ns()) < until and until - now < 50_000_000:

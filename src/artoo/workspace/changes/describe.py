@@ -4,12 +4,12 @@
 |---|---|
 | new ordinary file or directory in project or output folder (`silent_rule`) | silent |
 | ordinary file of project or output folder that is overwritten, moved to a new place, or gets new times | edit |
-| anything that is deleted, or replaced by another kind of thing | deletion |
+| any path that is deleted, or replaced by another kind of object | deletion |
 | mode, owner, attributes, execute bit, second hard link; times elsewhere | mode |
 | any link | link |
-| anything new or overwritten outside project and output folder | elsewhere |
+| any path that is new or overwritten outside project and output folder | elsewhere |
 | hidden names, start-up files, names that tools start, the home's hidden part, artoo's own files | persistence |
-| what git could not give back (`workspace/git`) | history |
+| git changes that could not be restored from the repository (`workspace/git`) | history |
 | pipes, sockets, devices; programs that gain their owner's rights | special |
 """
 
@@ -27,7 +27,7 @@ from artoo.workspace.changes.path_class import Places
 from artoo.workspace.fs.stat import NodeState
 
 _BOOKKEEPING = re.compile(rb"/\.git/(?!(hooks|config|config\.worktree|info|modules)(/|$))")
-"""What git writes by itself in a repository: no reader wants a line for each object."""
+"""Files that git itself writes in a repository. Reports do not list each of them."""
 _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
 
 _CACHES = frozenset(
@@ -38,10 +38,10 @@ _COMPILED = (b".pyc", b".pyo")
 
 
 def without_caches(effects: Sequence[Effect]) -> list[Effect]:
-    """Return the effects that count: compiled Python and caches of known tools stay in the workspace.
+    """Return the effects without compiled Python and caches of known tools, which stay in the workspace.
 
-    A program that needs such a cache makes it again, and a cache that a task filled is code that no one reviewed.
-    Only the deletion of a whole cache directory, or of a compiled file by name, is a change like any other.
+    A program that needs such a cache recreates it, and a cache that a task filled is code that no one reviewed.
+    Only the deletion of a whole cache directory, or of a compiled file by name, counts as a change.
     """
     deleted = {effect.path for effect in effects if effect.after is None}
     counted: list[Effect] = []
@@ -54,7 +54,7 @@ def without_caches(effects: Sequence[Effect]) -> list[Effect]:
 
 
 def _cache_of(effect: Effect) -> bytes | None:
-    """Return the path of the outermost cache directory that holds an effect."""
+    """Return the outermost cache directory that contains an effect, or None."""
     parts = effect.relative.split(b"/")
     for number, part in enumerate(parts):
         if part in _CACHES and (number < len(parts) - 1 or effect.is_directory):
@@ -114,7 +114,7 @@ def _traits(effect: Effect) -> Iterator[Trait]:
 
 
 def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:
-    """True if set-user-id, set-group-id on a file, or file capabilities are new."""
+    """True if the change adds set-user-id, set-group-id on a file, or file capabilities."""
     if not after.xattrs and not after.mode & 0o6000:
         return False
     had = {name for name, _ in before.xattrs} if before is not None else set[str]()
@@ -125,7 +125,7 @@ def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:
 
 
 def _is_widened(before: NodeState, after: NodeState) -> bool:
-    """True if someone may do more with a file than before, or its owner changes."""
+    """True if a file gets additional permission bits, or another owner or group."""
     return bool(after.mode & ~before.mode) or (before.uid, before.gid) != (after.uid, after.gid)
 
 
@@ -157,7 +157,7 @@ def _differences(before: NodeState, after: NodeState) -> Iterator[str]:
         yield "time"
 
 
-# --- what a change means ----------------------------------------------------------------------------------------
+# --- classes of changes -----------------------------------------------------------------------------------------
 
 
 Meaning = tuple[ChangeClass, str]
@@ -180,10 +180,10 @@ def classified(
     moved_to: str | None = None,
     says: Verdict | None = None,
 ) -> ClassifiedChange:
-    """Return the change with its class. `within`: it lies in project or output folder, whatever its path class.
+    """Return the change with its class. `within`: true if it lies in project or output folder.
 
-    `unusual`: why it is no ordinary file (`silent_rule`). `moved_to`: where its old content is in the same change
-    set. `says`: what git's specialist says of it.
+    `unusual`: the reason why it is no ordinary file (`silent_rule`). `moved_to`: the new path of its old content in
+    the same change set. `says`: the verdict of the git judgement on it.
     """
     if says is not None and says.change_class is ChangeClass.SILENT and not within:
         says = None
@@ -202,7 +202,7 @@ def classified(
 
 
 def _meaning(change: Change, unusual: Verdict | None, moved_to: str | None, says: Verdict | None) -> Meaning:
-    # The order is the order of danger: no later rule may soften an earlier one.
+    # The rules are in order of danger, so that no later rule weakens an earlier one.
     if change.path_class is PathClass.ARTOO:
         return ChangeClass.PERSISTENCE, _SENSITIVE[PathClass.ARTOO]
     if change.has(Trait.PRIVILEGED):
@@ -220,7 +220,7 @@ def _meaning(change: Change, unusual: Verdict | None, moved_to: str | None, says
 
 
 def _by_kind(change: Change, moved_to: str | None, *, outside: bool) -> Meaning:
-    """Classify a change as if its file were ordinary."""
+    """Classify a change under the assumption that its file is ordinary."""
     match change.kind:
         case ChangeKind.DELETED if moved_to is not None and not outside:
             return ChangeClass.EDIT, _MOVED
@@ -243,7 +243,7 @@ def _link(change: Change) -> str:
 
 
 def _metadata(change: Change, *, outside: bool) -> Meaning:
-    """Classify a change of metadata, which belongs to all names of a file: one of them may lie elsewhere."""
+    """Classify a change of metadata. It affects all hard links of a file, and one of them may lie elsewhere."""
     if not change.has(Trait.TIMES_ONLY):
         return ChangeClass.MODE, "mode, owner or attributes change"
     if change.has(Trait.HARD_LINKED):
@@ -264,11 +264,11 @@ def _overwritten(change: Change) -> Meaning:
 
 
 def moves(effects: Sequence[Effect]) -> dict[str, str]:
-    """Return where the contents of deleted files and directories are now, by printable path.
+    """Return the new paths of the contents of deleted files and directories, by printable path.
 
-    Only a new path counts: where something was overwritten, a file is lost. A directory is moved when everything in
-    it is, and there was something in it. An empty file is moved only to one of the same name, because it equals
-    every empty file. Of equal files each goes to a path of its own while there are any.
+    Only new paths count, because overwriting a path loses a file. A directory counts as moved if it was not empty
+    and all its files were moved. An empty file counts as moved only to the same name, because all empty files are
+    equal. Equal files are assigned to different new paths as long as there are enough.
     """
     gone = [effect for effect in effects if effect.after is None]
     if not gone:

@@ -1,8 +1,8 @@
-"""Classifies where a path lies: functions over real, absolute byte paths, after one look at the user's links.
+"""Classifies paths by location. The functions take resolved, absolute byte paths; the user's links are read once.
 
-What may take effect unasked is decided elsewhere, by a positive rule (`silent_rule`). A written file may run even
-if its path looks ordinary. A start-up file, a hook or the settings of an editor may be a link into the project, a
-file in a directory of PATH may be the next `git` of the user, and a file among artoo's modules is part of artoo.
+Another module (`silent_rule`) decides which changes may be applied without approval. A written file may be executed
+even if its path looks ordinary. For example, a start-up file, a hook or an editor's settings may be a link into the
+project, a file in a directory of PATH may shadow `git`, and a file among artoo's modules is part of artoo.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _SLASH = ord("/")
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The directories that decide a path's class. Real, absolute, as bytes.
+    """The directories that determine a path's class, resolved, absolute, as bytes.
 
-    `started`: what the user's links of start-up names lead to, directories of PATH and artoo's own modules: what is
-    written there runs without being asked for.
+    `started`: targets of the user's links with names of start-up files, directories of PATH, and artoo's own
+    modules. A file written there may be executed without the user's request.
     """
 
     home: bytes
@@ -47,16 +47,16 @@ class Places:
 
     @classmethod
     def of(cls, roots: Roots, artoo_home: Path) -> Places:
-        """Look at the user's links and PATH as they are now. Blocking."""
+        """Read the user's links and PATH in their present state. Blocking."""
         home, workspace, project, artoo = (
             os.fsencode(os.path.realpath(path)) for path in (roots.home, roots.workspace, roots.project, artoo_home)
         )
         places = cls(home, workspace, project, artoo, Closed.of(roots))
         own = (os.fsdecode(project), os.fsdecode(workspace))
         at_home = os.fsdecode(home)
-        # A dotfile is often a link into a repository: a write there is a write to the dotfile.
+        # A dotfile is often a link into a repository. Writing its target changes the dotfile.
         found = {*_link_targets(at_home, own), *_program_places(at_home, own[0], os.fsdecode(artoo))}
-        # A link to the whole home or project says nothing about what lies there.
+        # A link to the whole home or project does not make every file in it a start-up file.
         whole = {above for one in (at_home, *own) for above in upwards(one)}
         return replace(places, started=PathSet(found - whole))
 
@@ -78,31 +78,31 @@ class Places:
         return PathClass.PERSISTENCE if unusual else PathClass.HOME
 
     def _is_secret(self, path: str) -> bool:
-        """Ask once for each directory, and for hidden names in it: a hidden directory hides all that it holds."""
+        """Check a path's directory (cached), and also the path if its name begins with a dot."""
         directory, _, name = path.rpartition("/")
         if directory not in self._secrets:
             self._secrets[directory] = self.hidden.covers(directory or "/")
         return self._secrets[directory] or (name.startswith(".") and self.hidden.covers(path))
 
     def is_hidden(self, path: bytes) -> bool:
-        """True if commands and tools may not read a real absolute path (`sandbox.reading.hidden_paths`)."""
+        """True if commands and tools may not read a resolved absolute path (`sandbox.reading.hidden_paths`)."""
         names = self.hidden.names(os.fsdecode(path))
         return any(inside(one, os.fsdecode(self.artoo)) for one in names) or self.hidden.covers(names[0])
 
     def within_bounds(self, path: bytes) -> bool:
-        """True if a path lies in project or output folder, whatever its class."""
+        """True if a path lies in project or output folder, independent of its class."""
         return self._bounds(path)[0] is not None
 
     def below_bounds(self, path: bytes) -> bytes | None:
-        """Return the part of a path below project or output folder; None when it is outside of both."""
+        """Return the part of a path below the project or output folder, or None if it is outside of both."""
         bounds, below = self._bounds(path)
         return None if bounds is None else below
 
     def _bounds(self, path: bytes) -> tuple[PathClass | None, bytes]:
-        """Return workspace, project or None, and the part of the path below it.
+        """Return the class (workspace, project or None), and the part of the path below that directory.
 
-        A project that is the home itself gives no rights over the home's hidden directories; a project or workspace
-        that holds the home gives none at all.
+        If the project is the home itself, the home's hidden directories are not part of it. A project or workspace
+        that contains the home does not count at all.
         """
         below = _below(path, self.workspace)
         if below is not None and _below(self.home, self.workspace) is None:
@@ -116,7 +116,7 @@ class Places:
 
 
 def _below(path: bytes, directory: bytes) -> bytes | None:
-    """Return the part of `path` below `directory`: empty for the directory itself, None when it is elsewhere."""
+    """Return the part of `path` below `directory`, empty for the directory itself, None if it is elsewhere."""
     if not path.startswith(directory):
         return None
     if len(path) == len(directory):
@@ -127,9 +127,9 @@ def _below(path: bytes, directory: bytes) -> bytes | None:
 
 
 def _link_targets(home: str, own: Iterable[str]) -> Iterator[str]:
-    """Yield what links with names of start-up files lead to, from the home and from project and output folder.
+    """Yield the targets of links with names of start-up files in the home, the project and the output folder.
 
-    Only the directories that hold such names are read, and hidden ones in them, not the trees below.
+    Only the directories that contain such names and their hidden subdirectories are read, not the trees below.
     """
     roots = ((home, _OF_A_HOME), *((one, _OF_A_PROJECT) for one in own))
     for root, inner in roots:
@@ -143,7 +143,7 @@ def _link_targets(home: str, own: Iterable[str]) -> Iterator[str]:
 
 
 def _configured(place: str) -> list[str]:
-    """Return hidden subdirectories, and all of a hidden directory, without repositories."""
+    """Return hidden subdirectories, or all subdirectories of a hidden directory, without `.git`."""
     hidden = "/." in place
     with suppress(OSError):
         entries = [one for one in os.scandir(place) if one.is_dir(follow_symlinks=False) and one.name != ".git"]
@@ -152,11 +152,11 @@ def _configured(place: str) -> list[str]:
 
 
 def _targets(link: str) -> Iterator[str]:
-    """Yield every path that means what the link names: the real one at the end, and further links on the way."""
+    """Yield each target in a chain of links, down to the resolved path."""
     for _ in range(_MOST_HOPS):
         try:
             target = os.path.join(os.path.dirname(link), os.readlink(link))
-        except OSError:  # no link: this is the end
+        except OSError:  # not a link, so the chain ends
             return
         parent, name = os.path.split(target.rstrip("/"))
         link = os.path.realpath(target) if name in ("", ".", "..") else os.path.join(os.path.realpath(parent), name)
@@ -164,10 +164,10 @@ def _targets(link: str) -> Iterator[str]:
 
 
 def _program_places(home: str, project: str, artoo_home: str) -> Iterator[str]:
-    """Yield the directories of PATH (relative ones count from the project), where npx looks, and artoo's modules.
+    """Yield the directories of PATH (relative to the project), those that npx searches, and artoo's modules.
 
-    `~/bin` counts even if PATH lacks it now, because the profiles of common distributions add it at the next login.
-    A directory that is missing is named by its first missing step, which could be made a link.
+    `~/bin` is included even if PATH lacks it now, because the profiles of common distributions add it at the next
+    login. For a missing directory, its first missing parent is yielded, because a link could be made there.
     """
     named = [os.path.join(project, one) for one in os.environ.get("PATH", os.defpath).split(os.pathsep)]
     packages = [f"{above}/node_modules/.bin" for above in upwards(artoo_home) if above != "/"]
@@ -181,7 +181,7 @@ def _program_places(home: str, project: str, artoo_home: str) -> Iterator[str]:
 
 
 def _script_directory() -> str | None:
-    """Return where the program lies that uses artoo as a library: often that is the project."""
+    """Return the directory of the program that uses artoo as a library, which is often the project."""
     started = getattr(sys.modules.get("__main__"), "__file__", None)
     return os.path.dirname(os.path.abspath(started)) if started else None
 
@@ -196,7 +196,7 @@ _WILD = frozenset("*?[")
 
 
 def why_not_ordinary(parts: Sequence[bytes], *, is_directory: bool = False) -> str | None:
-    """Return why the names of a path are not ordinary; None if they are."""
+    """Return the reason why the names in a path are not ordinary, or None if they are."""
     above, name = tuple(parts[:-1]), parts[-1]
     if above and (reason := _why_above(above)) is not None:
         return reason
@@ -226,7 +226,7 @@ def _is_visible(name: bytes) -> bool:
 
 
 class _Names:
-    """Names and patterns of names. What a set or the two ends of a name can tell needs no expression."""
+    """Names and patterns of names. Plain names, prefixes and suffixes are matched without a regular expression."""
 
     def __init__(self, listed: Sequence[str]) -> None:
         wild = [one for one in listed if _WILD & set(one)]
@@ -243,9 +243,9 @@ class _Names:
 
 @cache
 def _started() -> tuple[_Names, _Names, re.Pattern[str]]:
-    """Return names of files and of directories (either may be the last two names of a path), and whole paths.
+    """Return patterns for file names, for directory names (both may include the parent's name), and for paths.
 
-    The whole paths are those of patterns such as `test/*.js`, which mean files at any depth below the directory.
+    Path patterns come from entries such as `test/*.js`, which match files at any depth below the directory.
     """
     text = resources.files("artoo.workspace.changes").joinpath("start_names.txt").read_text("utf-8")
     names = [line for line in map(str.strip, text.splitlines()) if line and not line.startswith("#")]

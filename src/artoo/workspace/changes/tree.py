@@ -1,12 +1,12 @@
-"""Read a workspace, and compare it: with an earlier look for one call, or with the user's files.
+"""Read a workspace, and compare it with an earlier snapshot (for one call) or with the user's files.
 
     before a call:   read_tree ──────────────────────────► Tree
     after the call:  read_tree, compared with that Tree ─► Difference ─► effects of the call
     at settlement:   read_tree, compared with nothing ───► Difference ─► effects against the user's files
 
-In an upper directory a whiteout deletes and an opaque directory replaces; everything else is a new or a copied-up
-version of what the user has. In a copy everything that is not as the manifest says was changed by the task. No link
-is followed. Processes may go on writing meanwhile: what disappears is not there.
+In an upper directory a whiteout is a deletion, an opaque directory is a replacement, and every other entry is a new
+file or a copied-up version of the user's. In a copy, every path that differs from the manifest was changed by the
+task. Links are not followed. Processes may write meanwhile, and paths that vanish count as missing.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from artoo.workspace.fs.stat import (
 )
 
 DEEPEST = 200
-"""Directories in each other, below a root. Deeper trees are refused: the walk holds a descriptor for each level."""
+"""The most directory levels below a root. Deeper trees are refused, as the walk opens a descriptor per level."""
 
 MOST_PATHS = 500_000
-"""More changed paths than this are refused: a review of them would be meaningless, and takes minutes."""
+"""The most changed paths. More are refused, because reviewing them would be meaningless and take minutes."""
 
 _DIGESTED_BYTES, _DIGESTED_FILES = 64 << 20, 1_000
-"""How much content is read for the digests of one call's changes; further files have none."""
+"""The most bytes and files that are hashed for the changes of one call. Further files get no digest."""
 
 
 class Detail(NamedTuple):
-    """The details of a path that counts: its whole state, and the sha256 of a file."""
+    """The details of a changed path, that is, its complete state, and the sha256 of a file."""
 
     state: NodeState
     digest: str | None
@@ -55,11 +55,10 @@ class Detail(NamedTuple):
 
 @dataclass(slots=True)
 class Tree:
-    """The content of a workspace, without contents of files. `opaque`: directories that hide what the user has
-    below them.
+    """The paths of a workspace, without file contents. `opaque`: directories that hide the user's files below them.
 
-    `changed`: the paths that differ from the tree that was known before. `details` were read of paths that differ
-    from the tree that the caller named.
+    `changed`: the paths that differ from the earlier tree `known`. `details`: for the paths that differ from the
+    tree `since` (see `read_tree`).
     """
 
     seen: dict[Key, os.stat_result] = field(default_factory=dict[Key, os.stat_result])
@@ -77,11 +76,11 @@ def read_tree(
     overlay: bool = True,
     all_of_it: bool = False,
 ) -> Tree:
-    """Read what covered directories hold. `known`: an earlier tree, which saves looking at attributes.
+    """Read the tree of the covered directories. `known`: an earlier tree, which saves reading attributes again.
 
-    `since`: read details of what differs from this tree (None: of nothing), and from the `manifest` of copies.
-    `all_of_it`: what cannot be read is an error (SandboxError, OSError), and contents are read without bound; else
-    it is left out, because a process may be at work.
+    `since`: details are read for paths that differ from this tree (None: for no path), and from the `manifest` of
+    copies. `all_of_it`: if true, an unreadable path raises an error (SandboxError, OSError), and all contents are
+    hashed. Otherwise unreadable paths are left out, because a process may be writing, and hashing is bounded.
     """
     reader = _Reader(known, since, manifest, overlay=overlay, strict=all_of_it)
     for one in covered:
@@ -129,7 +128,7 @@ class _Reader:
             hides = opaque or (self._overlay and self._is_opaque(key, here, name, seen))
             if hides:
                 self.found.opaque.add(key)
-            # It may be gone, replaced, or closed to its owner.
+            # The directory may have been deleted or replaced, or its owner may lack permission.
             with self._passable(), opened_directory(here, name, stat.S_IMODE(seen.st_mode)) as below:
                 self._directory(number, below, f"{key[1]}/", opaque=hides)
 
@@ -140,7 +139,7 @@ class _Reader:
 
     def _see(self, key: Key, here: int, name: str, seen: os.stat_result) -> None:
         self.found.seen[key] = seen
-        # Most paths are as they were at the last look. Reading attributes of all would take most of the time.
+        # Most paths are unchanged since the last snapshot. Reading the attributes of all would take too long.
         if changed := differs(self._known.seen.get(key), seen):
             self.found.changed.append(key)
         since = self._since
@@ -179,7 +178,7 @@ class _Reader:
 
     @contextmanager
     def _passable(self) -> Generator[None]:
-        """Leave out what cannot be read, unless all of it is to be read."""
+        """Ignore paths that cannot be read, unless the reader is strict."""
         try:
             yield
         except OSError:
@@ -188,26 +187,26 @@ class _Reader:
 
 
 def differs(was: os.stat_result | None, seen: os.stat_result) -> bool:
-    """True if something was changed: any write, also of a mode or an attribute, sets the time of change."""
+    """True if a path was changed. Every change, even of a mode or an attribute, updates the ctime."""
     return (
         was is None
         or was.st_ctime_ns != seen.st_ctime_ns
         or was.st_ino != seen.st_ino
-        or was.st_size != seen.st_size  # twice in one tick of the clock
+        or was.st_size != seen.st_size  # differs after two changes within one tick of the clock
     )
 
 
 def is_deletion(seen: os.stat_result) -> bool:
-    """True for a whiteout: the entry of an upper directory that says that this name is deleted."""
+    """True for a whiteout, the entry of an upper directory that marks its name as deleted."""
     return stat.S_ISCHR(seen.st_mode) and seen.st_rdev == 0
 
 
 def note_bases(
     book: BaseBook, covered: Iterable[Covered], manifest: Manifest | None, old: Tree, new: Tree, read_ns: int
 ) -> None:
-    """Record the user's version of each path that the task has changed from one tree to the next one read.
+    """Record the user's version of each path that the task changed between the trees `old` and `new`.
 
-    `read_ns`: when the new tree began to be read. Raises SandboxError (full disk).
+    `read_ns`: the time at which reading `new` began. Raises SandboxError (full disk).
     """
     roots = {one.number: f"{one.root}/" for one in covered}
     book.load()
@@ -225,7 +224,7 @@ def note_bases(
 
 
 def _hidden_paths(book: BaseBook, tree: Tree, roots: Mapping[int, str]) -> Iterator[str]:
-    """Yield what the user has below directories that were deleted, replaced or made again."""
+    """Yield the user's paths below directories that the task deleted, replaced or recreated."""
     if not any(base is not None and base.was.is_directory for base in book.bases.values()):
         return
     for key in tree.changed:
@@ -243,10 +242,10 @@ def _printable(roots: Mapping[int, str], key: Key) -> str:
 
 @dataclass(slots=True)
 class Difference:
-    """The difference of two trees as effects, each against the state at the first one. Blocking; raises OSError.
+    """The difference of two trees as effects, relative to the state at the first tree. Blocking; raises OSError.
 
-    `lower`: the user's files, which show where the first tree has nothing; None for copies of which the first tree
-    has everything. `overlay`: whiteouts and opaque directories mean something.
+    `lower`: the user's files, which are visible where the first tree has no entry. It is None if the first tree is
+    the complete tree of a copy. `overlay`: true if whiteouts and opaque directories have their overlayfs meaning.
     """
 
     covered: Iterable[Covered]
@@ -258,7 +257,7 @@ class Difference:
     _at: dict[int, Covered] = field(default_factory=dict[int, Covered])
 
     def effects(self, gone: Iterable[Key]) -> list[Effect]:
-        """Return the effects in path order. `gone`: paths of the first tree that are not in the second."""
+        """Return the effects in path order. `gone`: paths of the first tree that are missing in the second."""
         self._at = {one.number: one for one in self.covered}
         for key, detail in self.new.details.items():
             self._changed(key, detail)
@@ -275,29 +274,29 @@ class Difference:
                 self._gone(key, before)
             return
         was_directory = before is not None and before.is_directory
-        # Newly opaque: the task removed the directory and made it again, so all that it held is deleted.
+        # A newly opaque directory was removed and recreated by the task, so its former entries are deleted.
         hides = key in self.new.opaque and key not in self.old.opaque
         if was_directory and (hides or not after.is_directory):
             self._children_gone(key)
         if before is None or not self._is_same(key, before, detail):
             self._add(key, before, detail)
             return
-        # Its content is the same: it was copied up for its metadata, or for nothing.
+        # The content is the same, so the path was copied up for its metadata or without any change.
         if not key[1]:
-            # Owner and attributes of a root are what artoo could give its upper directory: only the mode tells.
+            # artoo may be unable to set owner and attributes of a root's upper directory, so only the mode counts.
             after = after._replace(uid=before.uid, gid=before.gid, xattrs=before.xattrs)
         elif key in self.old.seen:
-            after = after._replace(xattrs=before.xattrs)  # they were not read before
+            after = after._replace(xattrs=before.xattrs)  # because the first tree has no attributes
         times_differ = not after.is_directory and (before.mtime_ns != after.mtime_ns or key in self.old.seen)
         if times_differ or not before.same_metadata(after):
             self._add(key, before, detail._replace(state=after), in_place=True)
 
     def _is_same(self, key: Key, before: NodeState, detail: Detail) -> bool:
-        """True if only metadata can differ."""
+        """True if kind and content are equal, so that only metadata can differ."""
         after = detail.state
         if before.node is not after.node or after.is_directory:
             return before.node is after.node
-        if key in self.old.seen:  # what was there cannot be read any more
+        if key in self.old.seen:  # the old content cannot be read any more
             return (before.inode, before.mtime_ns, before.size) == (after.inode, after.mtime_ns, after.size)
         if after.node is Node.FILE:
             if self.lower is None or detail.digest is None or before.size != after.size:
@@ -306,7 +305,7 @@ class Difference:
         return (before.target, before.rdev) == (after.target, after.rdev)
 
     def _before(self, key: Key) -> NodeState | None:
-        """Return what was there: the first tree's version, else the user's if nothing hid it."""
+        """Return the former state, from the first tree, or from the user's files if the tree did not hide it."""
         was = self.old.seen.get(key)
         if was is not None:
             return None if self.overlay and is_deletion(was) else state_of(was)
@@ -315,7 +314,7 @@ class Difference:
         return self.lower.read(self._path(key))
 
     def _was_hidden(self, key: Key) -> bool:
-        """True if in the first tree a directory above was opaque, deleted, or no directory."""
+        """True if in the first tree a parent of the path was opaque, deleted, or not a directory."""
         number, path = key
         while path:
             path = path.rpartition("/")[0]
@@ -330,7 +329,7 @@ class Difference:
             self._children_gone(key)
 
     def _children_gone(self, key: Key) -> None:
-        """Add what the user has below a directory that is deleted or hidden now and was not before."""
+        """Add the user's paths below a directory that is now deleted or hidden and was not before."""
         number, path = key
         if self.lower is None or self._was_hidden((number, f"{path}/any")):
             return

@@ -1,4 +1,4 @@
-"""Apply approved changes to the user's files, all or none; undo them, recover after a crash, forget old records."""
+"""Apply approved changes to the user's files atomically, undo them, recover after a crash, delete old records."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def apply(
     note: str = "",
     share: bool = False,
 ) -> ApplyReport:
-    """Apply effects and git's operations, all or nothing; with conflicts nothing. Blocking.
+    """Apply effects and git operations atomically. If there are conflicts, nothing is applied. Blocking.
 
-    The new versions are copied from the effects' sources, which stay as they are. `share`: the caller deletes the
-    sources after a success, so they may be hard-linked instead. `note` is kept with the record.
+    The new versions are copied from the effects' sources, which stay unchanged. `share`: if true, the caller
+    deletes the sources after a success, so they may be hard-linked instead. `note` is stored with the record.
 
-    Raises SandboxError if the system refuses: then everything is as before, or will be after the next start.
+    Raises SandboxError if the system refuses. Then everything is restored, now or at the next start.
     """
     refuse_unsupported(effects)
     with exclusive(undo_home):
@@ -87,9 +87,9 @@ def _commit(
     *,
     share: bool,
 ) -> Manifest:
-    """Make everything ready, and write the manifest. Raises OSError, SandboxError; then nothing is left of it."""
+    """Prepare slots and images, and write the manifest. After OSError or SandboxError, all of it is removed."""
     try:
-        # Slots next to targets are noted before the first is made, so that a crash leaves none behind.
+        # Slots next to targets are recorded before the first is made, so that recovery can remove them.
         choose_slots(record, steps)
         if next_to := tuple(step for step in steps if is_beside(record, step)):
             record.write(STAGING, _manifest(record, next_to, ()))
@@ -99,7 +99,7 @@ def _commit(
         record.write(MANIFEST, manifest, durably=False)
     except BaseException:
         if not record.committed:
-            with suppress(OSError, SandboxError):  # on a disk that fails: the next start does it
+            with suppress(OSError, SandboxError):  # if the disk fails, the next start cleans up
                 clean_up(record)
         raise
     return manifest
@@ -110,9 +110,10 @@ def _manifest(record: Record, steps: Sequence[Step], git_acts: Sequence[GitAct])
 
 
 def _carry_out(record: Record, manifest: Manifest) -> Sequence[Conflict]:
-    """Replace the paths, move git's refs, and mark it done. Return conflicts if all was taken back for them.
+    """Replace the paths, move git's refs, and mark the record as done. Returns conflicts if they caused a
+    roll-back.
 
-    Raises OSError, SandboxError if all was taken back for another reason, or will be by the next start.
+    Raises OSError or SandboxError if it was rolled back for another reason, now or at the next start.
     """
     try:
         sync(to_sync_first(record, manifest.steps))
@@ -129,7 +130,7 @@ def _carry_out(record: Record, manifest: Manifest) -> Sequence[Conflict]:
             raise
         first = Conflict(path=str(changed), reason="it was changed at this moment; your version stays")
         return [first, *(one for one in conflicts if one.path != first.path)]
-    with suppress(OSError, SandboxError):  # it did take effect; the next start cleans up
+    with suppress(OSError, SandboxError):  # the apply took effect; the next start cleans up
         clean_up(record)
     return ()
 
@@ -140,13 +141,14 @@ def _carry_out(record: Record, manifest: Manifest) -> Sequence[Conflict]:
 logger = logging.getLogger(__name__)
 
 Verdicts = dict[str, str | None]
-"""By printable path: None if it was restored, or why it was left alone."""
+"""For each printable path, None if it was restored, or the reason why it was not."""
 
 
 def undo(artoo_home: Path, task_id: str) -> UndoReport:
-    """Restore what the task changed, its newest apply first. Blocking; may be repeated, also after a crash.
+    """Restore the paths that the task changed, its newest apply first. Blocking; may be repeated after a crash.
 
-    What was left alone can be undone later. Raises SandboxError if there is nothing to undo, or the system refuses.
+    Paths that are not restored can be undone later. Raises SandboxError if there is nothing to undo, or the system
+    refuses.
     """
     undo_home = artoo_home / "undo"
     restored: dict[str, None] = {}
@@ -155,7 +157,7 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
         records = [one for one in records_of(undo_home, task_id) if one.done]
         if not records:
             raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
-        # The newest first: an older record holds the version that the newer one replaced.
+        # The newest record first, because an older one holds the version that the newer one replaced.
         for record in reversed(records):
             for path, reason in _undo_record(record).items():
                 if reason is None:
@@ -183,9 +185,9 @@ def _undo_record(record: Record) -> Verdicts:
 
 
 def _begin_undo(record: Record) -> Verdicts:
-    """Judge all paths, and note those that will be restored: half-restored ones are the undo's own from here on.
+    """Decide which paths are restored, and record them, so that an interrupted undo can be completed.
 
-    Return what is left alone. Raises OSError, SandboxError.
+    Returns the paths that are not restored, with reasons. Raises OSError, SandboxError.
     """
     manifest = record.manifest()
     kept = [(act, conflicts) for act in reversed(manifest.git) if (conflicts := move_back(act))]
@@ -196,13 +198,13 @@ def _begin_undo(record: Record) -> Verdicts:
     plan = judge(record, steps, lenient=False)
     known = {step.path for step in steps}
     chosen = [step for step in steps if step.path not in plan.refused]
-    chosen += [step for step in plan.back if step.path not in known]  # directories that have to be opened for it
+    chosen += [step for step in plan.back if step.path not in known]  # directories that must be made writable
     record.write(UNDOING, manifest.model_copy(update={"steps": tuple(chosen)}))
     return {**refused, **plan.refused}
 
 
 def _complete_undo(record: Record) -> Verdicts:
-    """Restore the paths that an undo noted, and keep the rest on record. Raises OSError, SandboxError."""
+    """Restore the paths that an undo recorded, and keep the rest in the record. Raises OSError, SandboxError."""
     manifest, begun = record.manifest(), record.manifest(UNDOING)
     acts = {act.git_dir: move_back(act) for act in reversed(manifest.git)}
     plan = judge(record, begun.steps, lenient=True)
@@ -220,7 +222,7 @@ def _complete_undo(record: Record) -> Verdicts:
 
 
 def _held_by_git(acts: Iterable[GitAct], steps: Iterable[Step]) -> dict[str, str]:
-    """Return the paths that belong to what is checked out in repositories that stay as they are."""
+    """Return the paths that belong to the checkout of repositories that are not restored, with the reason."""
     needs = [(need, act.git_dir) for act in acts for need in act.needs]
     return {
         step.path: f"it belongs to {repository}, which stays as it is"
@@ -231,17 +233,17 @@ def _held_by_git(acts: Iterable[GitAct], steps: Iterable[Step]) -> dict[str, str
 
 
 def recover(artoo_home: Path) -> RecoveryReport:
-    """Take back every interrupted apply, complete interrupted undos, remove leftovers. Blocking; may be repeated.
+    """Roll back interrupted applies, complete interrupted undos, remove leftovers. Blocking; may be repeated.
 
-    A record that cannot be recovered now is reported, and stays for the next try; it concerns no other. Raises
-    SandboxError when the lock cannot be had.
+    A record that cannot be recovered now is reported and tried again later, and does not affect other records.
+    Raises SandboxError when the lock cannot be acquired.
     """
     undo_home = artoo_home / "undo"
     names: dict[str, list[str]] = {"undone": [], "finished": []}
     conflicts: list[Conflict] = []
     if undo_home.is_dir():
         with exclusive(undo_home):
-            for record in reversed(all_records(undo_home)):  # the newest first, as its paths were changed last
+            for record in reversed(all_records(undo_home)):  # newest first, because it changed its paths last
                 try:
                     what, found = recover_record(record)
                 except (SandboxError, OSError) as error:
@@ -256,7 +258,7 @@ def recover(artoo_home: Path) -> RecoveryReport:
 
 
 def recover_record(record: Record) -> tuple[Literal["undone", "finished", ""], Sequence[Conflict]]:
-    """Bring one record in order: an apply is undone, an undo is finished. The caller holds the lock.
+    """Recover one record, that is, roll back its apply or complete its undo. The caller holds the lock.
 
     Raises SandboxError, OSError.
     """
@@ -273,7 +275,7 @@ def recover_record(record: Record) -> tuple[Literal["undone", "finished", ""], S
 
 
 def clean_up(record: Record) -> None:
-    """Remove what is left of slots, and a record that never counted. Raises OSError, SandboxError."""
+    """Remove leftover slots, and the record if it was never committed. Raises OSError, SandboxError."""
     if record.has(STAGING):
         clean_slots(record, record.manifest(STAGING).steps)
         record.unmark(STAGING)
@@ -289,14 +291,14 @@ _DAY_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """The bounds for keeping before-images. The one that is reached first counts."""
+    """The bounds for keeping before-images. The bound that is reached first applies."""
 
     days: float = 30.0
     total_bytes: int = 4 << 30
 
 
 def undoable(artoo_home: Path, keep: Keep) -> tuple[UndoableTask, ...]:
-    """Return what can be undone and until when, oldest first. Blocking."""
+    """Return the tasks that can be undone, with their deadlines, oldest first. Blocking."""
     grouped: dict[str, list[tuple[Manifest, int]]] = defaultdict(list)
     for record in all_records(artoo_home / "undo"):
         with suppress(SandboxError, FileNotFoundError):  # damaged, or being undone at this moment
@@ -320,20 +322,21 @@ def _summary(task_id: str, found: list[tuple[Manifest, int]], keep: Keep) -> Und
 
 
 def unreadable(artoo_home: Path) -> tuple[str, ...]:
-    """Return why records cannot be undone that are kept. Blocking."""
+    """Return, for each record that cannot be undone, the reason. Blocking."""
     found: list[str] = []
     for record in all_records(artoo_home / "undo"):
         if record.committed:
             problem = record.problem()
-            if problem is not None and record.place.exists():  # else it was undone at this moment
+            if problem is not None and record.place.exists():  # otherwise it was undone at this moment
                 found.append(f"task {record.task_id}: {problem}")
     return tuple(found)
 
 
 def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
-    """Forget records that are too old, then the oldest while too many bytes are kept; return how many. Blocking.
+    """Delete records that are too old, and the oldest while too many bytes are kept. Returns their number.
+    Blocking.
 
-    Never those of an interrupted apply or undo. Damaged records go by their age.
+    Records of an interrupted apply or undo are never deleted. Damaged records are deleted only by age.
     """
     now = time.time() if now is None else now
     undo_home = artoo_home / "undo"
@@ -356,12 +359,12 @@ def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
 
 
 def _may_go(record: Record) -> bool:
-    """True if nothing is interrupted in it."""
+    """True if neither an apply nor an undo of the record was interrupted."""
     return record.done and not record.has(UNDOING)
 
 
 def _forget(record: Record) -> bool:
-    """Delete a record, and the refs by which git kept commits for its undo; return False if that was refused."""
+    """Delete a record, and the refs by which git kept commits for its undo. Returns False if this fails."""
     try:
         if record.problem() is None:
             for act in record.manifest().git:

@@ -1,10 +1,10 @@
-"""Checks an apply against the user's files as they are now, and makes everything ready that it needs.
+"""Checks an apply against the user's present files, and prepares its slots and before-images.
 
-Nothing that the user sees changes here: new contents are linked or copied into slots, and a before-image is copied
-where the slot will not be one. So a full disk fails before the first path is replaced.
+The user's paths do not change here. New contents are linked or copied into slots, and a before-image is copied if
+the slot cannot become one. Therefore a full disk fails before the first path is replaced.
 
-A slot is on the mount of its target, so that a rename leads there: in the record, out of sight; or, if the record
-is on another mount, a hidden file in the nearest directory above the target that exists and stays.
+A slot is on the same mount as its target, so that it can be renamed. It is in the record, or, if that is on another
+mount, it is a hidden file in the nearest parent of the target that exists and is not removed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import NodeState, at, with_rights
 
 PART = "~"
-"""Ends the name of a slot whose content is being copied during a restore: half a copy never has a slot's name."""
+"""The suffix of a slot during copying in a restore, so that no partial copy has a slot's name."""
 _MADE = (Node.FILE, Node.DIRECTORY, Node.LINK)
 
 
 def refuse_unsupported(effects: Iterable[Effect]) -> None:
-    """Raise SandboxError for what is never applied: devices, pipes and sockets, and another thing as a root."""
+    """Raise SandboxError for effects that are never applied: devices, pipes, sockets, replaced or removed roots."""
     for effect in effects:
         after = effect.after
         if after is not None and after.node not in _MADE:
@@ -45,7 +45,8 @@ def refuse_unsupported(effects: Iterable[Effect]) -> None:
 
 
 def check(effects: Sequence[Effect]) -> tuple[list[Step], list[Conflict]]:
-    """Compare the approved state of each path with the state now; return steps without contents, and conflicts.
+    """Compare the approved state of each path with the present state. Returns steps without contents, and
+    conflicts.
 
     Raises OSError.
     """
@@ -57,7 +58,7 @@ def check(effects: Sequence[Effect]) -> tuple[list[Step], list[Conflict]]:
             now = walker.look(path, attributes=effect.before is not None)
             if (reason := _conflict(effect, path, now, walker)) is not None:
                 conflicts.append(Conflict(path=effect.shown, reason=reason))
-            elif effect.before is not None or now is None:  # else it is a directory that the user has made too
+            elif effect.before is not None or now is None:  # otherwise the user has made the directory too
                 steps.append(_step(number, effect, now))
         if conflicts:
             return [], conflicts
@@ -74,7 +75,7 @@ def _step(number: int, effect: Effect, now: NodeState | None) -> Step:
 
 
 def openings(steps: Sequence[Step], walker: Walker) -> list[Step]:
-    """Return a step for each directory that has to be opened for the others and closed again: a plain user's."""
+    """Return a step for each directory that must be made writable for the other steps. Root needs no such steps."""
     if os.geteuid() == 0:
         return []
     known = {step.where for step in steps}
@@ -89,7 +90,7 @@ def openings(steps: Sequence[Step], walker: Walker) -> list[Step]:
 
 
 def _conflict(effect: Effect, path: str, now: NodeState | None, walker: Walker) -> str | None:
-    """Return why an effect must not happen any more; None if its path is as it was approved."""
+    """Return the reason why an effect must not be applied now, or None if its path is in the approved state."""
     before = effect.before
     if before is None:
         makes_directory = is_directory(effect.after)
@@ -104,7 +105,7 @@ def _conflict(effect: Effect, path: str, now: NodeState | None, walker: Walker) 
         return "its mode, owner or attributes were changed meanwhile"
     if now.is_directory or (now.node is Node.LINK and now.target == before.target):
         return None
-    # Git and editors write files again with the same content, so the content decides, and not the inode.
+    # Git and editors rewrite files with the same content, so the content is compared, and not the inode.
     digest = None if effect.before_digest is None else walker.digest(path, now)
     same = same_version(now, before) if digest is None else digest == effect.before_digest
     return None if same else "it was changed meanwhile"
@@ -114,7 +115,7 @@ def _conflict(effect: Effect, path: str, now: NodeState | None, walker: Walker) 
 
 
 def choose_slots(record: Record, steps: Sequence[Step]) -> None:
-    """Choose a slot for each step that needs one, unless it has one that can be used. Raises OSError."""
+    """Choose a slot for each step that needs one, unless it already has a usable slot. Raises OSError."""
     leaving = {step.where for step in steps if step.takes_away}
     token = secrets.token_hex(6)
     known: dict[str, str] = {}
@@ -131,14 +132,15 @@ def choose_slots(record: Record, steps: Sequence[Step]) -> None:
 
 
 def _holds(walker: Walker, slot: str) -> bool:
-    """True if the directory of a slot is there."""
+    """True if the directory of a slot exists."""
     return walker.look(holder_of(text_of(slot)), attributes=False) is not None
 
 
 def _nearest(walker: Walker, path: str, leaving: Collection[str]) -> tuple[str, tuple[int, int]]:
-    """Return the nearest directory from here upwards that exists, stays and can be written, and its mount.
+    """Return the nearest parent directory that exists, is not removed and is writable, and its mount.
 
-    The search does not leave the mount: if none can be written there, it is the first, and the system says why.
+    The search does not leave the mount. If no directory there is writable, the first one is returned, and writing
+    to it raises the system's error.
     """
     first: tuple[str, tuple[int, int]] | None = None
     while True:
@@ -157,7 +159,7 @@ def _nearest(walker: Walker, path: str, leaving: Collection[str]) -> tuple[str, 
 
 
 def is_beside(record: Record, step: Step) -> bool:
-    """True if the slot of a step lies next to its target."""
+    """True if the slot of a step is next to its target and not in the record."""
     return step.slot != "" and holder_of(text_of(step.slot)) != record.slots
 
 
@@ -177,10 +179,10 @@ def clean_slots(record: Record, steps: Iterable[Step]) -> None:
 
 
 def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *, share: bool) -> None:
-    """Copy before-images and stage new contents, and note in the steps what is known then.
+    """Copy before-images and stage new contents, and record image and inode in the steps.
 
-    `share`: sources may be hard-linked into slots, because nothing writes to them any more. Raises OSError (full
-    disk), SandboxError.
+    `share`: if true, sources may be hard-linked into slots, because nothing writes to them any more. Raises OSError
+    (full disk), SandboxError.
     """
     with ExitStack() as opened, Walker() as targets, Walker() as staged, Walker() as images, Walker() as sources:
         for effect in effects:
@@ -188,7 +190,7 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *,
             if after is not None and after.is_directory and not after.mode & 0o100 and os.geteuid() != 0:
                 place = opened.enter_context(Walker()).place(_source(effect))
                 opened.enter_context(with_rights(*place, after.mode, 0o700))
-        # Try it with two directories of the record: whether names can be exchanged depends on the file system.
+        # Not every file system can exchange two names, so this tries it with two directories of the record.
         exchanges = exchange(images.place(f"{record.place}/images"), staged.place(record.slots))
         for step in steps:
             before, after = step.before, step.after
@@ -203,7 +205,7 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *,
 
 
 def _source(effect: Effect) -> str:
-    """Return where the new version lies; artoo's home may be behind a link."""
+    """Return the resolved path of the new version, because artoo's home may be behind a link."""
     relative = effect.relative
     return (_real(effect.source.removesuffix(relative)) + os.fsdecode(relative)).rstrip("/")
 
@@ -214,7 +216,7 @@ def _real(directory: bytes) -> str:
 
 
 def _copy_image(step: Step, before: NodeState, target: Place, image: Place) -> None:
-    """Copy what is at a path: a program may write into a file by another of its names, and the slot may go."""
+    """Copy the before-image, because a program may write to the file by another name, or the slot may be lost."""
     try:
         copy(target, before, image)
     except PermissionError as error:
@@ -227,9 +229,9 @@ def _copy_image(step: Step, before: NodeState, target: Place, image: Place) -> N
 
 
 def _share(after: NodeState, source: Place, slot: Place) -> bool:
-    """Link the new version into its slot; return False if it has to be copied.
+    """Link the new version into its slot. Returns False if it must be copied.
 
-    That saves the time and the room of a copy, but a file must not bring an attribute of overlayfs along.
+    A link saves the time and space of a copy, but the file must not have attributes of overlayfs.
     """
     if after.node is not Node.FILE or after.xattrs or not link(source, slot):
         return False
@@ -244,13 +246,13 @@ def _share(after: NodeState, source: Place, slot: Place) -> bool:
 
 
 def _has_attributes(place: Place) -> bool:
-    """True if a file has attributes besides those that a security module gives every file."""
+    """True if a file has attributes other than those that a security module sets on every file."""
     names = os.listxattr(at(*place), follow_symlinks=False) if hasattr(os, "listxattr") else ()
     return any(not one.startswith("security.") or one == "security.capability" for one in names)
 
 
 def _stage(effect: Effect, source: Place, slot: Place) -> int:
-    """Copy the new version into its slot; return its inode there."""
+    """Copy the new version into its slot, and return its inode there."""
     assert effect.after is not None
     try:
         with with_rights(*source, effect.after.mode, 0o400):
@@ -260,9 +262,9 @@ def _stage(effect: Effect, source: Place, slot: Place) -> int:
 
 
 def to_sync_first(record: Record, steps: Iterable[Step]) -> list[str]:
-    """Return what must be durable before the first path is replaced: manifest, contents, images, all names.
+    """Return the paths to sync before the first path is replaced: manifest, contents, images and their directories.
 
-    Of many files in one directory only as many as make `sync` sync their file system as a whole.
+    For many files in one directory, only enough are listed to make `sync` sync the whole file system.
     """
     files: dict[str, list[str]] = {f"{record.place}/images": [], record.slots: []}
     for step in steps:

@@ -1,9 +1,9 @@
 """Opens and writes paths below a directory descriptor so that nothing outside of it can be reached.
 
-On Linux `openat2` does it in one call: the descriptor is the root of the path (`RESOLVE_IN_ROOT`), and neither a
-link nor a magic link of /proc is followed. Elsewhere, and on kernels before 5.6, the path is walked one step at a
-time with O_NOFOLLOW. Both refuse a link in the path, so a process that swaps a directory for a link while artoo
-works gets an error, and never a file outside.
+On Linux `openat2` does this in one call. The descriptor is the root of the path (`RESOLVE_IN_ROOT`), and neither
+symlinks nor magic links of /proc are followed. Elsewhere, and on kernels before 5.6, the path is opened one
+component at a time with O_NOFOLLOW. Both refuse a link in the path. Therefore, if a process replaces a directory by
+a link meanwhile, artoo gets an error and never opens a file outside.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _OPENAT2 = 437
 _NO_MAGICLINKS, _NO_SYMLINKS, _IN_ROOT = 0x02, 0x04, 0x10
 _RESOLVE = _NO_MAGICLINKS | _NO_SYMLINKS | _IN_ROOT
 _MISSING = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
-"""What a kernel without the call, or a container that filters unknown calls, answers to a harmless one."""
+"""The errors of a harmless call if the kernel lacks it, or if a container filters unknown calls."""
 _RETRY = (errno.EAGAIN, errno.EINTR)
 """EAGAIN: something was renamed while the kernel walked the path."""
 _LONGEST = 1_000
-"""Characters of a path (of at most four bytes each) that one call takes. Commands can make longer ones."""
+"""The most characters (of at most four bytes) of a path for one call. Commands can make longer paths."""
 _NEW_MODE, _NEW_DIRECTORY_MODE = 0o666, 0o777
-"""As programs make them: the umask takes the rest."""
+"""The usual modes for new files and directories, which the umask reduces."""
 
 
 class _How(ctypes.Structure):
@@ -59,7 +59,7 @@ def parent_of(root: int, path: str) -> Generator[tuple[int, str]]:
 
 
 def stat_beneath(root: int, path: str) -> os.stat_result:
-    """Return what is at `path`, a link at the end not followed. Raises OSError."""
+    """Return the status of `path`. A link as the last component is not followed. Raises OSError."""
     with parent_of(root, path) as (parent, name):
         return os.stat(name, dir_fd=parent, follow_symlinks=False)
 
@@ -71,11 +71,11 @@ def readlink_beneath(root: int, path: str) -> str:
 
 
 def open_file_beneath(root: int, path: str) -> int:
-    """Open the regular file at `path` for reading. Raises OSError; EINVAL for what is no regular file.
+    """Open the regular file at `path` for reading. Raises OSError, with EINVAL if it is not a regular file.
 
-    A pipe or a device is not opened: that alone may have effects.
+    A pipe or a device is not opened, because opening it may have effects.
     """
-    # Looked at before it is opened: opening a pipe would wait, and opening a device may have effects.
+    # The type is checked first, because opening a pipe would block, and opening a device may have effects.
     mode = stat_beneath(root, path).st_mode
     if stat.S_ISREG(mode):
         descriptor = open_beneath(root, path, FILE_FLAGS)
@@ -86,10 +86,11 @@ def open_file_beneath(root: int, path: str) -> int:
 
 
 def write_beneath(root: int, path: str, content: bytes) -> None:
-    """Write the file at a resolved path, whole or not at all, and make the directories above it as needed.
+    """Write the file at a resolved path atomically, and make its parent directories if needed.
 
-    The new content gets a temporary name in the same directory and then the file's name; mode, owner and attributes
-    stay. Blocking. Raises SandboxError when the path cannot hold a file, OSError (full disk, no permission).
+    The new content is written to a temporary file in the same directory, which is then renamed. Mode, owner and
+    attributes are preserved. Blocking. Raises SandboxError if the path cannot be a file, and OSError (full disk, no
+    permission).
     """
     parts = path.strip("/").split("/")
     shown = printable(f"/{path.strip('/')}")
@@ -137,12 +138,12 @@ def _replace(parent: int, name: str, shown: str, content: bytes) -> None:
 
 def _dress(parent: int, name: str, descriptor: int, old: os.stat_result) -> None:
     """Give the new file the old one's owner, attributes and mode."""
-    with suppress(PermissionError):  # another user's file that this user may replace
+    with suppress(PermissionError):  # this user may replace another user's file, but not give the owner
         os.fchown(descriptor, old.st_uid, old.st_gid)
     for key, value in read_xattrs(parent, name):
         with suppress(OSError):
             os.setxattr(f"/proc/self/fd/{descriptor}", key, value)
-    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))  # last: the others may change it
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))  # last, because owner and attributes may change the mode
 
 
 def _walk(root: int, relative: str, flags: int) -> int:

@@ -1,7 +1,7 @@
-"""Files of a workspace outside of a sandbox's root: upper directories over the real ones, and plain copies.
+"""Read the files of a workspace without a sandbox, from upper directories over the real ones, or from plain copies.
 
-A review may come days after the task, and then no overlay is mounted. Only settlement, and a task before its first
-command, read upper directories so; no process of the task runs. Copies are always read so.
+A review may happen days after the task, when no overlay is mounted. Upper directories are read in this way only at
+settlement, and before a task's first command, when no process of the task runs. Copies are always read in this way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class _CoveringFiles(LocatedFiles):
-    """The user's files with covered directories read elsewhere, and the workspace's own /tmp."""
+    """The user's files, with covered directories redirected to the workspace, and with the workspace's own /tmp."""
 
     def __init__(self, covered: tuple[Covered, ...], scratch: Path) -> None:
         deepest_first = sorted(covered, key=lambda one: len(one.root.parts), reverse=True)
@@ -28,17 +28,17 @@ class _CoveringFiles(LocatedFiles):
         self._scratch = os.open(scratch, PASS_FLAGS) if scratch.is_dir() else -1
 
     def close(self) -> None:
-        """Close the descriptors. To be called once."""
+        """Close the descriptors. Call this once."""
         for descriptor in (*(one for _, _, one in self._places), self._scratch):
             if descriptor >= 0:
                 os.close(descriptor)
 
 
 class CopyFiles(_CoveringFiles):
-    """The files with copies in the place of covered directories; a copy's own path means the same file.
+    """The files with copies instead of covered directories. A path into the copy itself means the same file.
 
-    Commands see a copy under the copy's path, so a link that they make may name that path. Their /tmp is the
-    workspace's own, but for what is in the machine's /tmp and not in it.
+    Commands see a copy under the copy's path, so links that they make may contain that path. Their /tmp is the
+    workspace's own, except for names that exist only in the machine's /tmp.
     """
 
     def locate(self, path: str) -> tuple[int, str]:
@@ -55,7 +55,7 @@ class CopyFiles(_CoveringFiles):
         return locate_real(path)
 
     def resolve(self, path: Path) -> Path:
-        """Follow links. The result names real directories, never a copy."""
+        """Resolve links. The result is a path in the real directories, never in a copy."""
         text = str(super().resolve(path))
         for root, place, _ in self._places:
             if inside(text, place):
@@ -64,7 +64,7 @@ class CopyFiles(_CoveringFiles):
 
 
 class LayeredFiles(_CoveringFiles):
-    """The files as commands saw them: a whiteout hides a name, an opaque directory everything of the real one."""
+    """The files as commands saw them. A whiteout hides a name, and an opaque directory hides the real directory."""
 
     def locate(self, path: str) -> tuple[int, str]:
         for root, _, upper in self._places:
@@ -91,7 +91,7 @@ class LayeredFiles(_CoveringFiles):
 
 
 def offline_files(directory: WorkspaceDirectory) -> LocatedFiles:
-    """Return the files of a workspace without a sandbox, whatever its kind. Raises SandboxError, OSError."""
+    """Return the files of a workspace of either kind, read without a sandbox. Raises SandboxError, OSError."""
     covered = directory.covered()
     if not covered:
         return real_files()
@@ -100,7 +100,7 @@ def offline_files(directory: WorkspaceDirectory) -> LocatedFiles:
 
 
 def _look(upper: int, below: str) -> tuple[bool, bool]:
-    """Return whether an upper directory holds a path, and whether it hides the real one (and what is below it)."""
+    """Return whether an upper directory contains a path, and whether it hides the real path and its children."""
     here, hidden = os.dup(upper), False
     try:
         names = below.split("/") if below else []
@@ -110,7 +110,7 @@ def _look(upper: int, below: str) -> tuple[bool, bool]:
                 return False, hidden or state is not None
             last = number == len(names) - 1
             if not state.is_directory:
-                return last, True  # nothing is below a file
+                return last, True  # a file has no children
             hidden = hidden or is_opaque(here, name)
             if not last:
                 inner = os.open(name, PASS_FLAGS, dir_fd=here)
@@ -122,7 +122,7 @@ def _look(upper: int, below: str) -> tuple[bool, bool]:
 
 
 def _real_names(directory: str) -> set[str]:
-    """Return the names of the real directory; none where it is missing, or is no directory."""
+    """Return the names in the real directory; empty if it is missing or not a directory."""
     try:
         return set(names_at(*locate_real(directory)))
     except OSError as error:

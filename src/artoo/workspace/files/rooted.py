@@ -1,7 +1,7 @@
-"""Files below one root descriptor: the living sandbox's root, or the user's own `/`.
+"""Read files below one root descriptor, which is the running sandbox's root or the user's own `/`.
 
-Paths are resolved by looking at one link after the other; reading then opens the resolved path and refuses links
-(`beneath`), so a link that appears in between is an error and never a way out of the root.
+A path is resolved one link after the other. Reading then opens the resolved path and refuses links (`beneath`).
+Therefore a link that appears in between causes an error and cannot lead out of the root.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from artoo.workspace.files.beneath import open_beneath, open_file_beneath, readl
 from artoo.workspace.fs.stat import DIRECTORY_FLAGS, closing_descriptor
 
 PRIVATE = ("/tmp", "/var/tmp")
-"""What commands see there is the workspace's own scratch directory."""
+"""The directories in place of which commands see the workspace's own scratch directory."""
 _MOST_LINKS = 40
-"""As many links as the kernel follows in one path."""
+"""The most links in one path, the same number as in the kernel."""
 
 
 class LocatedFiles(ABC):
-    """Files of which each path lies below some directory descriptor. Implements `ports.workspace.Files`."""
+    """Files that are accessed relative to directory descriptors. Implements `ports.workspace.Files`."""
 
     @abstractmethod
     def locate(self, path: str) -> tuple[int, str]:
-        """Return a directory descriptor and the path below it. Raises FileNotFoundError where nothing is."""
+        """Return a directory descriptor and the path below it. Raises FileNotFoundError for a hidden path."""
 
-    def close(self) -> None:  # noqa: B027  # most hold nothing of their own
-        """Close the descriptors that these files hold. To be called once."""
+    def close(self) -> None:  # noqa: B027  # optional, because most implementations own no descriptor
+        """Close the descriptors that these files own. Call this once."""
 
     def resolve(self, path: Path) -> Path:
         text = str(path)
@@ -61,11 +61,11 @@ class LocatedFiles(ABC):
     def _stat(self, path: str) -> os.stat_result | None:
         try:
             return stat_beneath(*self.locate(path))
-        except OSError:  # what cannot be looked at is not there for a caller that asks
+        except OSError:  # for the caller, an inaccessible path does not exist
             return None
 
     def _resolve(self, path: str) -> str:
-        """Follow links as the kernel does. Raises OSError (ELOOP) for a circle."""
+        """Resolve links by the kernel's rules. Raises OSError (ELOOP) for a loop."""
         here, links = "/", 0
         to_go = path.split("/")[::-1]
         while to_go:
@@ -80,7 +80,7 @@ class LocatedFiles(ABC):
             if target is None:
                 here = ahead
                 continue
-            # The kernel counts all links of a path together, not those of one chain.
+            # Like the kernel, count all links of a path together, not per chain.
             links += 1
             if links > _MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
@@ -90,7 +90,7 @@ class LocatedFiles(ABC):
         return here
 
     def _target(self, path: str) -> str | None:
-        """Return a link's text; None for what is no link, or not there."""
+        """Return a link's target text, or None if the path is not a link or does not exist."""
         seen = self._stat(path)
         if seen is None or not stat.S_ISLNK(seen.st_mode):
             return None
@@ -101,7 +101,7 @@ class LocatedFiles(ABC):
 
 
 class RootedFiles(LocatedFiles):
-    """The files below `root`, a directory descriptor, which is duplicated: these files can outlive its owner."""
+    """The files below `root`, a directory descriptor. It is duplicated, so its owner may close it earlier."""
 
     def __init__(self, root: int) -> None:
         self._root = os.dup(root)
@@ -111,14 +111,14 @@ class RootedFiles(LocatedFiles):
         return self._root, path
 
     def close(self) -> None:
-        """Close the root. Its number is never used again, because it may mean another directory then."""
+        """Close the root. Its number is not used afterwards, because it may then refer to another directory."""
         root, self._root = self._root, -1
         if root >= 0:
             os.close(root)
 
 
 class RealFiles(LocatedFiles):
-    """The user's files as they are on disk, without the processes of /proc: artoo's own environment is there."""
+    """The user's files on disk, without the processes in /proc, because these expose artoo's own environment."""
 
     def locate(self, path: str) -> tuple[int, str]:
         return locate_real(path)
@@ -131,7 +131,7 @@ def names_at(root: int, path: str) -> list[str]:
 
 
 def locate_real(path: str) -> tuple[int, str]:
-    """Return the real root and the path. Raises FileNotFoundError for what /proc tells of processes."""
+    """Return the real root and the path. Raises FileNotFoundError for the processes in /proc."""
     if path.startswith("/proc/") and _PROCESS.match(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     return _real_root(), path
@@ -142,11 +142,11 @@ _PROCESS = re.compile(r"/proc/(\d+|self|thread-self)(/|$)")
 
 @cache
 def real_files() -> RealFiles:
-    """Return the user's files as they are on disk."""
+    """Return the user's files on disk (a shared instance)."""
     return RealFiles()
 
 
 @cache
 def _real_root() -> int:
-    """Return a descriptor of the real root directory, open as long as the process lives."""
+    """Return a descriptor of the real root directory, which stays open until the process ends."""
     return os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

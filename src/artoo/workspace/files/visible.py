@@ -1,4 +1,4 @@
-"""The files that tools may see: what commands cannot read is not there for tools either."""
+"""The files that tools may see. Paths that commands cannot read do not exist for tools either."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from artoo.workspace.changes.path_class import Places
 class VisibleFiles:
     """A view of `files` without hidden paths. Implements `ports.workspace.Files`.
 
-    A sandbox hides these paths itself; without one (before the first command, at a review) this does.
+    A sandbox hides these paths itself. This class hides them without a sandbox, before the first command or at a
+    review.
     """
 
     files: Files
@@ -29,17 +30,17 @@ class VisibleFiles:
         return None if self._hides(path) else self.files.stat(path)
 
     def open(self, path: Path) -> BinaryIO:
-        """Raise PermissionError for a hidden path; else ask `files`."""
+        """Open a file of `files`. Raises PermissionError for a hidden path."""
         self._require(path)
         return self.files.open(path)
 
     def readlink(self, path: Path) -> Path:
-        """Raise PermissionError for a hidden path; else ask `files`."""
+        """Read a link of `files`. Raises PermissionError for a hidden path."""
         self._require(path)
         return self.files.readlink(path)
 
     def names(self, directory: Path) -> tuple[str, ...]:
-        """Raise PermissionError for a hidden path; else ask `files`."""
+        """List a directory of `files`. Raises PermissionError for a hidden path."""
         self._require(directory)
         return self.files.names(directory)
 

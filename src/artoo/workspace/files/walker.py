@@ -1,4 +1,4 @@
-"""Looks at absolute paths one after another through directory descriptors; no step is followed through a link."""
+"""Reads the state of absolute paths, one after another, through directory descriptors. Links are never followed."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from artoo.workspace.fs.stat import PASS_FLAGS, NodeState, digest_file, glance, 
 Place = tuple[int, str]
 """An open directory and a name in it."""
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-"""Errors of a path of which a component is missing, or is a link: then nothing of ours is there."""
+"""The errors for a path with a missing component or a link in it. Such a path counts as missing."""
 
 
 class Walker:
-    """The user's files, or others by their `locate`. Paths are as Python's os functions take them, of any length.
+    """Reads the user's files, or others through their `locate`. Paths are strings for the os module, of any length.
 
-    The directory of the last path stays open for the next path. Use one walker for one phase over paths in order:
-    it does not notice that a directory was replaced meanwhile.
+    The directory of the last path stays open for the next path. Use a walker for only one pass over sorted paths,
+    because it does not notice when a directory is replaced meanwhile.
     """
 
     def __init__(self, locate: Callable[[str], tuple[int, str]] = locate_real) -> None:
         self._locate = locate
         self._at: str | None = None
-        self._descriptor = -1  # of the directory `_at`; -1: nothing was there
+        self._descriptor = -1  # of the directory `_at`, or -1 if that is missing
 
     def directory(self, path: str) -> int:
-        """Return a descriptor of a directory, valid until the next call. Raises OSError, for a link too."""
+        """Return a descriptor of a directory, valid until the next call. Raises OSError, including for a link."""
         if path != self._at or self._descriptor < 0:
             self.close()
             self._at = path
@@ -44,9 +44,9 @@ class Walker:
         return self.directory(above or "/"), name or "."
 
     def look(self, path: str, *, attributes: bool = True) -> NodeState | None:
-        """Return what is at a path; None if nothing is, or if a component of the path is missing or a link.
+        """Return the state of a path, or None if the path does not exist or a parent is missing or a link.
 
-        Raises OSError, PermissionError included.
+        Raises OSError, including PermissionError.
         """
         above, _, name = path.rpartition("/")
         if self._at == (above or "/") and self._descriptor < 0:
@@ -61,20 +61,20 @@ class Walker:
             raise
 
     def read(self, path: str) -> NodeState | None:
-        """Return the state of a path; None also where this user may not look."""
+        """Return the state of a path, or None if it is missing or this user has no permission."""
         with suppress(OSError):
             return self.look(path)
         return None
 
     def digest(self, path: str, state: NodeState) -> str | None:
-        """Return the sha256 of a file; None for other things, and for a file that cannot be read."""
+        """Return the sha256 of a file; None for other objects, and for a file that cannot be read."""
         if state.node is Node.FILE:
             with suppress(OSError):
                 return digest_file(*self.place(path), state.size)
         return None
 
     def names(self, path: str) -> list[str]:
-        """Return the sorted names in a directory; none if it is gone, or the user may not read it."""
+        """Return the sorted names in a directory; empty if it is missing or this user may not read it."""
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             return sorted(names_at(*self._locate(path)), key=os.fsencode)
         return []

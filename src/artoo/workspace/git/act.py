@@ -1,9 +1,9 @@
-"""Bring an approved act into the user's repository by git's own commands, and take it back.
+"""Apply an approved act to the user's repository by git commands, and undo it.
 
 move       check old values ─► objects (index-pack --strict) ─► one transaction of refs ─► HEAD ─► index ─► stash
 move_back  check new values ─► the same in reverse; objects stay until git collects them
 
-Both may be called again after a crash in the middle: what already has its new value is left alone.
+Both may be called again after a crash in the middle, because values that are already set are skipped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["GitAct", "forget", "move", "move_back"]
 
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 _MARK = "artoo-made"
-"""A file in a repository that an act made, written last: what is newer than it was changed since."""
+"""A file in a repository that an act made. It is written last, so newer files were changed afterwards."""
 
 
 def move(act: GitAct) -> None:
@@ -46,7 +46,7 @@ def move(act: GitAct) -> None:
         now = state_outside(git)
         if moved := _moved(act, now):
             raise SandboxError(f"{act.git_dir}: {'; '.join(moved)}: nothing of the task was applied there")
-        # Objects come first, because a ref must never name what is not there.
+        # Objects come first, because a ref must never point to a missing object.
         _bring_objects(git, act.pack)
         _keep(git, act, "lost", act.lost)
         _set_values(git, act, now, f"artoo: apply task {act.task_id}")
@@ -55,13 +55,13 @@ def move(act: GitAct) -> None:
 
 
 def move_back(act: GitAct) -> tuple[Conflict, ...]:
-    """Undo the act. Idempotent; returns what the user changed since, and then leaves all of the act as it is.
+    """Undo the act. Idempotent. If the user changed something since, nothing is undone, and conflicts are returned.
 
     Raises SandboxError if git refuses.
     """
     git = _git_of(act)
     if not git.directory.is_dir():
-        return ()  # the user removed the repository, or a crash came before it was made
+        return ()  # the user removed the repository, or a crash happened before it was made
     try:
         if act.created:
             return _take_away(act, git)
@@ -79,7 +79,7 @@ def move_back(act: GitAct) -> tuple[Conflict, ...]:
 def forget(act: GitAct) -> None:
     """Delete the refs that keep lost and undone commits, when the act can no longer be undone. Idempotent.
 
-    A repository that is gone or refuses keeps them: they only take room.
+    Errors are ignored, because the refs only use disk space.
     """
     git = _git_of(act)
     try:
@@ -108,7 +108,7 @@ def _value(one: RefChange, now: State) -> str:
 
 
 def _moved(act: GitAct, now: State) -> list[str]:
-    """Return what is neither as the act found it nor as it would leave it."""
+    """Return messages about values that are neither the old nor the new ones of the act."""
     said = [f"{one.name} was moved since" for one in act.refs if _value(one, now) not in (one.old, one.new)]
     said += [
         f"{one.path} was staged since"
@@ -123,13 +123,13 @@ def _moved(act: GitAct, now: State) -> list[str]:
 
 
 def _begun_since(git: Git, back: GitAct) -> list[str]:
-    """Return what the user has under way: its index and HEAD are not the act's to take back."""
+    """Return messages about unfinished operations of the user, during which HEAD and index must not be undone."""
     begun = [name for name in _UNDER_WAY if (git.directory / name).exists()]
     return [f"{name} says that the user began something since" for name in begun if back.has_checkout]
 
 
 def _advice(act: GitAct) -> str:
-    """Return how the user takes back what a task committed on a branch."""
+    """Return advice on how the user can revert a task's commits on a branch."""
     for one in act.refs:
         if one.name.startswith("refs/heads/") and one.old and one.new:
             return f"; git revert {one.old[:10]}..{one.new[:10]} takes back the task's commits"
@@ -151,18 +151,18 @@ def _place(act: GitAct) -> str:
 
 
 def _keep(git: Git, act: GitAct, kind: str, objects: Iterable[str]) -> None:
-    """Name objects, so that git does not collect them while the act can be undone."""
+    """Make refs for objects, so that git does not collect them while the act can be undone."""
     lines = "".join(f"update {_place(act)}/{kind}/{one} {one}\n" for one in objects)
     git.run("update-ref", "--stdin", stdin=lines.encode())
 
 
 def _set_values(git: Git, act: GitAct, now: State, message: str) -> None:
-    """Give refs, index and stash the new values of the act, and leave everything else as it is."""
+    """Set refs, index and stash to the new values of the act, and leave everything else unchanged."""
     left = [one for one in act.refs if _value(one, now) != one.new]
     plain = [one for one in left if SYMBOLIC not in one.old + one.new]
     made = [one.name for one in plain if one.new]
     gone = [one for one in plain if not one.new]
-    # a/b cannot be made while there is a: git takes these only in two steps.
+    # The ref a/b cannot be made while a exists, so git needs two transactions.
     if any(
         f"{name}/".startswith(f"{one.name}/") or one.name.startswith(f"{name}/") for one in gone for name in made
     ):
@@ -189,12 +189,12 @@ def _transaction(git: Git, refs: Sequence[RefChange], message: str) -> None:
 
 
 def _raw(name: str) -> str:
-    """Return a printable name as git has it."""
+    """Return the name that git uses for a printable name."""
     return os.fsdecode(path_bytes(name))
 
 
 def _set_index(git: Git, changes: Sequence[IndexChange], object_format: str) -> None:
-    """Set the entries of some paths; what git noted of other files stays."""
+    """Set the index entries of some paths. The entries of other paths are kept."""
     nothing = b"0 " + b"0" * (64 if object_format == "sha256" else 40)
     lines = [
         entry + b"\t" + path_bytes(one.path)
@@ -206,11 +206,11 @@ def _set_index(git: Git, changes: Sequence[IndexChange], object_format: str) -> 
 
 
 def _set_stash(git: Git, entries: Sequence[StashEntry], now: Sequence[StashEntry]) -> None:
-    """Make the stash this list, newest first: drop down to what both have in common, then push the rest."""
+    """Set the stash to this list, newest first. Entries above the common base are dropped, then the rest pushed."""
     common = 0
     while common < min(len(now), len(entries)) and now[-1 - common] == entries[-1 - common]:
         common += 1
-    # `reflog delete` needs an entry that stays. If none does, the whole stash goes.
+    # `reflog delete` needs an entry that remains. If none does, the whole stash is deleted.
     if not common and now:
         git.run("update-ref", "-d", STASH)
     for _ in range(len(now) - common if common else 0):
@@ -224,7 +224,7 @@ def _set_stash(git: Git, entries: Sequence[StashEntry], now: Sequence[StashEntry
 
 
 def _create(act: GitAct, git: Git) -> None:
-    """Make a repository next to its place and rename it there: half of one must never stand there."""
+    """Make a repository under a temporary name and rename it, so that no partial repository is ever visible."""
     place = git.directory
     if (place / _MARK).exists():
         return
@@ -252,7 +252,7 @@ def _create(act: GitAct, git: Git) -> None:
 
 
 def _take_away(act: GitAct, git: Git) -> tuple[Conflict, ...]:
-    """Remove a repository that an act made, unless it was used since. A new index is only another look."""
+    """Remove a repository that an act made, unless it was used since. A newer index alone does not count as use."""
     made = (git.directory / _MARK).stat().st_ctime_ns if (git.directory / _MARK).exists() else 0
     paths = (Path(directory, name) for directory, _, names in os.walk(git.directory) for name in names)
     if any(path.lstat().st_ctime_ns > made for path in paths if path != git.directory / "index"):

@@ -1,6 +1,6 @@
-"""Compare one repository of a task with the user's, and say what the differences mean.
+"""Compare one repository of a task with the user's, and classify the differences.
 
-state outside and inside ─► changes ─► what must stay ─► pack (inside) ─► quarantine ─► meanings ─► act
+state outside and inside ─► changes ─► blocked groups ─► pack (inside) ─► quarantine ─► meanings ─► act
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PLAIN_SETTING = re.compile(
     r"|extensions\.objectformat\n.*"
     r"|remote\..*\.url\n(https?://|ssh://|git://|file://|/|\./|\.\./|[\w.-]+@[\w.-]+:)[^\n]*"
 )
-"""A setting that names no program and leads git nowhere else, as `KEY\\nVALUE`."""
+"""Matches a setting, as `KEY\\nVALUE`, that names no program and points git to no other place."""
 
 SILENT = Verdict(ChangeClass.SILENT)
 PROGRAMS = Verdict(ChangeClass.PERSISTENCE, "git starts programs from there, or reads where they are")
@@ -65,7 +65,7 @@ _CUT = Verdict(ChangeClass.HISTORY, "it changes how much of the history git show
 
 @dataclass(slots=True)
 class Found:
-    """The findings about all repositories. `going`: file effects that go with what is checked out."""
+    """The findings about all repositories. `going`: file effects that are applied only with the checkout."""
 
     acts: list[GitAct] = field(default_factory=list[GitAct])
     classes: list[ClassifiedChange] = field(default_factory=list[ClassifiedChange])
@@ -75,7 +75,7 @@ class Found:
     going: dict[str, frozenset[bytes]] = field(default_factory=dict[str, frozenset[bytes]])
 
     def judge_files(self, repository: Repository) -> None:
-        """Take what git brings over, and classify what stays file changes."""
+        """Mark the effects that git itself transfers as taken, and classify those that remain file changes."""
         for inner, one in repository.effects.items():
             verdict = _CUT if inner in ("shallow", "info/grafts") else _OF_PART.get(part_of(inner))
             if is_taken(inner, one):
@@ -84,14 +84,14 @@ class Found:
                 self.says[one.path] = verdict
 
     def stays(self, repository: Repository, why: str, inner: str = "") -> None:
-        """Report what cannot be brought over, and why."""
+        """Report a part that cannot be applied, and the reason."""
         path = "/".join(filter(None, (printable_path(repository.directory), inner)))
         self.conflicts.append(Conflict(path=path, reason=f"{why}; it stays in the workspace"))
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One change set, and the means to ask git about it. `every`: all effects, those in conflict included.
+    """One change set, and the means to run git on it. `every`: all effects, including those in conflict.
 
     `clashing`: paths in conflict. `moving`: repositories whose index the task changed. `bases`: the user's versions
     that the task found.
@@ -107,10 +107,10 @@ class Context:
 
 
 class Comparison:
-    """Compares one repository that was there or that the task made. Raises GitFailed, OSError."""
+    """Compares one repository that existed before or that the task made. Raises GitFailed, OSError."""
 
     def __init__(self, context: Context, repository: Repository, work: Path) -> None:
-        """Ask git about both sides. `work`: an empty directory."""
+        """Read the state of both repositories with git. `work`: an empty directory."""
         self._context, self._repository, self._work = context, repository, work
         self._shown = printable_path(repository.directory)
         self._created = repository.kind is Kind.CREATED
@@ -118,8 +118,8 @@ class Comparison:
         (work / "tmp").mkdir()
         self._inside = Inside(context.program, self._user.directory, context.run_inside, work / "tmp")
         self._new = self._inside.state()
-        # Answers from inside are claims. A false one only leads to another operation, which is judged as what it
-        # is.
+        # Git's answers from inside are not trusted. A false answer only leads to a different operation, which is
+        # then judged by its real effect.
         kind = self._new.object_format
         self._old = State(kind) if self._created else state_outside(self._user)
         if self._old.object_format != kind:
@@ -131,7 +131,7 @@ class Comparison:
         self._blocked: set[str] = set()
 
     def add_to(self, found: Found) -> None:
-        """Judge the repository."""
+        """Judge the repository, and add the result to `found`."""
         if self._created and (mark := next(self._under_way(), None)) is not None:
             found.taken |= {one.path for one in self._repository.effects.values()}
             found.stays(self._repository, f"an operation of git is under way in the workspace ({mark})", mark)
@@ -169,7 +169,7 @@ class Comparison:
     # --- what changes ---------------------------------------------------------------------------------------------
 
     def _refs(self) -> list[RefChange]:
-        """Return every ref that the task moved, HEAD too. In a linked worktree only HEAD is its own."""
+        """Return every ref that the task moved, including HEAD. In a linked worktree only HEAD is compared."""
         old, new = dict(self._old.refs), dict(self._new.refs)
         if self._repository.is_worktree:
             old, new = {}, {}
@@ -187,10 +187,10 @@ class Comparison:
         ]
 
     def _index(self) -> tuple[IndexChange, ...]:
-        """Return the paths whose entries differ; what only the user staged meanwhile is left out."""
+        """Return the index entries that differ, except paths that only the user staged meanwhile."""
         old, new = self._old.index, self._new.index
         paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
-        # The user's git writes the index at every `git status`: bytes that differ say nothing.
+        # The user's git rewrites the index at every `git status`, so differing bytes mean nothing.
         if self._clashes("index"):
             paths = [path for path in paths if new.get(path, ()) != self._committed(path)]
         return tuple(
@@ -201,7 +201,7 @@ class Comparison:
         return (self._tree[path],) if path in self._tree else ()
 
     def _with_settings(self, act: GitAct) -> GitAct:
-        """Add what only an act has that makes a repository."""
+        """Add the fields that only an act that creates a repository has."""
         own = ("core.repositoryformatversion", "extensions.objectformat", "extensions.refstorage")
         settings = [one for one in self._new.settings if one[0] not in own]
         settings.append((own[0], "0" if act.object_format == "sha1" else "1"))
@@ -219,7 +219,7 @@ class Comparison:
         )
 
     def _extras(self) -> Iterator[ExtraFile]:
-        """Return the hooks and the like of a new repository, but for what git's own template has."""
+        """Yield hooks and similar files of a new repository, except those of git's own template."""
         for inner, one in self._repository.effects.items():
             if part_of(inner) is Part.PROGRAMS and inner not in ("config", "shallow") and not is_taken(inner, one):
                 content = _read(one)
@@ -229,10 +229,10 @@ class Comparison:
                     mode = 0o644 if one.after is None else one.after.mode & 0o777
                     yield ExtraFile(inner=inner, content=content.decode("latin-1"), mode=mode)
 
-    # --- what must stay -------------------------------------------------------------------------------------------
+    # --- blocked groups -------------------------------------------------------------------------------------------
 
     def _block(self, refs: Sequence[RefChange], index: Sequence[IndexChange], found: Found) -> None:
-        """Find what cannot be brought over: an operation under way, and what the user moved meanwhile."""
+        """Block the groups that cannot be applied, because an operation is unfinished or the user moved them."""
         for group, why, inner in self._reasons(refs, index):
             if group not in self._blocked:
                 self._blocked.add(group)
@@ -257,7 +257,7 @@ class Comparison:
             yield STASH, "the stash was changed meanwhile", ""
 
     def _under_way(self) -> Iterator[str]:
-        """Yield the files that say that the task left an operation of git unfinished."""
+        """Yield the names of files which show that the task left a git operation unfinished."""
         for inner, one in self._repository.effects.items():
             if one.after is not None and not one.in_place and under_way(inner):
                 yield inner.partition("/")[0]
@@ -268,13 +268,13 @@ class Comparison:
     def _moved_by_user(self, one: RefChange) -> bool:
         if self._clashes(one.name):
             base = self._context.bases.get(f"{self._shown}/{one.name}")
-            # The user's git may only have packed the ref: then its value is still the one that the task found.
+            # If the user's git has only packed the ref, its value is still the one that the task found.
             found = None if base is None or base.overtaken else base.sha256
             return found != hashlib.sha256(f"{one.old}\n".encode()).hexdigest()
         return self._clashes("packed-refs") and os.fsdecode(path_bytes(one.name)) not in self._repository.effects
 
     def _in_the_way(self, one: RefChange, refs: Sequence[RefChange]) -> str | None:
-        """Return a ref of the user's below or above a new one: git keeps them like files and directories."""
+        """Return a ref of the user's that prevents a new one, as `a` prevents `a/b`; None if there is none."""
         if one.old or not one.new:
             return None
         stay = self._old.refs.keys() - {
@@ -285,7 +285,7 @@ class Comparison:
         )
 
     def _worktree(self) -> bytes | None:
-        """Return the directory of the working files, as the user's repository says; None for a bare one."""
+        """Return the worktree directory by the settings of the user's repository; None for a bare repository."""
         directory = self._repository.directory
         told = b""
         if self._repository.is_worktree:
@@ -301,10 +301,10 @@ class Comparison:
             return set()
         return {path for one in index if (path := self._top + b"/" + path_bytes(one.path)) in self._context.every}
 
-    # --- what it means --------------------------------------------------------------------------------------------
+    # --- meanings -------------------------------------------------------------------------------------------------
 
     def _pack(self, act: GitAct, known: Sequence[str]) -> str:
-        """Have what is missing packed inside and checked outside; return the printable path of the pack."""
+        """Pack the missing objects inside the sandbox, check the pack outside, and return its printable path."""
         staged = [entry.split() for one in act.index for entry in one.new]
         wanted = objects_named(
             (
@@ -313,7 +313,7 @@ class Comparison:
                 *(oid for mode, oid, _ in staged if mode != "160000"),
             )
         )
-        # A branch that is moved or deleted needs no new object, and then no sandbox has to be started again.
+        # Often no object is missing, for example if a branch is deleted. Then no sandbox is started again.
         missing = self._quarantine.missing(wanted) if wanted else ()
         pack = (
             self._context.question.directory.base / "git" / hashlib.sha256(self._repository.directory).hexdigest()
@@ -331,7 +331,7 @@ class Comparison:
     def _meanings(
         self, act: GitAct, known: Sequence[str]
     ) -> tuple[list[tuple[str, ClassifiedChange]], tuple[str, ...]]:
-        """Return the changes that the user sees, each with its group, and the objects that are lost."""
+        """Return the changes that the user sees, with their groups, and the objects that are lost."""
         names, top = {*self._old.refs, *self._new.refs}, self._top or self._repository.directory
         context, elsewhere = self._context, self._elsewhere()
         judge_path = context.question.judge_path
@@ -366,13 +366,13 @@ class Comparison:
         )
 
     def _elsewhere(self) -> set[str]:
-        """Return the branches at which linked worktrees are whose index does not move with the task's."""
+        """Return the branches checked out in linked worktrees whose index the task does not change."""
         heads = self._user.directory.glob("worktrees/*/HEAD")
         still = [one for one in heads if os.fsencode(one.parent) not in self._context.moving]
         return {one.read_text("utf-8", "replace").strip().removeprefix(SYMBOLIC) for one in still}
 
     def _logged(self, name: str) -> list[str]:
-        """Return the commits in the reflog of a ref that is removed: git removes it too."""
+        """Return the commits in the reflog of a removed ref, because git removes the reflog too."""
         raw = os.fsdecode(path_bytes(name))
         return self._user.run("log", "-g", "--format=%H", raw, "--", accept=(0, 128)).decode().split()
 
@@ -384,13 +384,13 @@ class Comparison:
         return Rewritten(repository=self._shown, branches=branches, tags=tags, commits=len(commits))
 
     def _tips_after(self, act: GitAct) -> tuple[str, ...]:
-        """Return what refs, HEAD and stash would name."""
+        """Return the objects to which refs, HEAD and stash would point after the apply."""
         after = dict(self._old.refs) | {one.name: one.new for one in act.refs if one.name != "HEAD"}
         head = self._old.commit if CHECKOUT in self._blocked else self._new.commit
         return objects_named((*after.values(), head, *(one.commit for one in act.stash_new)))
 
     def _of_index(self, act: GitAct, judge: RefJudge, dropped: Mapping[str, str]) -> tuple[Meaning, ...]:
-        """Return what the index means besides commits that were shown already."""
+        """Return the meanings of index changes, except those already covered by commits."""
         if not act.index:
             return ()
         with_commits = any(one.group == CHECKOUT for one in act.refs)
@@ -443,7 +443,7 @@ class Comparison:
         return Meaning.of(label, loss, judge.content([one.commit for one in new if one not in old]))
 
     def _of_new(self, act: GitAct, judge: RefJudge) -> Iterator[Meaning]:
-        """Return what a new repository means: its settings, its hooks, and files that only its commits have."""
+        """Yield the meanings of a new repository, from its settings, its hooks, and files only in its commits."""
         tips = [one.new for one in act.refs if SYMBOLIC not in one.new and not one.name.startswith(REMOTES)]
         strange = sorted({key for key, value in act.settings if not _PLAIN_SETTING.fullmatch(f"{key}\n{value}")})
         label = f"new repository: {counted(self._quarantine.beyond(self._new.tips, ()))}"
@@ -467,10 +467,10 @@ class Comparison:
             yield Meaning(one.inner, ChangeClass.PERSISTENCE, PROGRAMS.reason)
 
     def _is_users(self, path: bytes, oid: str) -> bool:
-        """True if the user has a blob's content at a path: then git would replace nothing there."""
+        """True if the user's file at a path has the content of a blob, so that git would change nothing there."""
         try:
             content = os.readlink(path) if os.path.islink(path) else Path(os.fsdecode(path)).read_bytes()
-        except OSError:  # nothing there, or nothing that could be this content
+        except OSError:  # the path does not exist, or is not a readable file
             return False
         kind = hashlib.sha256 if self._old.object_format == "sha256" else hashlib.sha1
         return kind(b"blob %d\0" % len(content) + content).hexdigest() == oid
@@ -478,7 +478,10 @@ class Comparison:
     # --- files ----------------------------------------------------------------------------------------------------
 
     def _judge_files(self, act: GitAct, found: Found) -> None:
-        """Classify what stays file changes. What ended with a commit goes with it, or stays with it."""
+        """Classify the effects that remain file changes.
+
+        The files of an operation that the task ended with a commit are removed only if the commit is applied.
+        """
         if self._created:
             found.taken |= {one.path for one in self._repository.effects.values()}
             return
@@ -492,7 +495,7 @@ class Comparison:
         found.going[self._shown] = frozenset(paths | self._working_files(act.index)) - found.taken
 
     def _is_merged(self, marks: Sequence[str]) -> bool:
-        """True if all that ended was a merge, and the task's commit has what was merged."""
+        """True if only a merge was ended, and the task's commit contains the merged commits."""
         merged = self._user.directory / "MERGE_HEAD"
         tips = merged.read_text("ascii", "replace").split() if marks == ["MERGE_HEAD"] else []
         return bool(tips) and all(
@@ -501,7 +504,7 @@ class Comparison:
 
 
 def _read(effect: Effect) -> bytes:
-    """Read the task's version of a file, never through a link."""
+    """Read the task's version of a file. Links are not followed."""
     descriptor = os.open(effect.source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         content = file.read(_MOST_EXTRA + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None

@@ -1,7 +1,7 @@
-"""Name the parts of a git repository by their paths, and find the repository to which a path belongs.
+"""Classify the paths in a git repository, and find the repository to which a path belongs.
 
-Git itself is asked what a repository holds. This module decides only which files are git's own, by their names, and
-generously: a directory with HEAD, objects and refs counts as a repository whatever its HEAD says.
+The content of a repository is read by git itself. This module only decides by names which files are git's own. It
+is generous, because a directory with HEAD, objects and refs counts as a repository even if its HEAD is invalid.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from artoo.workspace.changes.effect import Effect
 class Part(StrEnum):
     """The purpose of a path in a repository.
 
-    `state`: commits, refs, reflogs. `programs`: settings and hooks; from there git starts programs. `operation`: a
-    merge, rebase or the like that is under way. `scratch`: what git writes for itself and makes again. `nested`:
-    repositories of submodules. `text`: for people. `unknown`: not in the layout that git documents.
+    `state`: commits, refs, reflogs. `programs`: settings and hooks, by which git starts programs. `operation`: an
+    unfinished merge, rebase or similar. `scratch`: temporary files that git makes again. `nested`: repositories of
+    submodules. `text`: files for people. `unknown`: not in the layout that git documents.
     """
 
     STATE = "state"
@@ -66,10 +66,10 @@ _UNDER_WAY = re.compile(
     r"(MERGE_HEAD|MERGE_AUTOSTASH|CHERRY_PICK_HEAD|REVERT_HEAD|BISECT_(LOG|START)|rebase-(merge|apply)|sequencer"
     r"|NOTES_MERGE_[A-Z]+)(/.*)?"
 )
-"""What says that an operation is under way; the rest of its files (a message, for example) says nothing alone."""
+"""The files that mark an unfinished operation. Its other files, such as a message, prove nothing alone."""
 
 _READ = frozenset({Part.STATE, Part.INDEX, Part.PROGRAMS, Part.OPERATION})
-"""What git reads when it is asked where a repository stands."""
+"""The parts that git reads to report the state of a repository."""
 
 _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE, Node.LINK})
 _REF = re.compile(rb"refs/(?!.*\.\.).*", re.DOTALL)
@@ -77,7 +77,7 @@ _TAKEN = frozenset({Part.STATE, Part.INDEX, Part.LOCK, Part.SCRATCH})
 
 
 def part_of(inner: str) -> Part:
-    """Return what the path below a repository's directory is for. In a linked worktree the same names count."""
+    """Return the part of a path below a repository's directory. In a linked worktree the same names apply."""
     within = _WORKTREE.sub("", inner, count=1) if inner.startswith("worktrees/") else inner
     if not within:
         return Part.SCRATCH
@@ -85,13 +85,13 @@ def part_of(inner: str) -> Part:
 
 
 def is_bookkeeping(path: bytes) -> bool:
-    """True for a path where git keeps its own notes: no settings, no hooks, nothing for people."""
+    """True for a file that git maintains itself, which excludes settings, hooks, texts and unknown files."""
     _, found, inner = os.fsdecode(path).partition("/.git/")
     return bool(found) and part_of(inner) not in (Part.PROGRAMS, Part.UNKNOWN, Part.TEXT)
 
 
 def is_taken(inner: str, effect: Effect) -> bool:
-    """True for what git brings over or makes again itself: such an effect is never applied as a file."""
+    """True for an effect that git itself transfers or recreates, so that it is never applied as a file."""
     part, after = part_of(inner), effect.after
     if part is Part.OPERATION:
         return after is not None
@@ -104,14 +104,14 @@ def is_taken(inner: str, effect: Effect) -> bool:
 
 
 def under_way(inner: str) -> bool:
-    """True for a file that says that an operation is under way."""
+    """True for a file that marks an unfinished operation."""
     return _UNDER_WAY.fullmatch(inner) is not None
 
 
 class Kind(StrEnum):
     """The change of a repository as a whole.
 
-    `suspect`: the directory was there, and only now git would take it for a repository.
+    `suspect`: the directory existed before, but only now git would treat it as a repository.
     """
 
     CHANGED = "changed"
@@ -122,7 +122,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """One repository that a task changes: its directory, and the effects in it by their path below it."""
+    """One repository that a task changes. `effects`: the effects in it, by their path below its directory."""
 
     directory: bytes
     kind: Kind
@@ -135,9 +135,9 @@ class Repository:
 
 
 def holds_git_up(repository: Repository) -> bool:
-    """True if the task put a pipe, a socket, a device or a link in the place of a file that git reads.
+    """True if the task replaced a file that git reads by a pipe, a socket, a device or a link.
 
-    A hook may be a link, as it is not read here; and a ref, as git takes the target of such a link for a text.
+    A hook may be a link, because it is not read here. A ref may be a link, because git reads its target as text.
     """
     return any(
         part_of(inner) in _READ
@@ -149,7 +149,7 @@ def holds_git_up(repository: Repository) -> bool:
 
 
 def repositories(effects: Sequence[Effect]) -> tuple[Repository, ...]:
-    """Return the repositories to whose own files the effects belong, outer ones first."""
+    """Return the repositories whose own files are among the effects, outer ones first."""
     looks = _Looks({one.path: one for one in effects})
     holders: dict[bytes, bytes | None] = {}
     found: dict[bytes, dict[str, Effect]] = {}
@@ -167,7 +167,7 @@ def repositories(effects: Sequence[Effect]) -> tuple[Repository, ...]:
 
 
 def _owned(holder: bytes, kind: Kind, inside: dict[str, Effect]) -> dict[str, Effect]:
-    """Return what is git's own: in a bare repository that was there, other files may lie next to it."""
+    """Return the effects on git's own files, because in a bare repository other files may lie next to them."""
     if os.path.basename(holder) == b".git":
         return inside
     others = (Part.UNKNOWN,) if kind is Kind.CREATED else (Part.UNKNOWN, Part.TEXT)
@@ -181,13 +181,13 @@ def _above(path: bytes) -> list[bytes]:
 
 @dataclass(slots=True)
 class _Looks:
-    """The user's files and the task's, asked only whether something is there."""
+    """Checks for the existence of paths in the user's and in the task's version."""
 
     effects: Mapping[bytes, Effect]
     known: dict[tuple[bytes, bool], bool] = field(default_factory=dict[tuple[bytes, bool], bool])
 
     def there(self, path: bytes, *, after: bool) -> bool:
-        """True if the user has something at the path; `after`: if the task has."""
+        """True if the path exists in the user's version, or, with `after`, in the task's version."""
         one = self.effects.get(path) if after else None
         if one is not None:
             return one.after is not None
@@ -196,12 +196,12 @@ class _Looks:
         return os.path.lexists(path)
 
     def _is_other(self, directory: bytes) -> bool:
-        """True if the task has no directory there, or one where the user has none: nothing shows through."""
+        """True if the directory does not exist in both versions, so that no path of the user's is visible in it."""
         one = self.effects.get(directory)
         return one is not None and not all(state and state.is_directory for state in (one.before, one.after))
 
     def is_repository(self, directory: bytes, *, after: bool) -> bool:
-        """True if git may take the directory for a repository, or for the part of a linked worktree."""
+        """True if git may treat the directory as a repository, or as the part of a linked worktree."""
         key = (directory, after)
         if key not in self.known:
             head, objects, refs, common = (
@@ -212,7 +212,7 @@ class _Looks:
         return self.known[key]
 
     def holder(self, path: bytes) -> bytes | None:
-        """Return the repository that holds a path: from the outside in, so that a fake in git's files is none."""
+        """Return the repository of a path. It searches from the outside, to ignore a fake inside git's files."""
         holder: bytes | None = None
         for above in (*_above(path), path):
             if holder is not None:

@@ -1,7 +1,8 @@
-"""Ask git where a repository stands.
+"""Read the state of a repository with git.
 
-The same questions are put to the user's repository outside and to the task's version inside a sandbox. Answers from
-inside are claims: they say what the task wants, and that is judged on objects that git has checked outside.
+The same git commands run on the user's repository outside and on the task's version inside a sandbox. The output
+from inside is not trusted. It only describes what the task wants, which is judged on objects that git has checked
+outside.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from artoo.ports.workspace import Ended
 from artoo.workspace.git.run import ENVIRONMENT, OPTIONS, Git, GitFailed, reason_in
 
 SYMBOLIC = "ref: "
-"""How the value of a ref that stands for another one begins. Other values are object ids; empty: there is none."""
+"""The prefix of the value of a symbolic ref. Other values are object ids, or empty if the ref does not exist."""
 
 CHECKOUT = "HEAD"
-"""The group of what is checked out: HEAD, the branch at which it is, and the index. They move together or not."""
+"""The group of the checkout, that is, HEAD, its branch and the index. They are changed together or not at all."""
 
 STASH = "refs/stash"
 
@@ -35,7 +36,7 @@ class _Frozen(BaseModel):
 
 
 class RefChange(_Frozen):
-    """One ref, `HEAD` included, by its printable name. `group`: what moves only together."""
+    """The change of one ref (or `HEAD`), by its printable name. Refs of one `group` are changed only together."""
 
     name: str
     old: str
@@ -52,7 +53,7 @@ class IndexChange(_Frozen):
 
 
 class StashEntry(_Frozen):
-    """One entry of the stash. `date` as git writes it."""
+    """One entry of the stash. `date` is in git's raw format."""
 
     commit: str
     name: str
@@ -62,7 +63,7 @@ class StashEntry(_Frozen):
 
 
 class ExtraFile(_Frozen):
-    """The content (as latin-1) and the permission bits of a hook or the like of a new repository."""
+    """The content (as latin-1) and the permission bits of a hook or similar file of a new repository."""
 
     inner: str
     content: str
@@ -70,13 +71,13 @@ class ExtraFile(_Frozen):
 
 
 class GitAct(_Frozen):
-    """The operation that brings a task's commits into one repository. `git_dir` and `needs` are printable paths.
+    """The operation that applies a task's commits to one repository. `git_dir` and `needs` are printable paths.
 
-    `heads` and `commits`: HEAD and the commit to which it leads, before and after. `pack`: the file with the
-    objects that the user's repository lacks; empty: none. `lost`: objects that nothing would name any more.
-    `needs`: files that belong to what is checked out; a directory stands for all below it. `created`: the task made
-    the repository, with `settings` (keys and values), `shallow` and `extras`. `shown`: the group and the path of
-    each change that the user sees.
+    `heads` and `commits`: HEAD and its commit, before and after. `pack`: the file with the objects that the user's
+    repository lacks, or empty. `lost`: objects that no ref would reach any more. `needs`: files that belong to the
+    checkout; a directory includes all files below it. `created`: true if the task made the repository, with
+    `settings` (keys and values), `shallow` and `extras`. `shown`: the group and the path of each change that the
+    user sees.
     """
 
     task_id: str
@@ -100,7 +101,7 @@ class GitAct(_Frozen):
 
     @property
     def has_checkout(self) -> bool:
-        """True if the act changes what is checked out."""
+        """True if the act changes the checkout."""
         return bool(self.index) or any(one.group == CHECKOUT for one in self.refs)
 
     @property
@@ -110,11 +111,11 @@ class GitAct(_Frozen):
 
     @property
     def digest(self) -> str:
-        """The sha256 (hex) of what would be there and what it would replace; the pack holds nothing more."""
+        """The sha256 (hex) of the new and the replaced values. They determine the content of the pack."""
         return hashlib.sha256(self.model_dump_json(exclude={"pack", "git"}).encode()).hexdigest()
 
     def restricted(self, paths: Collection[str]) -> GitAct | None:
-        """Return the part of the act that shows as one of these paths, None if it is empty."""
+        """Return the part of the act that the user sees under these paths, or None if there is none."""
         groups = {group for group, path in self.shown if path in paths}
         if not groups or self.created:
             return self if groups else None
@@ -126,15 +127,15 @@ class GitAct(_Frozen):
 
 
 def objects_named(values: Iterable[str]) -> tuple[str, ...]:
-    """Return the object ids among values of refs, each once."""
+    """Return the object ids among values of refs, without duplicates."""
     return tuple(dict.fromkeys(one for one in values if one and not one.startswith(SYMBOLIC)))
 
 
 _MOST_BYTES = 512 << 20
-"""A longer answer from inside is refused: it is read into memory."""
+"""The most bytes of one answer from inside. Longer answers are refused, because answers are read into memory."""
 
 _INSIDE = "/tmp/artoo-git"
-"""Where the answers are inside. The name makes it the workspace's own where /tmp is partly the machine's."""
+"""The directory for git's output inside. Its name keeps it in the workspace's own /tmp, even with plain copies."""
 
 _ENTRY = "--format=%H%x00%gn%x00%ge%x00%gd%x00%gs"
 _QUESTIONS: Mapping[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
@@ -146,18 +147,18 @@ _QUESTIONS: Mapping[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "stash": (("log", "-g", "--no-decorate", "--no-color", "--date=raw", _ENTRY, STASH, "--"), (0, 128)),
     "settings": (("config", "--file", "./config", "--no-includes", "--list", "-z"), (0, 1, 128)),
 }
-"""Arguments of git, and the exit codes of an answer. The stash and a file of settings may be missing."""
+"""The arguments of git, and the accepted exit codes. For example, the stash or the settings file may be missing."""
 
 _LEFT_OUT = ("refs/artoo/", "refs/bisect/", "refs/worktree/", "refs/rewritten/")
-"""artoo's own, and what belongs to an operation under way."""
+"""The refs that are ignored, because they are artoo's own or belong to an unfinished operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One repository at one moment. `refs` maps full printable names to values (`plan.SYMBOLIC`).
+    """The state of one repository. `refs` maps full printable names to values (see `SYMBOLIC`).
 
-    `head` is a value too, and `commit` where it leads, empty before the first commit. `index` maps paths to entries
-    `MODE OBJECT STAGE`.
+    `head` is such a value too. `commit` is the commit of HEAD, empty before the first commit. `index` maps paths to
+    entries `MODE OBJECT STAGE`.
     """
 
     object_format: str
@@ -170,19 +171,19 @@ class State:
 
     @property
     def tips(self) -> tuple[str, ...]:
-        """Every object that a ref, HEAD or the stash names."""
+        """The ids of all objects to which a ref, HEAD or the stash points."""
         return objects_named((*self.refs.values(), self.commit, *(one.commit for one in self.stash)))
 
 
 class RunInside(Protocol):
-    """Runs a command in a one-shot sandbox over the workspace; `scratch` is what it sees as /tmp. Blocking."""
+    """Runs a command in a one-shot sandbox over the workspace, with `scratch` as its /tmp. Blocking."""
 
     def __call__(self, argv: Sequence[str], cwd: Path, *, scratch: Path | None = None) -> Ended: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The repository as the task left it, asked in a sandbox. `scratch`: an empty directory for the answers."""
+    """The task's version of a repository, read by git in a sandbox. `scratch`: an empty directory for output."""
 
     program: str
     directory: Path
@@ -190,14 +191,14 @@ class Inside:
     scratch: Path
 
     def state(self) -> State:
-        """Ask git where it stands. Raises GitFailed."""
+        """Read the state of the repository. Raises GitFailed."""
         self._run("\n".join(self._saved(name, self._git(*question)) for name, (question, _) in _QUESTIONS.items()))
         return _state({name: self._answer(name, accept).read_bytes() for name, (_, accept) in _QUESTIONS.items()})
 
     def pack(self, wanted: Sequence[str], known: Sequence[str]) -> Path:
-        """Have git pack what `wanted` needs and `known` does not have. Raises GitFailed.
+        """Pack the objects that `wanted` needs and that are not reachable from `known`. Raises GitFailed.
 
-        The task may have collected what is known: then less is left out, and the pack is only larger.
+        If the task has removed known objects, fewer objects can be excluded, and the pack is only larger.
         """
         for name, objects in (("wanted", wanted), ("known", known)):
             (self._answers / name).write_text("".join(f"{one}\n" for one in objects))
@@ -222,7 +223,7 @@ class Inside:
         self._answers.mkdir(exist_ok=True)
         variables = {**ENVIRONMENT, "GIT_DIR": ".", "GIT_WORK_TREE": "."}
         named = (f"{name}={value}" for name, value in variables.items())
-        # Variables of the sandbox could name another repository, so git gets none but these.
+        # Git gets only these variables, because the sandbox's own could name another repository.
         argv = ("/usr/bin/env", "-i", *named, "/bin/sh", "-c", script)
         try:
             ended = self.run_inside(argv, self.directory, scratch=self.scratch)
@@ -232,7 +233,7 @@ class Inside:
             raise GitFailed(reason_in(ended.stderr.tail or ended.stderr.head) or "git could not be run inside")
 
     def _answer(self, name: str, accept: Sequence[int]) -> Path:
-        """Return an answer, never through a link: a task's settings may have started something in there."""
+        """Return the file of an answer. Links are refused, because programs of the task may have made them."""
         paths = [self._answers / f"{name}{ending}" for ending in ("", ".code", ".error")]
         seen = [path.lstat() for path in (self._answers, *paths)]
         plain = stat.S_ISDIR(seen[0].st_mode) and all(stat.S_ISREG(one.st_mode) for one in seen[1:])
@@ -244,7 +245,7 @@ class Inside:
 
 
 def state_outside(git: Git) -> State:
-    """Ask git about the user's repository. Raises GitFailed."""
+    """Read the state of the user's repository. Raises GitFailed."""
     return _state({name: git.run(*question, accept=accept) for name, (question, accept) in _QUESTIONS.items()})
 
 
