@@ -23,7 +23,7 @@ from artoo.tools.shell.parser import ShellCommand, parse_command
 from artoo.workspace.files.rooted import real_files
 
 WALL_SECONDS = 86_400.0
-"""Limit for the registry; a call itself is limited by its timeout and by the remaining time of the task."""
+"""Time limit for the registry; a call itself is limited by its timeout and by the remaining time of the task."""
 
 _ONE_IS_AN_ANSWER = frozenset(
     {"grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "diff", "cmp", "lsof", "pgrep", "test", "["}
@@ -72,7 +72,7 @@ class Shell(Announcing):
         return with_network(self._parsed(arguments).normal, unfenced(argument(arguments, "command")))
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Run it. Raises SandboxError if the command cannot be confined, ToolError if no folder can be searched."""
+        """Run the command. Raises SandboxError if it cannot be confined, ToolError if no folder can be searched."""
         command = unfenced(as_text(arguments["command"]))
         query = index_query(command, self.roots)
         if query is not None and len(arguments) == 1:

@@ -67,7 +67,7 @@ class WriteFile(Announcing, CountsAsItself):
             return text
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Write the file. Raises ToolError if the path is no path for a file or the disk refuses it."""
+        """Write the file. Raises ToolError if the path cannot name a file, or if the write fails."""
         text = unquoted(argument(arguments, "path"))
         if text.endswith("/"):
             raise ToolError(f"{text!r} is a directory; give the path of a file in it")
@@ -76,7 +76,7 @@ class WriteFile(Announcing, CountsAsItself):
         return await self.writer.write(path, content, remark=remark, anew=True)
 
     async def _there(self, path: Path) -> Text:
-        """Read the text that is to be replaced; an empty one if none can be read."""
+        """Read the text that will be replaced; it is empty if the file cannot be read."""
         try:
             before = await self.writer.read(path)
         except ToolError:

@@ -19,7 +19,7 @@ from artoo.tools.files.suggest_paths import nearby
 from artoo.tools.files.walk import Entry, Kind
 
 LISTING_CHARACTERS = 1_200
-"""Limit of the tree plus the facts about named files (a third of it); file contents have the same limit again."""
+"""Limit of the tree and the facts about named files, at most a third of it; file contents have as much again."""
 
 WHOLE_CHARACTERS = 8_000
 """The same limit if whole files are shown. It is higher because calls that read the files would cost more."""

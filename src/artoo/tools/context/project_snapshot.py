@@ -46,12 +46,12 @@ from artoo.workspace.files.rooted import real_files
 _LOOK = WalkLimits(entries=20_000, seconds=1.5)
 _WALL_SECONDS = 6.0
 _JUDGING_SECONDS = 2.0
-"""For classifying changes: git is asked about a repository that they touch (100 ms for a thousand commits)."""
+"""Time limit for classifying changes; git is asked about repositories in them (100 ms for a thousand commits)."""
 _HEAD_BYTES = 8_192
 _MOST_HEADS = 4
 _HEAD_LINES = 3
 _WHOLE_LINES, _WHOLE_BYTES = 200, 6_000
-"""If whole files are wanted, a file within these limits is shown whole, and so is a project of so many bytes."""
+"""If whole files are wanted, files within these limits are shown whole, and so is a project of that many bytes."""
 _MOST_WHOLE = 16
 _MOST_PATHS = 500
 _PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)

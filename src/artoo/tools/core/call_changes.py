@@ -45,7 +45,7 @@ class CallChanges:
     """Attributes the changes of one task's workspace to its calls and subtasks.
 
     `looked` drops its records of files that the task itself changed. `others_run`: returns whether a process of
-    another subtask is running. `snapshots`: keep the state before each subtask's first change, for other attempts.
+    another subtask is running. `snapshots`: keep the state before each subtask's first change, for trials.
     """
 
     workspace: Workspace
@@ -133,7 +133,7 @@ class CallChanges:
             try:
                 self._before[subtask] = await self.workspace.fork(f"{subtask} before")
             except SandboxError:
-                # The workspace is too large to be copied, so there is no second attempt.
+                # The workspace is too large to be copied, so there is no state for trials.
                 return
 
     async def discard_snapshots(self) -> None:

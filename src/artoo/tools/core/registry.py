@@ -58,7 +58,7 @@ class Registry:
     ) -> None:
         """Create the registry of the tools that work on this platform.
 
-        `observe` receives every record; `gate` asks the user if memory doubts a call (None: no one can be asked).
+        `observe` receives every record; `gate` asks about calls with a caution (None: no one can be asked).
         `durable` is awaited before a call may have effects; `resumed` examines the calls of a task that was resumed
         after a crash. `kept`: characters of output that a record keeps.
 
@@ -170,7 +170,7 @@ class SubTaskToolbox:
             return Outcome(status=CallStatus.ERROR, reason=f"middleware: {type(error).__name__}: {error}")
 
     async def _instead(self, tool: Tool, arguments: Arguments, call: UnderWay | None) -> Outcome | None:
-        """Return the outcome of a call that is not made, because a crash interrupted it or memory is in doubt."""
+        """Return the outcome of a call that is not made, because a crash interrupted it or a caution forbids it."""
         if self.registry.resumed is not None and call is not None:
             outcome = await self.registry.resumed.instead(call, arguments)
             if outcome is not None:

@@ -1,7 +1,7 @@
 """News for the model before a turn: events outside its calls.
 
 refresh of the workspace ─► files that both sides changed, files that the user saved, processes that ended
-changes in a new place   ─► the guide of that place
+changes in a new folder  ─► the guide of that folder
 """
 
 from __future__ import annotations

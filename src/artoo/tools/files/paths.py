@@ -56,7 +56,7 @@ def entry_at(files: Files, path: Path) -> FileStat | None:
     try:
         return files.stat(entry_path(files, path))
     except OSError:
-        # The links form a circle.
+        # `resolve` raises OSError if the links form a cycle.
         return None
 
 

@@ -162,8 +162,8 @@ def _end_all(process: asyncio.subprocess.Process) -> None:
 
 async def _drained(process: asyncio.subprocess.Process) -> None:
     """Wait a moment for the process to end."""
-    # Not `asyncio.timeout`: before Python 3.11.3, one that ends inside another that has ended raises
-    # CancelledError, and the code after it does not run.
+    # `asyncio.timeout` is not used, because before Python 3.11.3 a timeout that ends inside another ended timeout
+    # raises CancelledError, and the code after it does not run.
     ending = asyncio.create_task(_ended(process))
     try:
         await asyncio.wait({ending}, timeout=_GRACE_SECONDS)
