@@ -122,7 +122,7 @@ def drop_expired(config: Config, now: float | None = None) -> tuple[PendingRecor
 
     Blocking.
     """
-    # Changes are kept for three days after the first warning, which `artoo status` and every start show.
+    # Changes are kept for at least three days after the first warning, which `artoo status` and every start show.
     found = expire(config.home, keeping_of(config), time.time() if now is None else now)
     for gone in found.dropped:
         logger.warning(

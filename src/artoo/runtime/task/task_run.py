@@ -55,7 +55,7 @@ class TaskSettings:
     `tuned`: R7's numbers for single task types, by the slug of the intent; settings of other roles (retries,
     replans) do not depend on the type. `persona` is the accepted part of the T layer, `standing` the segments of
     the agent that the task is done for, if any. `brain`, `tool`: known properties of each tier's model. `project`
-    is the user's directory, `apply` the mode of applying without approval, `unasked` the classes of changes that
+    is the project directory, `apply` the mode of applying without approval, `unasked` the classes of changes that
     need none. `allowance`: the task's budgets. `approve`: the user approves each plan.
     """
 
