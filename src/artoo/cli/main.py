@@ -102,7 +102,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _report([_refused_by_system(error)])
     except BaseExceptionGroup as group:
         return _settle(group)
-    except Exception as error:  # noqa: BLE001 (the edge: what comes here is a defect, kept whole and said in a line)
+    except Exception as error:  # noqa: BLE001 (any other error is a defect, reported in one line)
         return _defect(error)
     return code if isinstance(code, int) else 0
 
@@ -112,7 +112,7 @@ def _open_what_is_closed() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             # A service may start artoo without standard streams, and every print would fail on None.
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (lives as long as artoo)
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (open until artoo exits)
 
 
 def _settle(group: BaseExceptionGroup) -> int:

@@ -1,4 +1,4 @@
-"""Orderly shutdown of a server process: the first signal stops serving, and then the tasks end with a result."""
+"""Orderly shutdown of a server process. The first signal stops serving, so that the tasks can end with a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task that another program has started: its present state, and the question that it waits for."""
+"""A task that another program has started, with its present state and its open question."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LONGEST_DOING = 2_000
 """Characters of the present operation. More than is shown, so that no secret is cut in two before redaction."""
 
 Listener = Callable[[Envelope], Awaitable[None]]
-"""Receives every message of a task in order, before the message changes `HandedTask`. The task's stream waits for
-the listener; the task itself does not."""
+"""A callback that receives every message of a task in order, before the message changes `HandedTask`. The task's
+stream waits for the callback, but the task itself does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class HandedTask:
             await self._changed.wait_for(lambda: self.told > told or self.ended)
 
     async def confirm(self, request: ConfirmationRequest) -> Said:
-        """Ask the client that waits for the task. Implements `ports.confirm.Confirm`. Raises TimeoutError."""
+        """Ask the client. Implements `ports.confirm.Confirm`. Raises TimeoutError if there is no answer."""
         question = OpenQuestion(request, asyncio.get_running_loop().create_future())
         self._question = question
         await self._tell()

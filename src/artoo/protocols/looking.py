@@ -119,7 +119,7 @@ class Looking:
     def _summed(self, summary: TaskSummary, books: SettledBooks) -> TaskReport:
         if summary.result is not None:
             return self._told(summary.result, summary.request, books)
-        # A task without a result either runs in another process or was cut off.
+        # A task without a result either runs in another process or was interrupted.
         status = "elsewhere" if summary.running else "stopped"
         request = self.clean.text(summary.request)
         return TaskReport(task_id=summary.task_id, status=status, request=request, resumable=not summary.running)

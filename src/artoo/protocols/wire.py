@@ -2,8 +2,8 @@
 
 The SDKs' own transports do not fit. MCP's transport reads in a thread that a signal cannot end, and ACP's transport
 closes the connection at the first line that is not a JSON object. This transport answers such a line with an error.
-Other code of the process cannot use the pipes, because prints and child processes get other files: the null device
-as standard input, and standard error as standard output.
+Other code of the process cannot use the pipes, because prints and child processes get the null device as standard
+input, and standard error as standard output.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ async def difference(request: Request) -> Response:
     review, digest = None, ""
     if pending is not None and not pending.cut_off:
         try:
-            # The digest comes first: if the changes differ a moment later, the approval is refused.
+            # The digest is computed first, so that the approval is refused if the changes differ a moment later.
             digest = await pending.digest()
             review = await pending.diff()
         except SandboxError as error:

@@ -55,7 +55,7 @@ def is_own_origin(origin: str, host: str) -> bool:
 
 
 class Guard:
-    """ASGI middleware around the whole application, so that no route can bypass the checks."""
+    """ASGI middleware with the checks. It encloses the whole application, so that no route can bypass it."""
 
     def __init__(self, app: ASGIApp, entry: Entry) -> None:
         self._app = app

@@ -83,14 +83,14 @@ _CALL = re.compile(rb'"tool":"([^"\\]{1,60})","input":"((?:[^"\\]|\\.){0,120})')
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A run of quiet lines, which the short view folds: the number of the first line, and the count of lines."""
+    """A run of quiet lines, which the short view folds, with the number of its first line and the line count."""
 
     first: int
     count: int
 
 
 class ShortView:
-    """The short view of a log: an entry for each important line, and one entry for each run of quiet lines."""
+    """The short view of a log, with an entry for each important line, and an entry for each run of quiet lines."""
 
     def __init__(self) -> None:
         self._first = array("Q")

@@ -1,4 +1,4 @@
-"""The rows of the timeline: each line of a log becomes a short plain text, even if the line is damaged.
+"""The rows of the timeline. Each line of a log becomes a row with a short plain text, even if it is damaged.
 
 Rows are built from parsed JSON, without decoding to contracts, because hundreds of rows are built while a user
 scrolls. The page shows the text of a row as text, never as markup.

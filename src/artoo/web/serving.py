@@ -62,7 +62,7 @@ def bound(port: int | None) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((HOST, wanted))
-            # Listen now: the browser may open the address before the server accepts connections.
+            # The socket listens already, because the browser may connect before the server accepts.
             listening.listen(MOST_CONNECTIONS)
         except OSError as error:
             listening.close()

@@ -19,7 +19,7 @@ DIRECTIVES: Final = {
     "refine": "getting there: fixes what is missing",
     "init": "start",
 }
-"""The names of directives (macro-states), which say what the control law found, and what follows from it."""
+"""The names of directives (macro-states). A name gives the finding of the control law, and its consequence."""
 
 DECIDERS: Final = {"nobody": "open"}
 """The names of deciders. A verdict without a decider is called open."""

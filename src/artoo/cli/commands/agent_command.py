@@ -54,7 +54,7 @@ def new(
     trust: str,
     as_json: bool,
 ) -> None:
-    """Create an agent called NAME: a folder with its identity and its HEARTBEAT.md."""
+    """Create an agent called NAME, with a folder for its identity and its HEARTBEAT.md."""
 
     async def work(office: Office) -> AgentRecord:
         from artoo.agents.identity.folders import create_agent, folder_of
@@ -107,7 +107,7 @@ def list_(as_json: bool) -> None:
 @click.argument("name")
 @as_json_option
 def show_(name: str, as_json: bool) -> None:
-    """Show one agent: its identity, its latest pulses, what it did."""
+    """Show one agent, with its identity, its latest pulses, and its latest work."""
     found, lines = in_office(lambda office: _shown(office, name))
     report(found, lines, as_json=as_json)
 
@@ -125,7 +125,7 @@ def trust(name: str, level: str) -> None:
 @click.argument("name")
 @click.option("--why", default="", help="The reason, for the record.")
 def pause(name: str, why: str) -> None:
-    """Pause NAME: it may finish its work, but takes nothing new."""
+    """Pause NAME. It may finish its present work, but takes no new tasks."""
     in_office(lambda office: office.registry.pause(name, OPERATOR, why))
     click.echo(f"{name} is paused; artoo agent resume {name} ends that.")
 
@@ -146,7 +146,7 @@ def resume(name: str) -> None:
 def retire(name: str, why: str, as_json: bool) -> None:
     """Remove NAME from the team. Its open tasks can be taken by any agent; its records are kept.
 
-    What it handed in still waits for its review. `artoo agent accept NAME` takes it back.
+    Its submissions still need their review. `artoo agent accept NAME` brings the agent back.
     """
     from artoo.team.roster import KEPT, Standing
 

@@ -30,7 +30,7 @@ def audit(context: click.Context) -> None:
 @click.option("--earlier", default=0, type=click.IntRange(min=0), help="Show this many stored reports instead.")
 @as_json_option
 def report(earlier: int, as_json: bool) -> None:
-    """Show the report since the last one, and start a new period."""
+    """Show the report since the previous report, and start a new period."""
     from artoo.auditor.reading import earlier_reports, report_now
     from artoo.cli.views.audit_view import report_lines
     from artoo.runtime.app.system import SystemClock

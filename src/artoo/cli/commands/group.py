@@ -22,7 +22,7 @@ _MOST_WORDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
-    """A command: its module in this folder, its attribute there, and its line in `--help`."""
+    """A command, given by its module in this folder, its attribute there, and its line in `--help`."""
 
     module: str
     attribute: str
@@ -114,7 +114,7 @@ COMMANDS: Table = {name: each for table in (*SECTIONS.values(), ALIASES) for nam
 
 
 class LazyGroup(click.Group):
-    """A group whose `mounted` commands are listed without being loaded."""
+    """A group that lists its `mounted` commands without importing their modules."""
 
     def __init__(self, *args: Any, mounted: Table, **attributes: Any) -> None:
         super().__init__(*args, **attributes)

@@ -65,7 +65,7 @@ def send(
         lambda office: office.asking.ask(OPERATOR, recipient, words, priority=Priority(priority), seconds=wait),
     )
     _print_reply(reply, recipient, wait, as_json)
-    # If no process serves the team, no answer can come, so the user is told that.
+    # If no process serves the team, no answer can come, so the user needs this hint.
     if reply.mail is None and not as_json and serving(load_config().home) is None:
         click.echo("artoo: no process serves the team: artoo serve", err=True)
     context.exit(0 if reply.mail is not None else 1)

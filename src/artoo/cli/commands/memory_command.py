@@ -193,7 +193,7 @@ def export(file: BinaryIO) -> None:
 @memory.command("import")
 @click.argument("file", type=click.File("rb"))
 def import_(file: BinaryIO) -> None:
-    """Read entries from FILE (JSON lines, as exported). What is known already is left as it is."""
+    """Read entries from FILE (JSON lines, as exported). Known entries are left as they are."""
     added, known = with_books(load_config(), lambda books: books.imported(file))
     click.echo(f"{added} entries added, {known} known already")
 

@@ -61,8 +61,8 @@ def _team_options(command: Callable[..., None]) -> Callable[..., None]:
 def serve(context: click.Context, events: bool, as_json: bool, web: bool, port: int | None) -> None:
     """Run the agents until Ctrl-C, in one process per home.
 
-    Ctrl-C ends running work or gives it back, and the next start continues it. A second Ctrl-C ends at once. The
-    commands serve browsers, editors and other programs.
+    Ctrl-C ends running work or returns it to the board, and the next start continues it. A second Ctrl-C ends at
+    once. The commands serve browsers, editors and other programs.
     """
     if context.invoked_subcommand is None:
         context.exit(_serve_team(events, as_json, web=web, port=port))

@@ -18,7 +18,7 @@ from artoo.sandbox.reading.programs import own_python
 
 LABEL = "io.artoo.serve"
 ENVIRONMENT = "service.env"
-"""A file in artoo's home with the variables of the service, such as keys: NAME=value, one on each line."""
+"""A file in artoo's home with the environment variables of the service, such as keys. Each line is NAME=value."""
 
 
 @click.group(context_settings=HELP)
@@ -48,7 +48,7 @@ def install(dry_run: bool, web: bool) -> None:
 
 @service.command(context_settings=HELP)
 def remove() -> None:
-    """Delete the service's file, and print the commands that stop what runs of it."""
+    """Delete the service's file, and print the commands that stop the running service."""
     path, _ = _file(web=False)
     if not path.exists():
         raise ConfigurationError(f"there is no service: {path} does not exist; artoo service install writes it")

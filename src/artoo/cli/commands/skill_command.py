@@ -30,7 +30,7 @@ def skill() -> None:
 @skill.command(name="list", context_settings=HELP)
 @click.option("--all", "everything", is_flag=True, help="Show all answers, also those for other projects.")
 def list_(everything: bool) -> None:
-    """Show your own skills, and those of the project in this directory with what you said to them."""
+    """Show your own skills, and the skills of the project in this directory with your answers about them."""
     config = load_config()
     agreed, found = _of(config)
     own = _own(config)

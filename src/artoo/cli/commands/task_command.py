@@ -117,7 +117,7 @@ def list_(states: tuple[str, ...], agent: str | None, everything: bool, limit: i
 @click.argument("identifier", metavar="ID")
 @as_json_option
 def show_(identifier: str, as_json: bool) -> None:
-    """Show a task: its result with the evidence, and what its submission would change."""
+    """Show a task, with its result, its evidence, and the changes of its submission."""
     shown, lines = in_office(lambda office: _shown(office, identifier))
     report(shown, lines, as_json=as_json)
 

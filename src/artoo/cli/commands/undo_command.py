@@ -52,8 +52,8 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
     """Undo the changes that TASK applied. TASK is its id, or a beginning of it that no other task has.
 
     Without TASK, the latest task that was started here or changed something here is meant. On a terminal artoo asks
-    whether you mean it; without one it only names it. A file that was changed since is left alone and named. A
-    running task cannot be undone, and an undone task cannot be resumed.
+    before it undoes this task; elsewhere it only names the task. A file that was changed since is left alone and
+    named. A running task cannot be undone, and an undone task cannot be resumed.
 
     Exit codes: 0 undone, 1 something was left or you said no, 2 no such task, or none was named.
     """

@@ -1,4 +1,4 @@
-"""Images whose paths a user pastes or drags into the conversation, plain, quoted or escaped."""
+"""Detection of images in a conversation, by paths that the user pastes or drags, plain, quoted or escaped."""
 
 from __future__ import annotations
 

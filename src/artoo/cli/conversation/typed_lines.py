@@ -39,7 +39,7 @@ class TalkDisplay(PlainDisplay):
 
     def _new_lines(self) -> Iterator[str]:
         state = self._view.state
-        # A new turn has begun, whose text starts at 0.
+        # A new turn has begun, so its text is printed from the start.
         if state.model_calls != self._turn:
             self._turn, self._printed = state.model_calls, 0
         # The rest of an unfinished line is in the answer that is printed at the end.

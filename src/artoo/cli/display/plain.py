@@ -56,7 +56,7 @@ class PlainDisplay(Display):
             # The reader of standard error has gone, which ends the command.
             raise
         except OSError:
-            # The disk under `2> FILE` is full: progress cannot be shown, but the task continues.
+            # If the disk under `2> FILE` is full, progress cannot be shown, but the task continues.
             self._full = True
 
     def _columns(self) -> int:

@@ -15,7 +15,7 @@ _ASKED = 300
 
 
 def one_line(text: str) -> str:
-    """Make `text` safe to show on one line: runs of white space become one space."""
+    """Make `text` safe to show on one line. Each run of white space becomes one space."""
     return printable(" ".join(text.split()))
 
 

@@ -34,7 +34,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report. `remedy` says what the user can do, and is empty if nothing needs to be done."""
+    """One line of the report. `remedy` is the advice to the user, and is empty if nothing needs to be done."""
 
     name: str
     state: State

@@ -97,7 +97,7 @@ def task_and_paths(
 ) -> tuple[str | None, tuple[str, ...]]:
     """Split the words into task and paths. The first word is a path unless the id of a pending task begins with it.
 
-    Exception: a first word in the form of an id, which is no file here, names a task without pending changes.
+    However, a first word in the form of an id, which is no file here, names a task without pending changes.
     """
     if task is None or not found or any(one.task_id.startswith(task) for one in found):
         return task, paths

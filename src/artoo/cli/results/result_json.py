@@ -27,7 +27,7 @@ def exit_code(result: FinalResult, *, strict: bool = False) -> int:
         if strict and (result.open or result.unmet or result.assurance is Assurance.UNVERIFIED):
             return FAILED
         return PENDING if result.changes.waits else ACCEPTED
-    # An abandoned task has the code of its reason; all other reasons are a failure.
+    # An abandoned task has the exit code of its reason. Reasons without an own code are failures.
     codes = {
         StoppedBy.NO_MODEL: NO_MODEL,
         StoppedBy.QUESTION: NEEDS_INPUT,

@@ -58,7 +58,7 @@ class Ending:
         return self.view.text
 
     def lines(self) -> str:
-        """Return the whole text: the reason of a stop, the answer, unmet criteria, and facts."""
+        """Return the whole text, with the reason of a stop, the answer, unmet criteria, and facts."""
         stopped, answer = one_line(self.words.why_stopped(self.result)), uncoloured(self.result.output).strip()
         if not answer and not stopped:
             answer = self.text("(no output)")

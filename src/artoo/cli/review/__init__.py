@@ -1,1 +1,1 @@
-"""The review of a task: its changes, and the choice of the user."""
+"""The review of a task's changes, and the user's choice to apply, keep or discard them."""

@@ -67,7 +67,7 @@ def explanation_lines(found: Explanation) -> list[str]:
         return [*_potentials(found.potentials), "Memory has no evidence about this pair."]
     rows = [
         (
-            # The id is whole, because `artoo memory feedback` and `forget` take it.
+            # The id is not shortened, because the user passes it to `artoo memory feedback` and `forget`.
             share.megram.id,
             share.megram.state.value,
             share.megram.level.value,

@@ -63,7 +63,7 @@ def what_if_object(task_id: str, lines: Sequence[str], rounds: Sequence[Recomput
 
 
 def what_if_lines(values: Sequence[str], rounds: Sequence[Recomputed]) -> list[str]:
-    """Lay out both decisions of each round, one below the other."""
+    """Lay out the logged and the recomputed decision of each round, one below the other."""
     lines = list[str]()
     for each in rounds:
         now = "unknown" if each.now is None else _summary(each.now)

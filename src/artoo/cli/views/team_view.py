@@ -58,7 +58,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def task_row(task: BoardTask) -> tuple[str, ...]:
-    """Return one task of a list."""
+    """Return the cells of one task for a table."""
     return (short(task.id), task.state.value, task.priority.value, task.assignee or "-", task.text)
 
 

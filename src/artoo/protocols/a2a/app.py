@@ -1,4 +1,7 @@
-"""The ASGI application: card, JSON-RPC and REST of the team and of each exposed agent. Only cards need no token."""
+"""The ASGI application, which serves card, JSON-RPC and REST of the team and of each exposed agent.
+
+Every request needs a token, except for the cards and the public keys.
+"""
 
 from __future__ import annotations
 

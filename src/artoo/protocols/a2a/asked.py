@@ -1,4 +1,4 @@
-"""The parser for the requests of a foreign agent, whose messages may contain only text."""
+"""The parser for the requests of a foreign agent. Its messages may contain only text."""
 
 from __future__ import annotations
 

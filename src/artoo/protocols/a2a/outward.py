@@ -60,7 +60,7 @@ async def check(url: str, permits: Permits, resolve: Resolve = system_addresses)
 class CheckedTransport(httpx.AsyncBaseTransport):
     """A transport that connects only to checked addresses. It reuses no connection, because the check is per name.
 
-    It does not limit the number of connections, because one hanging host would then block others. Callers do.
+    The number of connections is limited by the callers, because here one hanging host would block the others.
     """
 
     def __init__(self, permits: Permits, resolve: Resolve = system_addresses) -> None:

@@ -1,4 +1,4 @@
-"""Push notifications: each change of a task reaches its targets at least once, even after a crash of this process.
+"""Push notifications, by which each change of a task reaches its targets at least once, even after a crash.
 
 The last delivered position is stored with each target. A failed delivery is retried a few times, each time with the
 present state of the task. Then nothing is sent until the next change. Targets do not wait for each other.

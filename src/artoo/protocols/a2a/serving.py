@@ -43,7 +43,7 @@ def token_file(name: str) -> str:
 
 
 async def serve(config: Config, port: int, say: Say) -> None:
-    """Serve HTTP on loopback (`port` 0: any free port) until a signal to end. Raises ConfigurationError."""
+    """Serve HTTP on loopback (`port` 0 means any free port) until a signal. Raises ConfigurationError."""
     if not config.a2a.peers:
         raise ConfigurationError("no foreign agent may ask: name one below `a2a: peers:` of config.yaml")
     await alone(_serve(config, port, say))
@@ -69,7 +69,7 @@ async def _serve(config: Config, port: int, say: Say) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The server for foreign agents: its public address, its application, and its push notifications."""
+    """The server for foreign agents, with its public address, its application, and its push notifications."""
 
     url: str
     app: ASGIApp

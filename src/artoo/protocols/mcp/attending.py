@@ -74,7 +74,7 @@ def is_modern(call: Call) -> bool:
 
 
 async def attend(task: HandedTask, call: Call, seconds: float, clean: Redactor) -> InputRequiredResult | None:
-    """Wait until the task ends or `seconds` have passed, and return None; or return a question for the client."""
+    """Wait until the task ends or `seconds` have passed. Returns a question if the client must answer it first."""
     loop = asyncio.get_running_loop()
     until, spoken = loop.time() + seconds, 0.0
     while not task.ended:

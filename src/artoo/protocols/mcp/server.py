@@ -35,7 +35,7 @@ _LATEST = 50
 
 
 class _Server(MCPServer[Any]):
-    """The SDK's server, except that an unknown argument is an error. The SDK would ignore, say, a misspelt budget.
+    """The SDK's server, except that an unknown argument is an error. The SDK would ignore a misspelt budget.
 
     `clean` redacts secrets in errors. The reports of the tools are already redacted.
     """

@@ -91,9 +91,9 @@ class Tools:
         max_calls: Annotated[int | None, Field(gt=0, description="the task's budget of model calls")] = None,
         wait_seconds: Wait = WAIT_SECONDS,
     ) -> TaskReport | InputRequiredResult:
-        """Hand artoo a task. It plans, works in a workspace of its own, checks the result, and changes nothing that
-        needs consent without it: then the status is `pending`, and `diff`, `apply` and `discard` settle it. A task
-        that takes longer than `wait_seconds` goes on; ask `result` for it by its task_id."""
+        """Hand artoo a task. It plans, works in a workspace of its own, and checks the result. Changes that need
+        consent do not take effect without it. Then the status is `pending`; use `diff`, and `apply` or `discard`. A
+        task that takes longer than `wait_seconds` goes on; ask `result` for it by its task_id."""
         if project and not Path(project).is_absolute():
             raise ToolError(f"project {project!r} is relative; give the absolute path of a directory")
         task = self._asked_again(call)
@@ -138,7 +138,7 @@ class Tools:
 
     @said_plainly
     async def cancel(self, task_id: TaskId) -> TaskReport:
-        """Ask a task that runs here to end now. Its work is retained: it can be looked at, discarded or resumed."""
+        """Ask a task that runs here to end now. Its work is kept, and can be looked at, discarded or resumed."""
         task = self.intake.find(id_of(task_id))
         if task is None:
             return await asyncio.to_thread(self.looking.ended, task_id)
@@ -152,8 +152,8 @@ class Tools:
     async def send(
         self, task_id: TaskId, text: Annotated[str, Field(description="the message for the task", min_length=1)]
     ) -> TaskReport:
-        """Write to a task that runs here: it reads the message before its next turn. If it waits for an answer in
-        words, this is the answer."""
+        """Send a message to a task that runs here, which reads it before its next turn. If the task waits for an
+        answer in words, the message is the answer."""
         task = self.intake.find(id_of(task_id))
         if task is None:
             raise ToolError(f"no task {task_id} runs here; `status` lists those that do")
@@ -175,7 +175,7 @@ class Tools:
         paths: Paths = None,
         rest: Annotated[bool, Field(description="leave out conflicts, and apply the rest")] = False,
     ) -> SettledReport | InputRequiredResult:
-        """Apply what a task changed, or some paths of it. Where the person has changed the same paths meanwhile,
+        """Apply the changes of a task, or only some paths. If the user has changed the same paths meanwhile,
         nothing is applied. `undo` restores the files."""
         pending = await asyncio.to_thread(self.looking.pending, task_id)
         # The paths are checked before the user is asked about them.
@@ -202,7 +202,7 @@ class Tools:
 
     @said_plainly
     async def discard(self, call: Call, task_id: TaskId) -> SettledReport:
-        """Drop what a task changed: the files stay as they are. What left the machine does not come back."""
+        """Discard the changes of a task. The files stay as they are. Data that was sent is not called back."""
         pending = await asyncio.to_thread(self.looking.pending, task_id)
         settled = await pending.discard(by=f"{PERSON} through {caller_of(call).label}")
         return settled_report(pending.task_id, settled, self.looking.clean)
