@@ -15,7 +15,7 @@ HELD_PER_PORT = 256
 
 Address = tuple[Role, str | None]
 
-# Roles whose next step usually is a model call. They receive a message before the other roles, so that the call #
+# Roles whose next step usually is a model call. They receive a message before the other roles, so that the call
 # starts earlier.
 _ASKING = (Role.PERCEIVER, Role.PLANNER, Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR)
 

@@ -185,7 +185,7 @@ class SpoolingTap:
             return
         self._accepted += 1
         # Once one message is in the file, all later ones follow it until the consumer has caught up, which
-        # preserves # their order without a merge.
+        # preserves their order without a merge.
         if not self._overflow and len(self._memory) < self._memory_limit:
             self._memory.append(envelope)
         else:
@@ -285,7 +285,7 @@ class SpoolingTap:
     def _receive_overflow(self, limit: int) -> list[Envelope | Gap]:
         run = self._overflow[0]
         if isinstance(run, _FileRun):
-            # Read on the event loop's thread: the lines are still in the page cache, and a cancelled consumer #
+            # Read on the event loop's thread: the lines are still in the page cache, and a cancelled consumer
             # cannot lose messages that a worker thread has read for it.
             try:
                 lines = self._file.read(min(limit, run.count))

@@ -51,7 +51,7 @@ def encode(envelope: Envelope) -> bytes:
     try:
         return _spliced(envelope, pydantic_core.to_json(envelope.payload))
     except (pydantic_core.PydanticSerializationError, orjson.JSONEncodeError):
-        # File names need not be UTF-8. Python represents such bytes as lone surrogates, which only the standard #
+        # File names need not be UTF-8. Python represents such bytes as lone surrogates, which only the standard
         # library's encoder can write (and its decoder can read).
         return json.dumps(_plain(envelope), separators=(",", ":")).encode("ascii")
 

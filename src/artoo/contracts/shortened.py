@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 CUT = "…"
 # Fewer characters are never left out, because the line that reports the cut needs room, too, and a model would
-# ask # for the missing text.
+# ask for the missing text.
 _LEAST_LEFT_OUT = 200
 
 

@@ -21,7 +21,7 @@ Content = bytes | Iterable[bytes]
 
 _OWNERS = 0o600
 # Concurrent writers of one file that get a numbered name. Further writers get a random name that no later writer
-# # cleans up.
+# cleans up.
 _AT_ONCE = 16
 # Most bytes of a file's name that the temporary name includes; a longer name is replaced by its digest.
 _LONGEST = 200

@@ -12,14 +12,14 @@ import json
 from typing import NamedTuple
 
 # Backslashes without a quote belong to the following escape (a line end or a letter). Groups are repeated
-# greedily # here instead of possessively, because Python before 3.11.5 matches possessive groups wrongly
+# greedily here instead of possessively, because Python before 3.11.5 matches possessive groups wrongly
 # (gh-106052).
 _QUOTE = rb"(?:\\{0,7}[\"'])?"
 _GAP = rb"(?:[ \t]|\\{1,7}t){0,8}"
 _SPACE = rb"[ \t]{1,8}+"
 _BLANK = rb"(?:[ \t]|\\{1,7}[nrt]|[\r\n])"
 # Headers may be lists of values. The list has to begin with a string, because code also uses brackets for indexes
-# # and type annotations.
+# and type annotations.
 _LIST = rb"(?:\[" + _BLANK + rb"{0,40}(?=\\{0,7}[\"']))?"
 _NEW = rb"(?!\[redacted\])"
 _NOT_IN_WORD = rb"(?<![A-Za-z0-9])"

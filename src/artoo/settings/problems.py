@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SECRET_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})
 # Settings of earlier versions, with advice. They are ignored with a warning, so that old files still work after
-# an # update.
+# an update.
 REMOVED = {
     "limits.tool_seconds": "a command goes on after its timeout, which the model gives with each call; delete it",
     "limits.steps": "an attempt ends with the task's budgets, or when it is stuck; delete it",

@@ -23,7 +23,7 @@ CHUNK = 256 * 1024
 LONGEST_LINE = 64 * 1024 * 1024
 
 # The offset of every 64th line is stored, so that a log of a million lines needs 125 KB. Other lines are found by
-# # counting from there.
+# counting from there.
 EVERY = 64
 
 _REFERENCE = f'"{REFERENCE_KEY}"'.encode()

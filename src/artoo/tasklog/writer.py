@@ -24,15 +24,14 @@ logger = logging.getLogger(__name__)
 
 BATCH = 512
 # Most messages of a batch that the event loop's thread writes. Writing them to the page cache takes 100 to 250
-# µs. # A worker thread would save nothing, because the write needs the GIL anyway, and would add 300 to 600 µs.
+# µs. A worker thread would save nothing, because the write needs the GIL anyway, and would add 300 to 600 µs.
 FEW = 256
 # Messages are written when a burst is over, unless a caller waits for the write. Roles publish for a millisecond
-# or # two between two model calls; the next model call is sent first, and the log is written while the model
-# works (which # saves 2 ms of the 10 that a chain of six calls costs). No message waits for longer than
-# `longest`.
+# or two between two model calls; the next model call is sent first, and the log is written while the model works
+# (which saves 2 ms of the 10 that a chain of six calls costs). No message waits for longer than `longest`.
 LULL = Lull(first=0.002, quiet=0.001, longest=0.05, enough=BATCH)
 # Messages of one write in a worker thread. Each write releases the GIL to the event loop, which would otherwise
-# wait # for the 5 ms after which Python forces a thread to release it.
+# wait for the 5 ms after which Python forces a thread to release it.
 TURN = 16
 # Messages of one write on the event loop's own thread.
 TURN_HERE = 64

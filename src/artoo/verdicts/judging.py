@@ -27,7 +27,7 @@ from artoo.ports.evidence import EvidenceSource
 from artoo.verdicts.checks import CheckResult, lacks, run_check
 
 # Limits of a correction: characters of all its reasons, characters of the judge's advice, and number of reasons.
-# # A single failed check has room for both ends of its output and of its error output.
+# A single failed check has room for both ends of its output and of its error output.
 _REASONS, _ADVICE, _NAMED = 1_200, 400, 2
 # Characters of a difference that are read only to learn whether there is a difference.
 _LITTLE = 200
