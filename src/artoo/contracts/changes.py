@@ -171,7 +171,7 @@ def digest_of(changes: Iterable[Change]) -> str:
     Two operations have the same digest only if they would leave the same bytes, modes and names. An approval is
     bound to the digest.
     """
-    # Sorted, because two scans may list the same changes in different orders.
+    # Sort them, because two scans may list the same changes in different orders.
     listed = sorted(changes, key=attrgetter("path"))
     return hashlib.sha256(_listing().dump_json(listed)).hexdigest()
 

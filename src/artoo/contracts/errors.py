@@ -1,26 +1,25 @@
 """Define every error that artoo raises on purpose, drawn as a tree.
 
     ArtooError ├── ConfigurationError      the operator set something wrong; nothing was started         exit 2 │
-    └── TaskRunning         the task runs already, here or in another process             exit 2 ├── ModelError
-    a language model could not be used │   ├── ModelUnreachable    no server, no network, no model file
-    exit 3 │   ├── ModelRefused the server refused the request (4xx) exit 3 │   │   └── ContextOverflow the prompt
-    is longer than the model's window; compact and ask again │   └── ModelAnswerInvalid  the answer does not fit
-    its contract, even after a repair     role failure ├── BudgetExhausted         calls, tokens, money or time
-    are spent; the task delivers what it has ├── ProtocolError a role broke the rules of the stream │ ├──
-    RouteRefused a role tried to publish a kind that it may not publish │   ├── InboxOverflow       a role could
-    not keep up; its task fails rather than lose a message │   ├── StreamClosed        a closed port or
-    subscription was read; nothing more will come │   └── MessageUnreadable   a line of a log is not a message
-    that this version can read ├── ToolError               a tool could not do what it was asked; becomes a
-    ToolCall record ├── SandboxError            the command could not be contained; it was not run, or not applied
-    ├── MemoryStoreError        shared memory is unusable; the task goes on without it ├── ActivityStoreError
-    the standing agents' database is unusable; nothing of the change was made │   ├── StoreAway           the
-    shared store cannot be reached now; trying again may help │   └── StoreRefused        this machine's role may
-    not do that in the shared store ├── GovernanceRefused       the rules of the board forbid a move; the task
-    stays as it was │   ├── MoveRefused         no such transition, or no such task │   ├── ActorRefused
-    this actor may not make this move │   └── ClaimLost           the claim on the task or letter has expired or
-    moved ├── ForeignRefused          a foreign agent's wish is outside the operator's policy; it is told why ├──
-    MailRefused             a letter was not accepted; its sender is told why └── IdentityRefused         an
-    agent's identity is not the accepted one; the agent stops
+    └── TaskRunning         the task runs already, here or in another process             exit 2 ├── ModelError a
+    language model could not be used │   ├── ModelUnreachable    no server, no network, no model file exit 3 │
+    ├── ModelRefused the server refused the request (4xx) exit 3 │   │   └── ContextOverflow the prompt is longer
+    than the model's window; compact and ask again │   └── ModelAnswerInvalid  the answer does not fit its
+    contract, even after a repair     role failure ├── BudgetExhausted         calls, tokens, money or time are
+    spent; the task delivers what it has ├── ProtocolError a role broke the rules of the stream │ ├── RouteRefused
+    a role tried to publish a kind that it may not publish │   ├── InboxOverflow       a role could not keep up;
+    its task fails rather than lose a message │   ├── StreamClosed        a closed port or subscription was read;
+    nothing more will come │   └── MessageUnreadable   a line of a log is not a message that this version can read
+    ├── ToolError               a tool could not do what it was asked; becomes a ToolCall record ├── SandboxError
+    the command could not be contained; it was not run, or not applied ├── MemoryStoreError        shared memory
+    is unusable; the task goes on without it ├── ActivityStoreError the standing agents' database is unusable;
+    nothing of the change was made │   ├── StoreAway           the shared store cannot be reached now; trying
+    again may help │   └── StoreRefused        this machine's role may not do that in the shared store ├──
+    GovernanceRefused       the rules of the board forbid a move; the task stays as it was │   ├── MoveRefused
+    no such transition, or no such task │   ├── ActorRefused this actor may not make this move │   └── ClaimLost
+    the claim on the task or letter has expired or moved ├── ForeignRefused a foreign agent's request is outside
+    the operator's policy ├── MailRefused a letter was not accepted; its sender gets the reason └──
+    IdentityRefused         an agent's identity is not the accepted one; the agent stops
 
 Each message says what is wrong, where, and what to do about it.
 """

@@ -240,7 +240,7 @@ def falls_short(call: ToolCall) -> bool:
 
 
 def standing_failure(calls: Sequence[ToolCall]) -> int:
-    """Return the number of the last call that fell short and was not made good later; 0 if there is none.
+    """Return the number of the last call that fell short and that no later call made good; 0 if there is none.
 
     A later successful call makes a call good if it changed something or is of the same kind (tool and program).
     Any later success makes a read-only call good. A withheld change is made good by the same change, and a
@@ -267,8 +267,8 @@ def _makes_good(later: ToolCall, call: ToolCall) -> bool:
 
 
 def _kinds(call: ToolCall) -> frozenset[tuple[str, str]]:
-    """Return the tools of a call, and its programs with the plain words that follow them, because `git push` is
-    another kind of call than `git status`."""
+    """Return the tools of a call, and its programs with the plain words that follow them, so that `git push` is a
+    different kind of call from `git status`."""
     behind = _words_behind(call.target.split())
     names = (name.partition(":")[2] or name for name in call.identity)
     return frozenset((name, word if word.isalpha() else "") for name in names for word in behind.get(name, ("",)))

@@ -98,7 +98,7 @@ class Source(StrEnum):
     COMMAND = "command"
     TRIAL = "trial"
     DIFFERENCE = "difference"
-    JOIN = "join"  # in logs of earlier versions, whose subtasks worked apart
+    JOIN = "join"  # in logs of earlier versions, whose subtasks had separate workspaces
     NEWS = "news"
     MESSAGES = "messages"
     ALTERNATIVES = "alternatives"

@@ -281,9 +281,9 @@ def _is_new(change: ClassifiedChange) -> bool:
 def count_of(
     change_class: ChangeClass, changes: Sequence[ClassifiedChange], told: Collection[str] = ()
 ) -> ClassCount:
-    """Count these changes, of which there is at least one and which are of one class. `told`: the implied paths."""
+    """Count changes of one class, at least one. `told` are the paths that other changes imply."""
     silent = [one for one in changes if change_class is ChangeClass.SILENT]
-    # Several paths may belong to one repository, whose losses count once.
+    # Several paths may belong to one repository, so count its losses once.
     lost = {one.rewrites.repository: one.rewrites for one in changes if one.rewrites is not None}.values()
     return ClassCount(
         change_class=change_class,

@@ -116,11 +116,11 @@ def _beside(path: Path, content: Content, mode: int, *, sync: bool) -> Generator
         try:
             _remove(fresh, descriptor)
         finally:
-            os.close(descriptor)  # and with it the lock: not before the file has its name
+            os.close(descriptor)  # this releases the lock, only after the file has its final name
 
 
 def _made_beside(path: Path) -> tuple[int, Path]:
-    """Create an empty file next to `path`, hold it by a lock, and return it with its path. Raises OSError."""
+    """Create and lock an empty file next to `path`. Return its descriptor and path. Raises OSError."""
     name = os.fsencode(path.name)
     told = path.name if len(name) <= _LONGEST else hashlib.sha256(name).hexdigest()
     for number in range(_AT_ONCE):

@@ -30,7 +30,7 @@ _LINE = 120  # characters of the nearest line
 
 
 def own_words(call: ToolCall) -> bool:
-    """Check whether a call printed only words of its own input, which proves nothing."""
+    """Check whether a call printed only words of its own input, so that its output is no evidence."""
     said, written = words_of(call.output), words_of(call.input)
     if call.status is not CallStatus.OK or call.changed_something or not said or not set(said) <= set(written):
         return False

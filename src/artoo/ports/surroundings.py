@@ -14,13 +14,13 @@ from artoo.contracts.steering import Heard
 class Surroundings:
     """The surroundings of a request.
 
-    `listing` describes the present project, with heads of the files that the request names. `heads` are only
-    these heads. `named` are the heads with remarks about the files; it is empty if the request names no file, or
-    an unreadable one. `whole` are the paths of files that are shown whole. `guide` has the standing instructions
-    of the user and of the project, each with its source. `missing` are texts in the request that look like paths
-    of files but do not exist. `changed` lists the paths that were created, changed, moved and deleted in the
-    workspace, one line for each kind; it may be empty. `earlier` lists those that the task had changed before a
-    subtask began. `classes` are the classes of all these changes, most dangerous first."""
+    `listing` describes the present project, with heads of the files that the request names. `heads` are these
+    heads without the rest. `named` are the heads with remarks about the files; it is empty if the request names
+    no file, or an unreadable one. `whole` are the paths of files that are shown whole. `guide` has the standing
+    instructions of the user and of the project, each with its source. `missing` are texts in the request that
+    look like paths of files but do not exist. `changed` lists the paths that were created, changed, moved and
+    deleted in the workspace, one line for each kind; it may be empty. `earlier` lists those that the task had
+    changed before a subtask began. `classes` are the classes of all these changes, most dangerous first."""
 
     listing: str = ""
     heads: str = ""

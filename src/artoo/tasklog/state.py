@@ -158,7 +158,7 @@ class Subtask:
 
     @property
     def at_work(self) -> bool:
-        """Check whether an executor or its validator is at work."""
+        """Check whether an executor or its validator is working on the subtask."""
         return self.stage in (Stage.WORKING, Stage.CHECKING)
 
     @property
@@ -209,7 +209,7 @@ class Round:
 
     @property
     def settled(self) -> bool:
-        """Check whether nothing runs and nothing more will start: later groups do not start after a failure."""
+        """Check whether no subtask runs and none will start, because later groups do not start after a failure."""
         stages = {each.stage for each in self.subtasks.values()}
         return not any(each.at_work for each in self.subtasks.values()) and (
             Stage.WAITING not in stages or Stage.FAILED in stages

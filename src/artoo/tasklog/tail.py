@@ -95,7 +95,7 @@ class LogTail:
     def lines(self, numbers: Iterable[int]) -> Iterator[bytes]:
         """Read lines again, unparsed, by their ascending numbers.
 
-        Raises OSError when the log is gone.
+        Raises OSError if the log has been deleted.
         """
         for part, wanted in groupby(numbers, key=lambda number: bisect_right(self._firsts, number) - 1):
             with part_path(self._directory, part).open("rb") as file:

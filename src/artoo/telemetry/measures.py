@@ -17,7 +17,7 @@ from artoo.telemetry import conventions as c
 from artoo.telemetry.leaves import error_type
 from artoo.telemetry.peers import Peer, Peers
 
-# Tasks whose start is stored. The duration of an older task is taken from its result.
+# Most tasks whose start is stored. The duration of an older task is read from its result.
 MOST_TASKS = 1_024
 
 

@@ -23,8 +23,8 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One scripted answer. `message` replaces the whole assistant message; `error` is the text of an error status,
-    `code` the error's code ("" stands for the status).
+    """One scripted answer. `message` replaces the whole assistant message; `error` is the text of an error
+    status, `code` is the error's code ("" means the status).
 
     `delay` is in seconds of real time.
     """

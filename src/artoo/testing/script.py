@@ -54,8 +54,7 @@ class ScriptPlayer:
 
     `script`: for each contract a queue of entries, or one callable for each request (or for all). A single entry
     that is no list is a queue of one. `refuse` names response formats that this server pretends not to know
-    (`json_schema`, `forced_tool`, `json_object`), or `native`: it refuses tools. Refused requests use up
-    nothing.
+    (`json_schema`, `forced_tool`, `json_object`), or `native`: it refuses tools. Refused requests use no entry.
     """
 
     def __init__(self, script: Script, *, refuse: Collection[str] = ()) -> None:
@@ -142,8 +141,8 @@ class ScriptPlayer:
 def asked_in(body: Mapping[str, Json], number: int) -> Asked:
     """Read a chat-completions body.
 
-    The contract is the JSON schema's name, else that of the last `contract: NAME` line of the system message. Where
-    a server takes no system message, it is in the first message of the user's side.
+    The contract is the JSON schema's name, or else the name in the last line `contract: NAME` of the system
+    message. If the server accepts no system message, that line is in the first message of the user's side.
     """
     messages = cast(list[dict[str, Json]], body.get("messages") or [])
     system = "\n".join(_words(m.get("content")) for m in messages if m.get("role") == "system")

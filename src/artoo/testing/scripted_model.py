@@ -77,9 +77,9 @@ class ScriptedTransport:
 class ScriptedModel:
     """A Model for tests: the real client (parsing, repair, retries) with a script instead of a server.
 
-    Use it in a `with` block: leaving it complains about script that was not used and calls without script. Outside
-    of one it answers nothing, unless `leftover` says that script may be left. `requests` are those that the script
-    saw. Waits of retries take no time unless a `clock` is given.
+    Use it in a `with` block, which at its end raises ScriptError for unused entries and unscripted calls. Without
+    the block it does not answer, unless `leftover` permits unused entries. `requests` are the requests that the
+    script received. Waits of retries take no time unless a `clock` is given.
     """
 
     def __init__(

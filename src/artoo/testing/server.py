@@ -21,9 +21,9 @@ from artoo.testing.turns import chunks, is_streamed
 class ScriptedServer:
     """An OpenAI-compatible server on 127.0.0.1 that plays a script (described in ScriptPlayer).
 
-    Use it in an `async with` block: leaving it stops the server and complains about unused script and calls
-    without script. `owned_by` is what GET /models says ("llamacpp" is llama.cpp); `api_key`, when
-    given, is demanded. `most_at_once` is the greatest number of requests that were under way together.
+    Use it in an `async with` block, which at its end stops the server and raises ScriptError for unused entries
+    and unscripted calls. `owned_by` is the value in the answer to GET /models ("llamacpp" means llama.cpp). If
+    `api_key` is given, requests need it. `most_at_once` is the greatest number of concurrent requests.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class ScriptedServer:
     async def _break_off(self, request: web.Request, body: bytes) -> web.StreamResponse:
         """Announce the length of the whole body, send half of it and drop the connection."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        # One byte more than follows, so that the client waits for it and sees the connection drop.
+        # Announce one byte too many, so that the client waits for it and sees the connection drop.
         response.content_length = len(body) + 1
         if body:
             await response.prepare(request)
