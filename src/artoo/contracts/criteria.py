@@ -37,7 +37,7 @@ def weakest(assurances: Iterable[Assurance]) -> Assurance:
 
 
 class Mode(StrEnum):
-    """The weight of a failed criterion in D: full, or in proportion to its failed attempts (k of N)."""
+    """The weight of a failed criterion in D: fully, or by how consistently it failed (k of N attempts)."""
 
     VERIFIABLE = "verifiable"
     PLAUSIBLE = "plausible"

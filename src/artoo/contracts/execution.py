@@ -370,7 +370,7 @@ class ExecutionResult(Contract):
 
     @property
     def attempt_calls(self) -> tuple[ToolCall, ...]:
-        """Return the calls of this attempt alone."""
+        """Return only the calls of this attempt."""
         return self.tool_calls[self.attempt_from :]
 
 
@@ -505,7 +505,7 @@ class SubTaskOutcome(Contract):
 
     @property
     def done(self) -> bool:
-        """Check whether the work is done. It is not if no criterion confirms it and a call fell short."""
+        """Check whether the work is done. It is not done if no criterion confirms it and a call fell short."""
         return self.status == "matched" and (self.confirmed or not standing_failure(self.tool_calls))
 
     @property

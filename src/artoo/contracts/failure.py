@@ -20,7 +20,7 @@ _USAGE = frozenset(
 
 
 class FailureClass(StrEnum):
-    """The class of a failure: a wrong approach, or an environment that did not allow a right one."""
+    """Wrong approach, or right approach and a world that did not cooperate."""
 
     LOGICAL = "logical"
     ENVIRONMENTAL = "environmental"

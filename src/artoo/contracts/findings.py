@@ -164,9 +164,8 @@ class NotThere(Contract):
 
 
 class FailedLast(Contract):
-    """The fact that the last call of a matched subtask failed. `command` is its input; `said` is the error in the
-    tool's own words. `said_no`: the call may be a search, a test or a comparison with a negative result (exit
-    code 1)."""
+    """The last failed call of a matched subtask. `command` is its input; `said` is the error in the tool's own
+    words. `said_no`: the call may be a search, a test or a comparison with a negative result (exit code 1)."""
 
     fact: Literal["failed_last"] = "failed_last"
     command: str

@@ -252,8 +252,8 @@ class DreamReport(Contract):
     kind.
 
     `finished` is False if the pass stopped at its limit; the next pass continues. `biases` are intents whose loss
-    falls repeatedly although the approach is wrong. `scale` multiplies the evidence that a rule needs in the
-    paper."""
+    falls repeatedly although the approach is wrong. `scale` is the factor by which a rule needs more evidence
+    than in the paper."""
 
     dream_id: str
     started_at: Utc

@@ -63,9 +63,10 @@ class Plan(Contract):
     `task_criteria` concern the combined result of all subtasks. `label` is the kind of request, under which
     memory stores the experience of the task. `deadline` and `scope` are limits that the request itself states;
     `effort` is the size of the task (None in logs of version 0.1). `surroundings` is the directory listing that
-    R2 saw, `heads` the file contents in it, `whole` the files shown whole, `named_files` the part about the files
-    that the request names, if it is sufficient alone, `guide` the standing instructions of the project; `images`
-    are those of the request. `heard` are the ids of the user's messages that R2 has read."""
+    R2 saw, and `heads` the file contents in it. `whole` are the files that were shown whole. `named_files` is the
+    part of the listing about the files that the request names, if it is sufficient alone. `guide` has the
+    standing instructions of the project. `images` are the images of the request. `heard` are the ids of the
+    user's messages that R2 has read."""
 
     task_criteria: tuple[CriterionLike, ...] = ()
     subtasks: tuple[PlannedSubTask, ...] = ()

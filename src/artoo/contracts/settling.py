@@ -183,12 +183,12 @@ class Settled(Contract):
 
     `changes` lists all changes that needed consent and the first thousand silent ones (`unlisted` counts the
     rest); `counts` counts all changes. `applied` are the applied paths, including those from before a resumption
-    (empty means all if the state is `applied`). `reason` says in the task's language why changes are pending, if
-    missing consent is not the only reason, or why something was not applied. `expires_at`: seconds since the
-    epoch (UTC) after which pending changes may be dropped. `kept_under` is the id of another task (of the board)
-    whose workspace holds the changes, and under which they are applied. `stopped`: commands that still ran at the
-    task's end; `running`: commands that were then started outside the workspace because the user agreed, each as
-    `ID: command`. `unseen`: the user's files that the task's commands could not see."""
+    (empty means all if the state is `applied`). `reason` is a text in the task's language: why changes are
+    pending, if there is another reason than missing consent, or why changes were not applied. `expires_at`:
+    seconds since the epoch (UTC) after which pending changes may be dropped. `kept_under` is the id of another
+    task (of the board) whose workspace holds the changes, and under which they are applied. `stopped`: commands
+    that still ran at the task's end; `running`: commands that were then started outside the workspace because the
+    user agreed, each as `ID: command`. `unseen`: the user's files that the task's commands could not see."""
 
     state: SettledState = "none"
     counts: tuple[ClassCount, ...] = ()

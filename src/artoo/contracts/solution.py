@@ -232,14 +232,15 @@ class FinalResult(Contract):
 
 
 class Halt(Contract):
-    """The order to stop running work now. R4b answers at once with a merge of the matched outcomes. R7 → R4b."""
+    """The order to stop running work now. R4b answers at once with a merge of matched outcomes. R7 → R4b,
+    executors."""
 
     stopped_by: StoppedBy
     reason: str
 
 
 class RoleFailure(Contract):
-    """The failure of a role to do its part. Any role → R7, which ends the task and reports the failure."""
+    """A record that a role failed to do its part. Any role → R7, which ends the task and reports the failure."""
 
     role: Role
     stopped_by: StoppedBy

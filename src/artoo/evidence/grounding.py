@@ -44,8 +44,8 @@ class Seen:
     texts: tuple[str, ...] = ()
     counts: frozenset[int] = frozenset()
     outputs: int = 0  # the first `outputs` texts were printed by calls
-    columns: tuple[Number, ...] = ()  # numbers of outputs whose unit of size their command names
-    measured: frozenset[str] = frozenset()  # outputs whose bare numbers are only such sizes
+    columns: tuple[Number, ...] = ()  # numbers of outputs with a unit of size that an option of the command sets
+    measured: frozenset[str] = frozenset()  # outputs in which all bare numbers are such sizes
     listing: str = ""  # a listing of the directory; its numbers are evidence for sizes only
     unnamed: str = ""  # shown parts of files that no text names; its numbers are no evidence
 

@@ -1,6 +1,6 @@
 """Define a task's access to the user's files: one copy-on-write workspace with one long-running sandbox.
 
-    user's files ◄── settled once ── Workspace (upper directory on disk) ◄── commands, processes, file tools
+    user's files ◄── applied once ── Workspace (upper directory on disk) ◄── commands, processes, file tools
 
 No operation in a workspace changes the user's files before the changes are applied (SPEC section 8).
 """

@@ -1,4 +1,4 @@
-"""Lock a task with a file next to its log while a process runs it. Any death of the process releases the lock."""
+"""Lock a task with a file next to its log while a process runs it. A crash of the process releases the lock."""
 
 from __future__ import annotations
 

@@ -520,7 +520,7 @@ class TaskState:
             self.phase = Phase.MERGING
 
     def _begin(self, begun: Round) -> None:
-        """Start a round. A round of the same number, planned before a resumption, is replaced."""
+        """Start a round. It replaces a round of the same number that was planned before a resumption."""
         if self.rounds and self.rounds[-1].number == begun.number:
             self.rounds.pop()
         self.rounds.append(begun)

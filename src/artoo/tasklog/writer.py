@@ -114,7 +114,8 @@ class TaskLog:
         await waiter
 
     async def keep(self, task_id: str) -> None:
-        """Flush before something takes effect in a task. Raises NotLogged if its log could not be written.
+        """Flush the log before an operation takes effect in a task. Raises NotLogged if the log could not be
+        written.
 
         Messages that were lost earlier, and that the log records as a gap, do not matter, because the log is
         writable again.

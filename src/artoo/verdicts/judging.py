@@ -167,7 +167,7 @@ def _never_made(checked: Iterable[CriterionVerdict]) -> tuple[str, ...]:
 def _may_be_wrong(
     verdict: CriterionVerdict, criterion: Criterion, output: str, calls: Sequence[ToolCall]
 ) -> CriterionVerdict:
-    """Mark a failed check of the planner's (R2) as blameless if every call succeeded, because the check may be
+    """Mark a failed check by the planner (R2) as blameless if every call succeeded, because the check may be
     wrong. If the answer is the output of a call, the verdict cites that call instead."""
     if verdict.verdict != "fail" or verdict.identities or criterion.by == "person":
         return verdict
