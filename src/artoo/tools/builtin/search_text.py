@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ MAX_MATCHES = 200
 MAX_CONTEXT = 20
 _LINE_CHARACTERS = 160
 _MATCH_SECONDS = 2.0
-"""Time limit for each line of a file, because an expression may backtrack without end."""
+"""Time limit for an expression in all lines of a file, because it may backtrack without end."""
 _NAMED = 5
 """Limit of the paths that are named among files that were not searched."""
 _NO_TEXT = "not searched, as they are no text"
@@ -141,9 +142,14 @@ class _Search:
         The third value is true for a match itself.
         """
         before, behind = deque[tuple[int, str]](maxlen=self.around), 0
+        left = _MATCH_SECONDS
         try:
             for at, line in enumerate(text.splitlines(), 1):
-                if self.pattern in line or self._expression.search(line, timeout=_MATCH_SECONDS):
+                # The thread that searches cannot be stopped from outside, so the time of all lines is added up.
+                started = time.monotonic()
+                found = self.pattern in line or self._expression.search(line, timeout=max(left, 0.001))
+                left -= time.monotonic() - started
+                if found:
                     yield from ((earlier, text, False) for earlier, text in before)
                     before.clear()
                     behind = self.around
