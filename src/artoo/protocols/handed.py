@@ -63,7 +63,7 @@ class HandedTask:
     """One task that runs in this process, or has run. `task_id` is empty until the task has begun.
 
     `error` is set if the task could not run to a result. `told` counts the changes of this object, see `changed`.
-    `unwanted`: if true, the task is interrupted as soon as it begins. `interrupted`: it was already asked to end.
+    `unwanted`: if true, the task is interrupted as soon as it begins. `interrupted`: if true, it was asked to end.
     """
 
     task_id: str = ""

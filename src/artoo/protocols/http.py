@@ -26,7 +26,7 @@ LARGEST_BODY = 4 << 20
 """The most bytes of a request."""
 MOST_CONNECTIONS = 200
 CALLER = "artoo.caller"
-"""The key in the ASGI scope under which the caller's name is stored. The name belongs to the token."""
+"""The key in the ASGI scope under which the caller's name is stored. Each name has its own token."""
 _SHORTEST_TOKEN = 20
 _CLOSING_SECONDS = 5
 
@@ -137,7 +137,7 @@ def own_names(port: int) -> list[str]:
 
 
 async def serve_on(listening: socket.socket, app: ASGIApp) -> None:
-    """Serve until cancelled. Then refuse new requests, and give running ones `_CLOSING_SECONDS` to finish."""
+    """Serve until cancelled. Afterwards running requests have `_CLOSING_SECONDS` to finish."""
     config = uvicorn.Config(
         app,
         log_level="warning",

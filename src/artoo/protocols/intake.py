@@ -34,7 +34,7 @@ MOST_RUNNING = 8
 MOST_KEPT = 100
 """The most ended tasks that are retained in memory. Earlier tasks are read from their logs."""
 ENDING_SECONDS = 20.0
-"""How long tasks may take to end when the intake closes. Then they are cancelled, and can be resumed later."""
+"""How long tasks may take to end when the intake closes. Later the tasks are cancelled, and can be resumed."""
 LONGEST_REQUEST = 256 * 1024
 """The most characters of a request."""
 
@@ -106,7 +106,7 @@ class Intake:
         return tuple(one for one in self._playing.values() if one.task_id)
 
     def interrupt(self, task: HandedTask) -> None:
-        """Ask a task to end now. It ends with a result that says so, and its work is retained."""
+        """Ask a task to end now. The task ends with a result that says so, and its work is retained."""
         if task.ended or task.interrupted:
             return
         if task.question is not None:

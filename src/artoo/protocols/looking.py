@@ -113,7 +113,7 @@ class Looking:
         return _bounded(b"\n".join(self.clean.lines(lines)).decode("utf-8", "replace"))
 
     def audit(self) -> AuditReport | None:
-        """Return the Auditor's report so far, or None without data. Its period continues. Raises OSError."""
+        """Return the Auditor's report so far (None without data), and let its period continue. Raises OSError."""
         return report_so_far(self.config.home, SystemClock().now())
 
     def _summed(self, summary: TaskSummary, books: SettledBooks) -> TaskReport:

@@ -96,7 +96,7 @@ class ChangedPath(Report):
 
 
 class DifferenceReport(Report):
-    """All that a task would change, most dangerous first. `digest` names exactly this difference."""
+    """All pending changes of a task, most dangerous first. `digest` identifies exactly these changes."""
 
     task_id: str
     digest: str

@@ -71,5 +71,5 @@ def _age(path: Path) -> float:
 
 
 def _place(folder: Path, secret: str) -> Path:
-    """Return the file of a secret. Its name is a hash, so a secret cannot name another path, or be read from it."""
+    """Return the file of a secret, named by its hash, so that a secret cannot name another path or be revealed."""
     return folder / hashlib.sha256(secret[:_LONGEST].encode("utf-8", "replace")).hexdigest()

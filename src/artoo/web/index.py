@@ -94,7 +94,7 @@ class ShortView:
 
     def __init__(self) -> None:
         self._first = array("Q")
-        """The first line of every entry. An entry takes nine bytes with its flag, so a million events fit."""
+        """The first line of every entry. With its flag an entry takes only nine bytes, so a million events fit."""
         self._quiet = bytearray()
         self._lines = 0
 
@@ -128,7 +128,7 @@ class TaskIndex:
         self._short = ShortView()
         self.state = TaskState()
         self.version = 0
-        """Increases with every line that can change the drawings."""
+        """A counter that increases with every line that can change the drawings."""
         self.counted = 0
         """The number of lines in the views, which may be less than the number of lines read."""
 

@@ -28,7 +28,7 @@ from artoo.words.shown import duration, printable
 
 LANGUAGE = "artoo_language"
 LONGEST_FORM = 1024 * 1024
-"""The most bytes of a form. It is large, because a request may be long, and a user may choose many paths."""
+"""The most bytes of a form. The limit is large, because a request may be long, and a user may choose many paths."""
 MOST_FIELDS = 20_000
 _MOST_DIGITS = 16
 

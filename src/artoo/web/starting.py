@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 4
 GRACE_SECONDS = 10.0
-"""How long tasks may take to end when the server ends. Then they are cancelled, and can be resumed later."""
+"""How long tasks may take to end when the server ends. Later the tasks are cancelled, and can be resumed."""
 
 
 Open = Callable[[], "AbstractAsyncContextManager[Artoo]"]

@@ -145,7 +145,7 @@ def _digest(seen: Iterable[object]) -> str:
 
 
 def _state(path: Path) -> str:
-    """Return a value that changes when the file is written. It ignores empty files, as opening a database makes."""
+    """Return a value that changes when the file is written. Empty files, as of a new database, do not count."""
     try:
         found = path.stat()
     except OSError:

@@ -10,7 +10,7 @@ Status = Literal["success", "pending", "failed"]
 
 
 def status_of(result: FinalResult, *, waits: bool | None = None) -> Status:
-    """Return `failed`, `pending` or `success`. `waits`: true if changes are pending; None: as at the task's end."""
+    """Return `failed`, `pending` or `success`. `waits`: true if changes are pending; None means as at the end."""
     if result.directive is Directive.ABANDON:
         return "failed"
     return "pending" if (result.changes.waits if waits is None else waits) else "success"

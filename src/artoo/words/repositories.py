@@ -91,9 +91,9 @@ def objects_of(changes: Iterable[ClassifiedChange]) -> dict[Group, list[Classifi
 def apart(
     changes: Iterable[ClassifiedChange],
 ) -> tuple[list[ClassifiedChange], dict[Group, list[ClassifiedChange]]]:
-    """Return all other changes, and by group the harmless changes in repositories and the git objects.
+    """Return the changes that need a line of their own, and by group the changes that share a line.
 
-    Changes of the second part share a line. Other changes that need approval never share a line.
+    Harmless changes in repositories and git objects share a line. Other changes that need approval never do.
     """
     others: list[ClassifiedChange] = []
     inside: dict[Group, list[ClassifiedChange]] = {}

@@ -20,7 +20,7 @@ def printable(text: str) -> str:
     """Return `text` with control, direction and other invisible characters escaped as `\\x1b` or `\\u202e`.
 
     One joiner or variation selector after a visible character stays, because Persian, emoji and Chinese need it.
-    Further ones are escaped, because they may hide a message. Carriage returns are removed.
+    Further joiners and selectors are escaped, because they may hide a message. Carriage returns are removed.
     """
     # This fast path helps, because most texts are plain ASCII, and long outputs are shown often.
     if _PLAIN.fullmatch(text):

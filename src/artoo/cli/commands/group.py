@@ -1,6 +1,6 @@
 """The table of commands, and the groups behind `artoo`, `artoo serve` and `artoo config`.
 
-Each command is one line here, and its module is imported only when the command is called. Free text is a request.
+Each command is one line here, and its module is imported only when it is called. Other words are a request.
 """
 
 from __future__ import annotations

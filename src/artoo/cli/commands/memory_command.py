@@ -119,7 +119,7 @@ def explain(pair: tuple[str, ...], as_json: bool) -> None:
 @as_json_option
 @click.pass_context
 def dream(context: click.Context, as_json: bool) -> None:
-    """Run one pass of the Dreamer now: forget, doubt, guess, and word rules when a model endpoint is configured."""
+    """Run one pass of the Dreamer now, which forgets, doubts, guesses, and (with a model server) words rules."""
     from artoo.cli.views import memory_view
 
     config = load_config()

@@ -89,9 +89,9 @@ def review(
 ) -> None:
     """Review a change in this git repository, and change nothing.
 
-    RANGE is as git diff takes it (main...HEAD, a commit); without it, everything since the branch left the main
-    branch is meant, with uncommitted changes. Exit codes: 0 reviewed, 1 --fail-on found something or the review did
-    not come to an end, 2 no such range.
+    RANGE is an argument of git diff (main...HEAD, a commit). Without it, artoo reviews everything since the branch
+    left the main branch, with uncommitted changes. Exit codes: 0 reviewed, 1 --fail-on found something or the
+    review did not come to an end, 2 no such range.
     """
     if file is not None and range_ is not None:
         raise click.UsageError("give either a RANGE or --diff")

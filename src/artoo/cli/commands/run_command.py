@@ -48,7 +48,7 @@ class Output:
     """The form of standard output: text for users, one JSON object, or (`events`) all messages and then the object.
 
     `verbose`: if true, progress shows the figures of each round. `strict`: if true, only a complete result has exit
-    code 0. `talk`: the option that continues this conversation; empty inside it. `detached`: the file to which the
+    code 0. `talk`: the option that continues this conversation, or "" inside it. `detached`: the file to which the
     id of a task in the background is written.
     """
 
@@ -146,7 +146,7 @@ def run(
     detached: Path | None,
     progress: str,
 ) -> None:
-    """Run the request TEXT. TEXT may be - to read the request from standard input; else piped data is its material.
+    """Run the request TEXT. If TEXT is -, the request is read from standard input; else piped data is its material.
 
     Exit codes: 0 done, 1 abandoned, 2 usage or configuration, 3 no model reachable, 4 done with pending changes
     (artoo diff, artoo apply, artoo discard), 5 artoo asks a question, 130 interrupted.

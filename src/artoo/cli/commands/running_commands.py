@@ -18,7 +18,7 @@ from artoo.runtime.config.loader import load_config
 def ps(as_json: bool) -> None:
     """List running tasks, and the processes that tasks left running, with their states.
 
-    Each has its id, state, start, task and command. Its output is in running/ID/output in artoo's home.
+    Each line has an id, state, start, task and command. The output is in running/ID/output in artoo's home.
     """
     from artoo.runtime.extensions.background import running
     from artoo.runtime.task.kept_processes import LeftProcess, left_processes

@@ -6,5 +6,5 @@ from artoo.words.result import HowTo
 
 
 def typed(talk: str = "-c") -> HowTo:
-    """Return the options and commands. `talk`: the option that continues a conversation; empty inside it."""
+    """Return the options and commands. `talk`: the option that continues a conversation, or "" inside one."""
     return HowTo("--budget {}=…", "artoo config set {} …", f'artoo {talk} "…"' if talk else "")

@@ -19,8 +19,8 @@ from artoo.sandbox.reading.programs import own_environment, own_python
 async def rewind(session: Session, config: Config, arguments: Sequence[str]) -> None:
     """Undo the last exchanges (1, or the given number), with their changes, and remove them from the conversation.
 
-    The latest task comes first. Its pending changes are discarded, and its applied changes are undone. If that
-    fails, this exchange and all before it stay. Raises ConfigurationError then, and for an invalid number.
+    From the latest task on, pending changes are discarded, and applied changes are undone. If a task cannot be
+    undone, its exchange and all earlier ones stay, and ConfigurationError is raised, as for an invalid number.
     """
     turns = session.exchanges
     dropped = turns[len(turns) - _count(arguments, len(turns)) :]

@@ -14,7 +14,7 @@ from typing import Any, Self
 from artoo.cli.commands.exit_codes import INTERRUPTED
 
 GRACE_SECONDS = 1.0
-"""How long clean-up may take at an exit. Then the process ends without it."""
+"""How long clean-up may take at an exit. After this time the process ends without waiting for it."""
 
 SHOW_CURSOR = "\x1b[?25h"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 _PIECE = re.compile(r"\S+|[^\S\n]+")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _DEEPEST = 6
-"""The deepest indentation of continuation rows. It is the column of the sign of a diff line (review.layout)."""
+"""The deepest indentation of continuation rows, which is the column of a diff line's sign (review.layout)."""
 MARK, PLAIN_MARK = "\u21b3 ", "... "
 """The mark at the beginning of a continuation row, and its ASCII form for other encodings."""
 _TAB = 8

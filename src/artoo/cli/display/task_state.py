@@ -72,7 +72,7 @@ class TaskView:
         self.since = self.clock()
 
     def show_answer(self) -> str:
-        """Return the answer so far, for the review, and record that it is shown. It is empty if there is none."""
+        """Return the answer so far (or an empty text) for the review, and record that the answer is shown."""
         ends = [each.evidence for each in self.state.rounds if each.evidence is not None]
         last = ends[-1] if ends else None
         self.answer_shown = "" if last is None or isinstance(last, PlanRefused) else last.merged_output

@@ -8,7 +8,7 @@ from pathlib import Path
 from artoo.runtime.app.task_ids import short_name
 
 ID_SHOWN = 13
-"""The number of characters of an id in a list. They contain the whole time stamp of a UUIDv7."""
+"""The number of characters of an id in a list, which contain the whole time stamp of a UUIDv7."""
 
 
 def name_at(home: Path, task_id: str) -> str:

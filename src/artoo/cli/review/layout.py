@@ -34,7 +34,7 @@ MOST_NAMED = 12
 """The most paths of a harmless class in the overview. The rest are counted, and all are in the diff."""
 
 MOST_BESIDE = 5
-"""The most paths of a dangerous class that are repeated close to the question. All are listed above it."""
+"""The most paths of a dangerous class that are repeated close to the question. The full list is above it."""
 
 ROWS_BESIDE = 3
 """The most rows of a class in this repetition, so that all classes and the question fit on a small screen."""
@@ -53,7 +53,7 @@ SIGNS: dict[ChangeClass, tuple[str, Tone]] = {
     ChangeClass.EDIT: ("~", Tone.WAITS),
     ChangeClass.SILENT: ("+", Tone.MADE),
 }
-"""The sign and the tone of each class. They are shown with the name of the class, which has the same meaning."""
+"""The sign and the tone of each class of changes, which are always shown with the name of the class."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Asking:
         self._layout = Layout(review, language, here, screen.paint, screen.width)
         self._words = self._layout.words
         self.different = ""
-        """The user's text about what must be different. It keeps the changes, and becomes the next request."""
+        """The user's request for a difference. It keeps the changes pending, and becomes the next request."""
 
     async def ask(self) -> Consent | Choice:
         """Ask for the decision. An empty line, the end of input and Ctrl-C keep the changes for later."""

@@ -34,7 +34,7 @@ from artoo.words.shown import plural
 
 LINE = 160
 NAMED = 3
-"""The most unreadable lines whose position and error are shown. `--json` has all."""
+"""The most unreadable lines whose position and error are shown. The output of `--json` has all."""
 
 _TONES = {"good": MATCHED, "bad": FAILED}
 _SHOWN = (

@@ -20,7 +20,7 @@ JsonObject = dict[str, object]
 
 
 def in_office(work: Callable[[Office], Awaitable[T]]) -> T:
-    """Run `work` with the database of this home's team. No `artoo serve` needs to run."""
+    """Run `work` with the database of this home's team, whether or not `artoo serve` runs."""
     from artoo.team.office import open_office
 
     async def run() -> T:

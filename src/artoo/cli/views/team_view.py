@@ -13,7 +13,7 @@ from artoo.cli.results.task_names import ID_SHOWN
 from artoo.contracts.agents import BoardTask, TaskChanged, TaskMoved
 
 LONGEST_ID = 20
-"""The number of characters shown of an id that is not a UUID. They contain its kind, and enough of the rest."""
+"""The number of characters that are shown of an id that is not a UUID, with its kind and enough of the rest."""
 
 NARROWEST = 12
 """The fewest columns of the last cell of a row. With fewer columns the cell gets a line of its own."""

@@ -31,7 +31,7 @@ _CONTENT_TYPE_NOT_SUPPORTED = -32_005
 """The error code that A2A defines."""
 _BODILESS = (":cancel", ":subscribe")
 LARGEST_BODY = 1 << 20
-"""The most bytes of a request. It is small, because messages contain only text."""
+"""The most bytes of a request. The limit is small, because messages contain only text."""
 
 
 class Holder(User):

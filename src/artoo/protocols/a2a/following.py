@@ -57,7 +57,7 @@ class Following:
                 now = await look() or now
 
     async def result(self, seen: ForeignTask) -> tuple[str, ...]:
-        """Return the texts of the result if the task is completed, that is, approved. Otherwise return no text."""
+        """Return the texts of the result if the task is completed, that is, approved, and no text otherwise."""
         ended = seen.ended
         if ended is None or ended.after is not BoardState.COMPLETED:
             return ()

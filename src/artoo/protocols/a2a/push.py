@@ -1,7 +1,8 @@
 """Push notifications, by which each change of a task reaches its targets at least once, even after a crash.
 
 The last delivered position is stored with each target. A failed delivery is retried a few times, each time with the
-present state of the task. Then nothing is sent until the next change. Targets do not wait for each other.
+present state of the task. After the last retry nothing is sent until the next change. Targets do not wait for each
+other.
 """
 
 from __future__ import annotations

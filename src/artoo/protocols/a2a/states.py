@@ -47,7 +47,7 @@ def statuses(seen: ForeignTask) -> tuple[TaskStatus, ...]:
 
 
 def waiting(seen: ForeignTask) -> TaskStatus | None:
-    """Return AUTH_REQUIRED if only the operator can let the task continue. No move on the board records this."""
+    """Return AUTH_REQUIRED if only the operator can let the task continue, a state without a move on the board."""
     if seen.ended is not None or not seen.waits:
         return None
     return _status(seen, seen.moves[-1], TaskState.TASK_STATE_AUTH_REQUIRED, _WAITS)
@@ -59,7 +59,7 @@ def rests(seen: ForeignTask) -> bool:
 
 
 def task_of(seen: ForeignTask, result: Sequence[str], history: int | None = None) -> Task:
-    """Build the A2A task. `result`: the texts of a completed task. `history`: the most messages; None: all."""
+    """Build the A2A task. `result`: the texts of a completed task. `history`: the most messages (None: all)."""
     task = Task(id=seen.task.id, context_id=seen.context, status=waiting(seen) or statuses(seen)[-1])
     if result:
         task.artifacts.append(artifact(result))

@@ -41,7 +41,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 WAIT_SECONDS = 45.0
-"""How long a call waits for its task by default. It is below a minute, after which most clients give up."""
+"""How long a call waits for its task by default. Most clients give up after a minute, so it is shorter."""
 
 TaskId = Annotated[str, Field(description="the task's id, or the beginning of it", max_length=100)]
 Wait = Annotated[
