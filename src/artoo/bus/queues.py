@@ -173,12 +173,13 @@ class WatchQueue(MessageQueue):
         return self._dropped
 
     def put(self, envelope: Envelope) -> bool:
-        """Append one message if there is room and no burst to account for; False: `put_all` must decide."""
+        """Append one message if there is room and no burst of drops. If it returns False, call `put_all`
+        instead."""
         if self.burst or len(self.queued) >= self.capacity:
             return False
         self.queued.append(envelope)
         waiter = self._waiter
-        if waiter is not None:  # `wake`, without the call: eight watchers pay for it at every message
+        if waiter is not None:  # `wake` inlined, because every watcher would pay for the call at every message
             self._waiter = None
             if not waiter.done():
                 waiter.set_result(None)

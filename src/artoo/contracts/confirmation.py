@@ -77,7 +77,7 @@ class Choice(Contract):
 
 
 class Words(Contract):
-    """A text that answers a question for words. It is empty if the user has no comment."""
+    """A text that answers a question for a text. It is empty if the user has no comment."""
 
     text: str = ""
 

@@ -32,7 +32,7 @@ _STRENGTHS = {one: strength for strength, one in enumerate(reversed(Assurance))}
 
 
 def weakest(assurances: Iterable[Assurance]) -> Assurance:
-    """Return the weakest of these; `unverified` when there are none."""
+    """Return the weakest of these assurances; `unverified` if there are none."""
     return min(assurances, key=lambda one: one.strength, default=Assurance.UNVERIFIED)
 
 
@@ -44,7 +44,7 @@ class Mode(StrEnum):
 
 
 class ToolSucceeded(Contract):
-    """A check that at least one tool call (of `tool`, when named) succeeded, and the last of them did."""
+    """A check that the last tool call (of `tool`, if given) succeeded, and that there was a call."""
 
     check: Literal["tool_succeeded"] = "tool_succeeded"
     tool: str | None = None

@@ -221,7 +221,7 @@ class ToolCall(Contract):
         return tuple(filter(None, lists))
 
     def line(self) -> str:
-        """Return the seeds' one-line form: `tool: input → first 200 characters of the output`."""
+        """Return the call as one line: `tool: input → first 200 characters of the output`."""
         shown = self.output if self.status is CallStatus.OK else (self.reason or self.error_output or self.output)
         return f"{self.tool}: {self.input} → {shown[:200]}"
 
@@ -275,7 +275,7 @@ def _kinds(call: ToolCall) -> frozenset[tuple[str, str]]:
 
 
 def _words_behind(words: Sequence[str]) -> dict[str, set[str]]:
-    """Return each word of a command with the words that follow it somewhere."""
+    """Map each word of a command to the set of words that directly follow it."""
     found = defaultdict[str, set[str]](set)
     for word, behind in pairwise((*words, "")):
         found[word].add(behind)

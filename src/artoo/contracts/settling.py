@@ -125,9 +125,9 @@ class ClassCount(Contract):
     For history it also has the counts of `Rewritten` for all repositories together, because moving a branch back
     changes many of git's files.
 
-    Parts of `count`: `moved` paths only moved. Among silent paths, `harmless` ones are no new files (git's own
-    files and files that existed before), and other changes imply the `implied` ones: directories above new files,
-    and targets of moves."""
+    Parts of `count`: `moved` counts paths that only moved. Among silent paths, `harmless` ones are no new files
+    (git's own files and files that existed before), and other changes imply the `implied` ones: directories above
+    new files, and targets of moves."""
 
     change_class: ChangeClass
     count: int = Field(ge=1)

@@ -203,7 +203,7 @@ def _bounded(tag: str) -> str:
 
 
 def _words(text: str) -> Iterator[str]:
-    # Scripts without spaces are cut into pairs of characters, which most Chinese words are.
+    # Scripts without spaces are cut into pairs of characters, because most Chinese words are pairs.
     word: list[str] = []
     wide = False
     for character in text:

@@ -47,7 +47,7 @@ class Fact:
 
     @property
     def text(self) -> str:
-        """Return the fact in words, for a model."""
+        """Return the fact as text, for a model."""
         return self.message.text if isinstance(self.message, Reason) else self.message
 
 
@@ -125,8 +125,8 @@ def _how_it_ended(number: int, call: ToolCall) -> Reason:
 async def told_files(result: ExecutionResult, asked: str, source: EvidenceSource) -> tuple[list[str], list[str]]:
     """Return the missing files that both request and answer name, and the named files that are empty.
 
-    The request's words ground the names of missing files, so only the disk shows that they were not made. Some
-    names are left out, because they need not be missing files: names that a call showed (with or without a
+    The request is evidence for the names of missing files, so only the disk shows that the files were not made.
+    Some names are left out, because they need not be missing files: names that a call showed (with or without a
     directory), names that a call changed or deleted, ends of patterns (`*.tmp`), and words with a slash (n/a)
     whose first part does not exist."""
     said = dict.fromkeys(map(posixpath.normpath, paths_in(result.output))) if result.status == "completed" else ()

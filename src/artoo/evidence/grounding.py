@@ -20,7 +20,7 @@ from artoo.evidence.worked_out import worked_out
 _DIGITS = re.compile(r"\d+")
 _LEADING_ZERO = re.compile(r"\b0")
 _ELLIPSIS = re.compile(r"\.{3}|\u2026|\[.*?\]")
-_FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")  # words or a number between the signs of a line
+_FILLING = re.compile(r"-?\w[\w.]*(?:\s+\w[\w.]*)*")  # words or a number between punctuation marks
 _VARIABLE = "$*{<%"  # characters that begin a variable part of a path: backup-$(date), log-*
 _COMMAS = re.compile(r"[,\u3001\uff0c]")
 _MOST_LINES, _ROWS = 4_000, 6
@@ -61,7 +61,7 @@ class Seen:
 
     @cached_property
     def folded(self) -> str:
-        """Return all texts as words in one line."""
+        """Return the case-folded words of all texts in one line."""
         return folded("\n".join((*self.texts, self.listing, self.unnamed)))
 
     @cached_property

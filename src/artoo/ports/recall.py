@@ -21,8 +21,8 @@ class Recall(Protocol):
         ...
 
     async def requests(self, limit: int = KNOWN_REQUESTS) -> tuple[KnownRequest, ...]:
-        """Return the newest requests with a known kind, newest first. After them come the kinds of which only the
-        label is left, with the words of the label."""
+        """Return the newest requests with a known kind, newest first. After them come the kinds of which memory
+        has only the label, with the words of the label as text."""
         ...
 
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:

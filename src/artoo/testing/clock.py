@@ -50,7 +50,7 @@ class FakeClock:
         await waiting
 
     def advance(self, seconds: float) -> None:
-        """Move time forward. Sleepers that wake up run when the test awaits next."""
+        """Move time forward. Woken sleepers run at the next `await` of the test."""
         if seconds < 0:
             raise ValueError(f"time cannot go back by {-seconds:g} s; advance by 0 or more")
         end = self._elapsed + seconds

@@ -53,8 +53,9 @@ class ScriptPlayer:
     """A player of a script that records all requests.
 
     `script`: for each contract a queue of entries, or one callable for each request (or for all). A single entry
-    that is no list is a queue of one. `refuse` names response formats that this server pretends not to know
-    (`json_schema`, `forced_tool`, `json_object`), or `native`: it refuses tools. Refused requests use no entry.
+    instead of a list is a queue of one entry. `refuse` names response formats that this server pretends not to
+    know (`json_schema`, `forced_tool`, `json_object`), or `native`: it refuses tools. Refused requests use no
+    entry.
     """
 
     def __init__(self, script: Script, *, refuse: Collection[str] = ()) -> None:

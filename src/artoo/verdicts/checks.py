@@ -290,12 +290,13 @@ async def _command_succeeds(
 
 def _absence(output: str, tool_calls: Sequence[ToolCall], never_made: Sequence[str]) -> FailureClass:
     """Return the failure class of a command that misses a file. It is environmental if a call met a missing file
-    too and the command misses no file that the work had to make; otherwise it is logical, a forgotten file."""
+    too and the command misses no file that the work had to make; otherwise it is logical, because the file was
+    forgotten."""
     lines = [line for line in output.splitlines() if says_absent(line)]
     met = any(call.absences for call in tool_calls) and not lacks(lines, never_made)
     return FailureClass.ENVIRONMENTAL if met else FailureClass.LOGICAL
 
 
 def lacks(lines: Iterable[str], never_made: Sequence[str]) -> bool:
-    """Check whether one of these lines about an absence names a file that was to be made."""
+    """Check whether one of these lines about missing files names a file that the work had to make."""
     return any(names(line, path) for line in lines for path in never_made)

@@ -262,7 +262,7 @@ def verdict_on(
     failure_class: FailureClass | None = None,
     identities: tuple[str, ...] = (),
 ) -> CriterionVerdict:
-    """Return a verdict with its evidence in words and, if code found it, as a typed reason."""
+    """Return a verdict with its evidence as text and, if code found it, also as a typed reason."""
     failed_as = failure_class or FailureClass.LOGICAL
     reason = evidence if isinstance(evidence, Reason) else None
     blameless = verdict == "fail" and of_nobody(reason)
