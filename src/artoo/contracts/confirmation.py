@@ -11,7 +11,7 @@ from artoo.contracts.base import Contract
 from artoo.contracts.settling import Review
 
 PERSON = "person"
-# Values of `by`: PERSON for a user's answer (above), NOBODY for a refusal because no user could be asked.
+# Values of `by` for an answer of a user, and for a refusal because no user could be asked.
 NOBODY = "nobody"
 
 # Prefix of `by` if standing permissions answered; their lines follow.

@@ -77,7 +77,7 @@ def _verdict(payload: Json) -> tuple[str, str]:
     verdict = object_in(payload.get("verdict"))
     how = str(verdict.get("verdict"))
     tone = {"pass": "good", "fail": "bad"}.get(how, "warn")
-    by = None if how == "open" else verdict.get("decided_by")  # nobody decided an open verdict
+    by = None if how == "open" else verdict.get("decided_by")  # no check or judge decided an open verdict
     why = ": ".join(str(part) for part in (by, verdict.get("evidence")) if part)
     return f"{how}: {verdict.get('criterion')}" + (f" ({why})" if why else ""), tone
 
