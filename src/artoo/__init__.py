@@ -1,4 +1,6 @@
-"""artoo: an autonomous multi-agent runtime that checks its work.
+"""The public Python interface of artoo, such as `Artoo` and `tool`, with names that are loaded at first use.
+
+Artoo is an autonomous multi-agent runtime that checks its work.
 
     from artoo import Artoo, tool
 

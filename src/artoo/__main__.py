@@ -1,4 +1,4 @@
-"""`python -m artoo`."""
+"""The entry point of `python -m artoo`, which starts the command line."""
 
 import sys
 

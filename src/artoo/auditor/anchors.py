@@ -1,4 +1,4 @@
-"""Store heads and counts of all chains in a separate file, so that truncated or missing chains are detected.
+"""Write `anchors.jsonl`, the heads and counts of all chains, so that truncated or missing chains are detected.
 
 Every line records an event of a chain:
 

@@ -1,5 +1,6 @@
-"""Observe the whole message stream, record it, and report to the operator (R6). The Auditor sends nothing to
-agents.
+"""Run the Auditor (R6) on the whole stream, with batch size, report interval of five minutes, and store interval.
+
+The Auditor observes the message stream, records it, and reports to the operator. It sends nothing to agents.
 
     spool ──► Watch ──► Window, Drift ──► report
         └───► Trail (one hash chain per process) ──► anchors

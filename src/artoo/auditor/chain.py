@@ -1,5 +1,6 @@
-"""Chain lines by hash. Each line contains the hash of the previous one, so changed, removed or moved lines break
-it.
+"""Encode and parse one line of a hash chain, with `n`, `prev` and `hash`.
+
+Each line contains the hash of the previous one, so changed, removed or moved lines break the chain.
 
     {"n":17,"prev":"<sha256>","hash":"<sha256>", … the record … }
 

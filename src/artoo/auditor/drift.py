@@ -1,4 +1,6 @@
-"""Detect role drift, which is when a role's own figures leave their long-term band (paper, section 8).
+"""Detect role drift by sigmas and block sizes, if a role's figures leave their long-term band.
+
+Reference: paper, section 8.
 
 Each figure (a rate, a number of corrections, the logarithm of a latency) has a running mean and variance over
 roughly its last `MEMORY` samples. New samples are collected in blocks of `BLOCK`. A full block is reported as drift

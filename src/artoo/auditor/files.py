@@ -1,4 +1,7 @@
-"""Append whole lines to a file, and read them. Used by chains and anchors."""
+"""Append whole lines to a file, cut a torn last line, and read lines backwards or forwards.
+
+Chains and anchors use these functions.
+"""
 
 from __future__ import annotations
 

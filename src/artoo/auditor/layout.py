@@ -1,4 +1,4 @@
-"""Define the locations of the Auditor's files, and their limits.
+"""File names in `<home>/audit`, and the size and age limits of the audit log.
 
     <home>/audit/audit-<chain>.jsonl         a process's chain: message headers, findings, reports
                  audit-<chain>.0001.jsonl    the next part of the chain, if the previous is full

@@ -1,4 +1,4 @@
-"""Compare the task logs with their anchors in the chains: sizes, and the sha256 of that many first bytes."""
+"""Compare task logs with their anchored sizes and SHA-256 hashes, to find changed, cut or missing logs."""
 
 from __future__ import annotations
 

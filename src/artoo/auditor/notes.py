@@ -1,4 +1,4 @@
-"""Keep the facts about a running task that the invariants need, within limits."""
+"""Memory of one running task for the invariants, with its spending, and at most 1,000 facts of a kind."""
 
 from __future__ import annotations
 

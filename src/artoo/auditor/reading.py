@@ -1,4 +1,7 @@
-"""Read reports and anchors from the audit log, which may still be being written."""
+"""Produce the report that `artoo audit` shows, and read earlier reports and the last anchor of each chain.
+
+The audit log may still be being written.
+"""
 
 from __future__ import annotations
 

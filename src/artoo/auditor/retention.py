@@ -1,4 +1,4 @@
-"""Limit the audit log: remove closed chains that are too old, or if all chains together are too large."""
+"""Delete closed chains of the audit log that are too old, or if the total size is too large."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Store the statistics that outlive a process: the report window and the roles' long-run figures
-(`audit_stats.json`).
+"""Store `audit_stats.json`, the counts since the last report and the long-run figures of the roles.
+
+These statistics outlive a process.
 
 All processes of a home share the file. Each process collects new data since its last store, and adds it under a
 lock: it reads the file, writes a new one and renames it. So the file is never partially written.

@@ -1,4 +1,6 @@
-"""Write the audit log: one chain for this process, in parts of limited size, anchored in a separate file.
+"""Write this process's chain of the audit log, with an anchor every 1,000 lines and a sync every 60 seconds.
+
+The chain is in parts of limited size.
 
 Blocking, so use it in a worker thread. Disk errors are not raised. Records that cannot be written are counted, and
 the next line of the chain states their number.

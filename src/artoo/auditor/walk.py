@@ -1,4 +1,7 @@
-"""Iterate over the lines of a chain, checking each against the previous one, with two lines in memory at a time."""
+"""Iterate over the lines of one chain, and check number and hash of each against the previous line.
+
+Only two lines are in memory at a time.
+"""
 
 from __future__ import annotations
 

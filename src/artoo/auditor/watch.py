@@ -1,4 +1,6 @@
-"""Check every message of the stream against the invariants. No I/O, bounded memory (SPEC section 7).
+"""Apply all invariants to every message, with memory limits on messages and tasks, and late kinds allowed.
+
+No I/O. Reference: SPEC section 7.
 
 watch = Watch()
 for envelope in stream:

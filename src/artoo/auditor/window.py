@@ -1,4 +1,4 @@
-"""Count the events of one report window, and merge the windows of several processes."""
+"""Count the events of one report window, such as violations and tool failures, and merge windows of processes."""
 
 from __future__ import annotations
 

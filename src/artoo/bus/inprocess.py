@@ -1,7 +1,10 @@
-"""Run the stream inside one process (SPEC section 1; implements ports.bus.Bus).
+"""Publish each message to taps, inboxes and watchers in one process, and refuse routes that are not allowed.
+
+Reference: SPEC section 1; implements ports.bus.Bus.
 
 Every message goes synchronously to the taps, then to the inboxes of the roles in the table of routes, then to the
-watchers' queues. No error or delay of a subscriber reaches the publisher."""
+watchers' queues. No error or delay of a subscriber reaches the publisher.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define the port through which a role publishes and receives messages."""
+"""One role's port to the stream of one task, to publish and receive messages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""Queue messages between the stream and one reader, with a deque and one wake-up.
+"""Bounded queues of one reader, an inbox that fails if full, and a watcher's queue that drops if full.
+
+A queue is a deque with one wake-up.
 
 A message costs one append, and a waiting reader is woken once, even if more messages follow before it runs.
-Therefore bursts are cheap: a queue with a lock or an awaitable for every message costs several times as much."""
+Therefore bursts are cheap: a queue with a lock or an awaitable for every message costs several times as much.
+"""
 
 from __future__ import annotations
 

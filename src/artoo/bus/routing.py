@@ -1,4 +1,7 @@
-"""Find the inboxes of a message by an index, whose cost does not grow with the number of tasks."""
+"""The index from task, role and subtask to inboxes, with at most 256 messages held for a port.
+
+Its cost does not grow with the number of tasks.
+"""
 
 from __future__ import annotations
 

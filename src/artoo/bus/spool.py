@@ -1,9 +1,12 @@
-"""Tap the stream without loss: memory, then a file, then an exact count of missing messages (SPEC section 1).
+"""Queue all messages for a slow consumer in memory, then in a file, then as an exact count of lost messages.
+
+Reference: SPEC section 1.
 
 Messages are stored in memory while there is room. Then they are written to the file until the consumer has caught
 up, so that a queue of runs preserves their order without merging. If the file fails too, they are counted in a
 gap. A message costs the publisher one append or, if the consumer is far behind, one encoding and one write to the
-page cache."""
+page cache.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""Deliver a message to all watchers of the stream at the cost of one append.
+"""Distribute messages to all watchers through a shared list of at most 256 pending messages.
+
+A message costs one append.
 
 Watchers of all messages share one pending list, to which a message is appended once. The whole list is moved to
 the watchers' own queues when a watcher waits for a message or finds its queue empty, or when the list is long.
-Therefore a burst costs each watcher one slice and one wake-up, and a quiet stream delivers without delay."""
+Therefore a burst costs each watcher one slice and one wake-up, and a quiet stream delivers without delay.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The command line, with its commands, conversation, progress display, reviews and result texts."""

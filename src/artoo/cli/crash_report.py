@@ -1,4 +1,7 @@
-"""Reports of unexpected errors, with one line for the user, and the traceback in a file."""
+"""Crash files with tracebacks (size and number limited), and warnings of the log as single lines.
+
+The user reads one line about an unexpected error.
+"""
 
 from __future__ import annotations
 

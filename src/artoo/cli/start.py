@@ -1,4 +1,4 @@
-"""The first module of the command line, which makes Python import only installed modules.
+"""The first module of the command line, which cleans `sys.path` and tunes the garbage collector.
 
 Python first searches the directory of the script (`bin` of an environment) or, with `-m` or an empty entry of
 PYTHONPATH, the current directory. Neither contains modules of artoo, and a task may have written files there. So

@@ -1,4 +1,4 @@
-"""The version of artoo, with the commit from which it was installed, if that is known."""
+"""The text of `artoo --version`, with the git commit from which artoo was installed."""
 
 from __future__ import annotations
 

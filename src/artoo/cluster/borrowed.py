@@ -1,4 +1,4 @@
-"""Copy agents' files through the store, so that `artoo serve worker` can work for agents of other machines.
+"""Copy agents' identity and other files through the store for `artoo serve worker`, with a length limit.
 
 folder of the agent ─ artoo serve, artoo agent accept ─► store ─ verified by the accepted hash ─► borrowed/NAME
 """

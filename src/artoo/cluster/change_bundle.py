@@ -1,4 +1,6 @@
-"""Pack a change set so that it can be reviewed and applied on another machine.
+"""The bundle format of a change set for another machine, with limits of 64 MiB and 20,000 paths.
+
+A packed change set can be reviewed and applied on the other machine.
 
     one line of JSON: the manifest ─┬─ the contents of its files, one after another, in the manifest's order
 

@@ -1,4 +1,7 @@
-"""Open the shared database and its helpers on one machine. Imported only if a store is configured."""
+"""Connect to the shared PostgreSQL store with a 20-second patience, and build the services of this machine.
+
+This module is imported only if a store is configured.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Send this home's submitted change sets to the store, and fetch those of other machines.
+"""Send this home's submitted change sets to the store, and review and apply those of other machines.
 
 While another machine's change set is reviewed, it is unpacked into a workspace over this machine's files.
 

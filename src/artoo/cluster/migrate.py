@@ -1,4 +1,4 @@
-"""Copy all rows of a home's tables into a store, or back, in one transaction, and compare the hashes.
+"""`artoo store import` and `export`, which copy all tables in one transaction and compare the hashes.
 
 Not copied are arrivals (counters of one database), clock jumps (the store has one clock), seats and machines, and
 the foreign agents that can be written to (the configuration names them at every start). Queue times and leases use

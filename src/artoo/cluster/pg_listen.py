@@ -1,4 +1,6 @@
-"""Listen for other machines' writes: LISTEN on a separate connection, in a thread.
+"""Wake up on other machines' writes by PostgreSQL LISTEN, with the seconds before a reconnection.
+
+LISTEN uses a separate connection, in a thread.
 
 Notifications are only wake-ups. Waiters also poll from time to time. So a lost notification, a lost connection or a
 connection pooler that drops notifications only causes a delay.

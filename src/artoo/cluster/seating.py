@@ -1,4 +1,6 @@
-"""Decide for which agents a machine works. An agent's seat is a lease on the agent's work.
+"""Decide which agents this machine runs, for hosts with the agent's folder and for workers.
+
+An agent's seat is a lease on the agent's work.
 
 A machine that has an agent's folder takes the agent's seat and keeps it. A worker takes free seats. If the agent
 has work that the worker can do, it takes the seat at once, but only one new seat in each pass, so that other

@@ -1,4 +1,6 @@
-"""Keep the change sets of submissions in the store (SPEC section 13).
+"""Tables of submitted change sets in the store, sent in pieces and applied by one machine at a time.
+
+Reference: SPEC section 13.
 
 The machine that made a submission announces its change set, sends the pieces (`store.parcels`), and records when
 all are sent. One machine at a time may apply it. The store deletes it when the task leaves review, or when a newer

@@ -1,4 +1,6 @@
-"""Define the messages of standing agents: identities, mail, and the board that governs work (SPEC section 11).
+"""Records of standing agents, with trust levels, board tasks and states, letters and priorities.
+
+Reference: SPEC section 11.
 
 pending ─► in_progress ─► review ─► completed ─► archived
    ▲  │        │  ▲          │                      ▲

@@ -1,4 +1,7 @@
-"""Define the Auditor's reports to the operator (SPEC section 7). No agent ever receives them."""
+"""The Auditor's findings and reports to the operator, with trends of the gap and tool health.
+
+No agent ever receives them. Reference: SPEC section 7.
+"""
 
 from __future__ import annotations
 

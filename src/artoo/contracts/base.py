@@ -1,4 +1,4 @@
-"""Define the common shape of all messages between roles."""
+"""The base class of all messages, which is frozen and refuses unknown fields."""
 
 from __future__ import annotations
 

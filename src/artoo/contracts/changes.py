@@ -1,4 +1,6 @@
-"""Describe the changes of a command, one record for each path, and their outcome (SPEC section 8).
+"""Changed paths of a command, with kinds, node types, and printable paths that show every byte.
+
+Reference: SPEC section 8.
 
 The records are part of messages (the question to the user, the evidence of the validator), so they are plain
 data. The operating system's paths are bytes; here they are *printable paths*: text that shows every byte and that

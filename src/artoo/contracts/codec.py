@@ -1,7 +1,10 @@
-"""Write an envelope as one line of JSON, and read it (task log, audit log, spool files, event output, network).
+"""Encode and decode an envelope as one JSON line, with the schema version.
+
+The task log, audit log, spool files, event output and network use this format.
 
 Pydantic serializes the payload once; the other fields are spliced around those bytes. Every line has the schema
-version, so that a line can be read without its file."""
+version, so that a line can be read without its file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Define a conversation with a model: its messages, and the turn that the model takes (SPEC section 3.1).
+"""The messages of a conversation with a model, its turn, tool requests, and the names of own tools.
+
+Reference: SPEC section 3.1.
 
 A conversation only grows. Sent messages are never rendered again, so that a server's prompt cache covers
 everything except the newest messages. All wires and the text dialect produce the same `ModelTurn`.

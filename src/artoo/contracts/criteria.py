@@ -1,4 +1,7 @@
-"""Define the criteria of a result, and the closed set of checks that code can decide (SPEC section 2)."""
+"""Criteria of a result and the kinds of checks (file, output, command), with assurance levels and aliases.
+
+The set of checks that code can decide is closed. Reference: SPEC section 2.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Define the envelope of every message on the stream (SPEC section 1)."""
+"""The envelope of every message, with id, sender, task, cause, time and payload.
+
+Reference: SPEC section 1.
+"""
 
 from __future__ import annotations
 

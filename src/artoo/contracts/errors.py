@@ -1,4 +1,4 @@
-"""Define every error that artoo raises on purpose, drawn as a tree.
+"""All error classes of artoo as a tree, with the exit code of each.
 
     ArtooError ├── ConfigurationError      the operator set something wrong; nothing was started         exit 2 │
     └── TaskRunning         the task runs already, here or in another process             exit 2 ├── ModelError a

@@ -1,4 +1,7 @@
-"""Define records without a recipient, which complete the stream for the log, the Auditor and user interfaces."""
+"""Records for log, Auditor and user interfaces, such as model calls with usage and refused routes.
+
+They have no recipient.
+"""
 
 from __future__ import annotations
 

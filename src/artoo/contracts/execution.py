@@ -1,4 +1,7 @@
-"""Define the messages of the fast loop: those between R3 and R4a, and the outcome of a subtask."""
+"""Messages between executor (R3) and validator (R4a), call records, and programs that only read.
+
+They include the outcome of a subtask.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""Classify failures: the approach was wrong, or the environment lacked something (SPEC section 4, P).
+"""Classify an error text as a wrong approach or a failing environment, by the messages of the operating system.
+
+Reference: SPEC section 4, P.
 
 The error texts of the operating system are a closed set (`strerror`), which every program prints that fails on a
-file, a permission or a connection. They are in English, because commands run in the C locale."""
+file, a permission or a connection. They are in English, because commands run in the C locale.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""Define the typed findings of code: why a criterion failed, and what a user should know about an answer.
+"""Reasons why a criterion failed and facts about an answer, each with its English text.
+
+The findings of code are typed.
 
 A finding holds only exact values: paths, commands, numbers, a program's own words. Models and logs read it in
-English (`Reason.text`); `artoo.words.result` has its sentences in the user's language."""
+English (`Reason.text`); `artoo.words.result` has its sentences in the user's language.
+"""
 
 from __future__ import annotations
 

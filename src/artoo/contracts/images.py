@@ -1,4 +1,4 @@
-"""Describe images that a user attaches to a request; messages contain their metadata but never their bytes."""
+"""Metadata of images attached to a request, with media types, but without their bytes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Define the messages of shared memory: stored entries, recalled advice, and records on the stream.
+"""Megrams (memory entries), levels, potentials, rules and records of shared memory.
 
 Levels (paper, section 6.1): M megram, K knowledge, C common sense, T thinking. T is never stored here, because it
-consists of files that only the operator changes."""
+consists of files that only the operator changes.
+"""
 
 from __future__ import annotations
 

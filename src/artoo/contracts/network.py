@@ -1,4 +1,7 @@
-"""Record the network connections of commands, allowed and refused (SPEC section 8)."""
+"""The record of one network connection of a command, allowed or refused.
+
+Reference: SPEC section 8.
+"""
 
 from __future__ import annotations
 

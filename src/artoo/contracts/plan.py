@@ -1,4 +1,7 @@
-"""Define the messages that turn a TaskSpec into work: R2 → dispatcher → R3, R4a, R4b."""
+"""Plan, subtasks, directive, prohibited tools and dispatch, from the planner to executors and validators.
+
+The route is R2 → dispatcher → R3, R4a, R4b.
+"""
 
 from __future__ import annotations
 

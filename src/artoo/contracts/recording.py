@@ -1,4 +1,4 @@
-"""Define records that complete a task's log: all input of its roles from outside the stream, and resumptions.
+"""Records for replay and resumption, with the configuration of a task and all outside input of its roles.
 
 With these records a log can be replayed without a model, a tool or a store, and continued after a crash.
 """

@@ -1,4 +1,7 @@
-"""Define the messages from a user's request to a TaskSpec: user → R1 → R2, R7."""
+"""The user's request with earlier turns, the restated TaskSpec, and the interrupt.
+
+The route is user → R1 → R2, R7.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Name the roles that can speak on the stream (paper, section 3.1; ids as in the v0.8 specification)."""
+"""The names of the roles and their ids (R1 to R7).
+
+Reference: paper, section 3.1; ids as in the v0.8 specification.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""Define which role may publish which kind of message, to whom, and in answer to which kinds (SPEC section 1).
+"""The table of routes, that is, each message kind with its senders, receivers and possible causes.
+
+Reference: SPEC section 1.
 
 The table is data: the bus enforces it, inboxes are filled according to it, and the Auditor checks causality with
-it. A kind that is missing here cannot be published."""
+it. A kind that is missing here cannot be published.
+"""
 
 from __future__ import annotations
 

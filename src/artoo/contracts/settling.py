@@ -1,4 +1,6 @@
-"""Define the messages that end a task's workspace: R7 ends the task, the gate applies its changes and reports them.
+"""The end of a workspace, with classes of changes, `--apply` modes, the Review, and the Settled state.
+
+R7 ends the task, the gate applies its changes and reports them.
 
     R7 ─ Ending ─► gate ─ ConfirmationRequest (with a Review) ─► user ─ ConfirmationAnswer ─► gate ─ Settled ─► R7
 

@@ -1,4 +1,4 @@
-"""Shorten long texts: cut them between words, and mark the cut."""
+"""Cut long texts at the end, start or middle between words, with `…`, and shorten lists."""
 
 from __future__ import annotations
 

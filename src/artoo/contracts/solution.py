@@ -1,4 +1,7 @@
-"""Define the messages of the medium loop (R4b → R7 → R2), and the result of every task."""
+"""Messages of the medium loop, with loss, directives, reasons to stop, cost, and the result of a task.
+
+The route is R4b → R7 → R2.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Define the input of a running task: the user's messages, samples during attempts, R7's directives (SPEC 3.5)."""
+"""Input of a running task, with user messages, questions, plan approval, samples and R7's directives.
+
+Reference: SPEC 3.5.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Define tags, the only keys under which memory stores and finds experience (paper, section 6.2).
+"""Tags and pairs of memory, with the prefixes, word counts and lengths of slugs and labels.
+
+Tags are the only keys under which memory stores and finds experience. Reference: paper, section 6.2.
 
     macro    intent:<kind>    / env:local        one per terminal state
     micro    tool:<identity>  / path:<target>    one per blocked or matched pair, where it was (see `placed`)

@@ -1,6 +1,8 @@
-"""Make text well-formed, so that UTF-8 can encode it. Python's strings may contain lone surrogates: for the bytes
-of a file name that is not UTF-8, or as half an emoji at the end of cut text. Messages, pages and models accept
-none."""
+"""Replace lone surrogates in text and JSON, so that UTF-8 can encode it.
+
+Python's strings may contain lone surrogates: for the bytes of a file name that is not UTF-8, or as half an emoji at
+the end of cut text. Messages, pages and models accept none.
+"""
 
 from __future__ import annotations
 

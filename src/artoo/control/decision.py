@@ -1,4 +1,7 @@
-"""Decide the next macro-state from the loss by one cascade (SPEC section 4; paper, section 5.3, Appendix A)."""
+"""The decision cascade from loss, gradient and cost to the next macro-state, such as accept or break symmetry.
+
+Reference: SPEC section 4; paper, section 5.3, Appendix A.
+"""
 
 from __future__ import annotations
 

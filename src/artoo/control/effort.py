@@ -1,4 +1,7 @@
-"""Define the budgets of a task by its effort: the task types of the paper's v0.9 (SPEC section 3.5)."""
+"""The budgets of `--effort` quick, normal and long, in seconds, model calls and tokens.
+
+Reference: SPEC section 3.5.
+"""
 
 from __future__ import annotations
 

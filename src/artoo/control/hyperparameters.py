@@ -1,4 +1,7 @@
-"""Hold all numbers of the control law in one frozen object (SPEC section 4; paper, Appendix B)."""
+"""All weights and thresholds of the control law, with their defaults.
+
+Reference: SPEC section 4; paper, Appendix B.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Compute the loss and its gradient with pure functions (SPEC section 4; paper, sections 5.1 and 5.2)."""
+"""The formulas of the loss L, its terms D, P and Ω, and the gradient.
+
+Reference: SPEC section 4; paper, sections 5.1 and 5.2.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define the mathematics of memory: the value of a macro-state, its decay, and the two channels.
+"""The mathematics of memory, with decay, stimuli of macro-states, and thresholds to prefer, avoid or forget.
 
 Source: the paper, sections 6.3 and 6.4, except where SPEC section 5 differs.
 

@@ -1,1 +1,1 @@
-"""Read and write files atomically."""
+"""Atomic and durable writes of files, and syncs of whole file systems."""

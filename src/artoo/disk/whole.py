@@ -1,4 +1,6 @@
-"""Write files atomically: a reader sees the whole file or none, whenever the process dies.
+"""Write a file atomically by a temporary file and a rename, durably if required.
+
+A reader sees the whole file or none, whenever the process dies.
 
 The content is written to a temporary file in the same directory, `.NAME.artoo-new-0`, which is renamed when it is
 complete. The writer locks the temporary file. If the writer is killed, the next writer of the same file finds the

@@ -1,0 +1,1 @@
+"""The board of governed tasks, with their states, claims, reviews, and the choice of an agent's next work."""

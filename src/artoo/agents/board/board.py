@@ -1,4 +1,6 @@
-"""Keep the board of governed tasks, durably and shared by all processes of a home (SPEC section 11).
+"""Add, assign, list and cancel tasks of the board, with at most 10,000 tasks and the longest text of a task.
+
+All processes of a home share the board, which is durable. Reference: SPEC section 11.
 
 The operations of workers are in `worker.py`, those of reviewers in `reviews.py`; `Board` gives access to both.
 Methods raise MoveRefused or ActorRefused, with the allowed alternatives, or ActivityStoreError. After an error

@@ -1,4 +1,4 @@
-"""Name the process that holds a claim, so that others on this machine can check whether it is still running.
+"""Name the process that holds a claim, and check whether that process has died on this machine.
 
 If several machines share the database, the name begins with the machine's name. Processes of other machines cannot
 be checked, so their claims end when their leases expire.

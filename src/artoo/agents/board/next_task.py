@@ -1,4 +1,6 @@
-"""Choose an agent's next piece of work: the attention controller of seed 004 for board and mailbox.
+"""Choose an agent's next task, review or letter by priority, with one hour as the longest wait before promotion.
+
+This is the attention controller of seed 004 for board and mailbox.
 
     critical tasks ─ unread mail (critical, standard, background) ─ standard tasks ─ background tasks ─ idle
 

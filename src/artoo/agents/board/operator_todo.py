@@ -1,4 +1,4 @@
-"""List the tasks that need the operator, because no agent may continue them, or none exists that could."""
+"""List the tasks that only the operator can continue, with the reason and the command for each."""
 
 from __future__ import annotations
 

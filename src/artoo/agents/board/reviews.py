@@ -1,4 +1,6 @@
-"""Submit, review and complete work on the board. No task is completed without passing review.
+"""Submit, take, approve and reject reviews of board tasks, under a review lease of 60 seconds.
+
+No task is completed without passing review.
 
 A submission that needs no review by the trust policy is also in review until its files are applied.
 """

@@ -1,4 +1,4 @@
-"""Convert rows to board tasks, and provide the single function that moves tasks."""
+"""Convert database rows to board tasks, and move tasks in SQL, with five retained submissions for each task."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Decide who may move a task to which state: the state machine, trust and review, as pure functions (SPEC section
-11).
+"""Decide allowed task states and moves, reviews required by trust level, and complexity rules, without I/O.
+
+This is a state machine of pure functions. Reference: SPEC section 11.
 
 All such decisions are made here. The board modules call these functions inside the transaction of the move.
 """

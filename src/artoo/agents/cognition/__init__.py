@@ -1,0 +1,1 @@
+"""The dream cycle of an agent, which turns its repeated observations into a curated knowledge file."""

@@ -1,5 +1,6 @@
-"""Run the dream cycle: patterns seen three times become curated knowledge; observations and old sessions are
-purged.
+"""Run an agent's dream cycle and decide if it is due, by limits on observations and the age of sessions.
+
+Patterns seen three times become curated knowledge. Observations and old sessions are purged.
 
     look ─► plan ─► commit ─► file ─► shared memory ─► settle, report
                       └──────── killed here: resumed at next start ─┘

@@ -1,4 +1,7 @@
-"""Plan a dream cycle before anything is changed."""
+"""Plan a dream cycle, with the patterns to promote, limits, and fading after 30 days.
+
+Nothing is changed before the plan is complete.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Merge learnt lines into the curated knowledge file, below the operator's own text.
+"""Merge learnt lines into an agent's knowledge file, with limits on line length and on text in prompts.
+
+The learnt lines are below the operator's own text.
 
     - "convert notes.md to pdf": given up — pandoc: command not found (4 times, last 2026-01-07) <!-- 3f2a…:91c4 -->
 

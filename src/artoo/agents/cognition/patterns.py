@@ -1,4 +1,7 @@
-"""Count patterns: observations with the same meaning are one pattern, regardless of their wording."""
+"""Count equal observations as one pattern, with promotion at three and at most 500 patterns.
+
+Observations with the same meaning are one pattern, regardless of their wording.
+"""
 
 from __future__ import annotations
 

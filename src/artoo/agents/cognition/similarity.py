@@ -1,5 +1,7 @@
-"""Compare texts by their words, without case, numbers, paths or quoted names. Chinese is split into character
-pairs."""
+"""Compare two texts by the share of common words, without case, numbers, paths or quoted names.
+
+Chinese is split into character pairs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Store the observations, sessions and patterns of one agent in the activity database."""
+"""Store an agent's observations, sessions and patterns in the activity database, at most 20,000 of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accept tasks of foreign agents under the operator's policy, and report their status to the sender.
+"""Accept, report and cancel tasks of foreign agents, within daily and open-task limits of the operator's policy.
 
     message ─► accept: known before? within the policy? ─► board task, with the policy's limits of that time
             └► more, for a task that has not ended ──────► its text grows, and earlier work is done again

@@ -1,4 +1,4 @@
-"""Store the push targets of foreign agents durably."""
+"""Store the push targets (webhooks) of foreign agents' tasks durably, at most five for each task."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Back off from a model that is throttled or unreachable: exponentially, with jitter and a limit; reset on
-success."""
+"""Exponential back-off with jitter and a limit of one hour for a throttled model, and the limit on wakes.
+
+A success resets the back-off.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Define the duties of an agent. Code checks whether they are due, and they take turns within one pulse."""
+"""Run an agent's due duties in turns within one beat, and detect a throttled model (HTTP 429).
+
+Code checks whether a duty is due.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Run the heartbeat of one agent: a loop that sleeps until the next beat or a wake, and works if there is work.
+"""Run the loop of one agent's heartbeat, with its interval of 60 to 300 seconds, pauses and clock jumps.
+
+The loop sleeps until the next beat or a wake, and works if there is work.
 
     sleep ─ beat ─► paused? backing off? ── yes ─► skipped, and why
       ▲      │ no

@@ -1,4 +1,6 @@
-"""Keep the ledger of beats in the activity database. Each beat is recorded once, also on the stream.
+"""Record each beat in the activity database as run, idle or skipped, with its number and its reason.
+
+Each beat is recorded once, also on the stream.
 
 Beats are numbered, so that none is counted twice or left out, whatever the clock does. Consecutive idle beats, and
 beats skipped for the same reason, share a row, so that the ledger of an idle team does not grow.

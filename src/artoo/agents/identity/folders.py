@@ -1,4 +1,7 @@
-"""Find and create agents on disk: one folder for each below `agents/`, and the configured default agent."""
+"""Find and create the folders of agents below `agents/`, and the text of a new HEARTBEAT.md.
+
+The configured default agent is found too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Read an agent's identity file once, and check it by its SHA-256 afterwards (SPEC section 11, procedural).
+"""Parse an agent's identity file (name, role, persona, skills, limits, tier), and verify its SHA-256.
+
+Reference: SPEC section 11, procedural.
 
 name: ada                     # optional; the folder's name
 role: researcher

@@ -1,4 +1,6 @@
-"""Keep the registry of agents: trust, pauses, and the accepted identity of each (SPEC section 11).
+"""Register agents, and store their trust level, pause, retirement and accepted identity hash.
+
+Reference: SPEC section 11.
 
 Only the operator may make changes, but artoo itself stops an agent whose identity is not the accepted one. When an
 agent is retired, its work that others can do is given back in the same transaction.

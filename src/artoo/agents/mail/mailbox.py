@@ -1,4 +1,6 @@
-"""Store letters between agents and the operator. Each letter is accepted once and delivered once (SPEC section 11).
+"""Send, claim, answer, archive and recover letters, with a 60-second lease and at most ten delivery attempts.
+
+Each letter is accepted once and delivered once (SPEC section 11).
 
     outbox (accepted) ─► inbox (delivered) ─► archive (dealt with)
 

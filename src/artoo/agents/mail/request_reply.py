@@ -1,4 +1,6 @@
-"""Wait for a reply in the application, with a timeout, a fallback, and no circular waits (SPEC section 11).
+"""Ask another agent and wait for the reply, for 30 seconds by default, and refuse circular waits.
+
+After the timeout, the fallback is the result. Reference: SPEC section 11.
 
 The database records which agent waits for which, across all processes. A question that would close a circle of
 waiting agents is sent, but no answer is waited for, and the circle is reported.

@@ -1,4 +1,4 @@
-"""Convert rows to letters, and move letters between partitions."""
+"""Convert database rows to letters and move them in SQL, with limits on letter length and reply depth."""
 
 from __future__ import annotations
 

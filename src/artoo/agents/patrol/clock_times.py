@@ -1,4 +1,6 @@
-"""Parse the clock times of patrol items: `at: Mon,Thu 9:00 Europe/Berlin`, or a cron expression of five fields.
+"""Parse `at:` of a patrol item, that is, weekdays with a time and a time zone, or a cron expression.
+
+Examples are `at: Mon,Thu 9:00 Europe/Berlin` and a cron expression of five fields.
 
 at: 9:00                       every day
 at: weekdays 18:30             Monday to Friday

@@ -1,4 +1,6 @@
-"""Parse HEARTBEAT.md: a Markdown list of patrol items, each with `every:`, `at:` or `when:`.
+"""Parse HEARTBEAT.md into items with `every:`, `at:` or `when:`, with limits on interval, file size and items.
+
+HEARTBEAT.md is a Markdown list.
 
     - every: 6h Look through reports/ and summarise what is new.
     - at: Mon 9:00 Write the report of the week.

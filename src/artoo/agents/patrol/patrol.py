@@ -1,4 +1,6 @@
-"""Patrol HEARTBEAT.md. Items that are due become requests. Checking the others takes only code, no model.
+"""Submit the patrol items that are due as requests, at most every 30 seconds, without a model call.
+
+Only code checks whether an item is due.
 
 An item is marked as open (durably, with a key) before it is submitted, and closed afterwards. If the process dies
 in between, the item is submitted again with the same key, so that the receiver can detect the repetition.

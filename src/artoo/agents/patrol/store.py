@@ -1,4 +1,7 @@
-"""Store the state of each patrol item in the activity database: when it was last due, and its mark at that time."""
+"""Store the last run, the mark and the problem of each patrol item, for at most 500 items.
+
+The state is in the activity database.
+"""
 
 from __future__ import annotations
 

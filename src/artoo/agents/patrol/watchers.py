@@ -1,4 +1,7 @@
-"""Evaluate patrol conditions. Each yields a short mark that changes if there is something new."""
+"""Evaluate a patrol condition for changed files, mail, tasks or scripts, with at most 10,000 files.
+
+Each yields a short mark that changes if there is something new.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Open the team's database: one for all agents of a home, or of several machines (SPEC sections 11, 13).
+"""Open the team's database, migrate its schema, run transactions in threads, and set the pauses of its retries.
+
+One database serves all agents of a home, or of several machines. Reference: SPEC sections 11, 13.
 
 It is a SQLite file of the home (`open_file`), or a PostgreSQL database that several machines share
 (`cluster.open_store`). Engines block, so their transactions run in threads, which callers await.

@@ -1,4 +1,6 @@
-"""Keep a clock in the database that never goes back. Leases, waits and ages are measured by it.
+"""A steady clock in the database for leases and waits, with a tolerance of two seconds for clock jumps.
+
+The clock never goes back.
 
 The wall clock may jump, because a user sets it or a virtual machine is restored. If it is behind the last time in
 the database, the steady clock continues from that time, and the jump is recorded. Times shown to people (`at`) are

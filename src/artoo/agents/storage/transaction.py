@@ -1,4 +1,4 @@
-"""Read and write the team's database inside one transaction, with either engine.
+"""Read and write rows in one transaction, with the SQL differences between SQLite and PostgreSQL.
 
 Statements use the SQL that SQLite and PostgreSQL have in common, with `?` or `:name` for parameters. Booleans are
 `bool`.

@@ -1,4 +1,7 @@
-"""Define the invariants that hold on every healthy stream. `artoo.auditor.watch` applies them while tasks run."""
+"""The invariants of a healthy stream, by topic, and the list of all of them.
+
+`artoo.auditor.watch` applies them while tasks run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check approval before effect: the questions to the user, the answers, and the operations that took effect."""
+"""Invariants on approval before effect, for questions, answers, refusals and operations that took effect."""
 
 from __future__ import annotations
 

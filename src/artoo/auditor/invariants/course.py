@@ -1,4 +1,7 @@
-"""Check the course of a task: criteria that vanish or are weakened, and work that continues without progress."""
+"""Invariants on replans and progress, with the thresholds for repeated directives and repeated calls.
+
+They check for criteria that vanish or are weakened, and for work that continues without progress.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check the header of a message: its sender, its cause and its time."""
+"""Invariants on a message's sender, id, cause and time, with 50 ms of tolerated backward clock."""
 
 from __future__ import annotations
 

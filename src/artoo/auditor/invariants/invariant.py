@@ -1,4 +1,4 @@
-"""Define an invariant: a name, the kind of message that it checks, and a function that reports violations."""
+"""The type of an invariant (name, message kind, check), and the decorator `on` that registers a check."""
 
 from __future__ import annotations
 

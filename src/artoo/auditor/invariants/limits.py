@@ -1,4 +1,4 @@
-"""Check budgets, the cost stated in the result, and the prompts required for each model call."""
+"""Invariants on budget overruns, the cost stated in the result, and the prompts of each model call."""
 
 from __future__ import annotations
 

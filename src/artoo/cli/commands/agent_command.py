@@ -1,4 +1,7 @@
-"""`artoo agent`: the agents of the team, their trust levels, and pausing or retiring them."""
+"""`artoo agent new|list|show|trust|pause|resume|retire|accept`: manage the agents of the team.
+
+It sets trust levels, and pauses or retires agents.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo audit`: the Auditor's report, and the verification that its log and the task logs are unchanged."""
+"""`artoo audit report|verify|laws`: show the Auditor's report, check logs for changes, and list the Four Laws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`artoo diff`, `artoo apply` and `artoo discard`: show, apply or discard pending changes, in any later process."""
+"""`artoo diff`, `artoo apply` and `artoo discard`: pending changes, their `--yes` option and exit code 1.
+
+Pending changes can be shown, applied or discarded in any later process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`artoo doctor`: checks of this machine, with a remedy for each problem."""
+"""`artoo doctor`: the order of the checks, the layout and the colours of the findings, and its exit code.
+
+Each problem is shown with a remedy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The table of commands, and the groups behind `artoo`, `artoo serve` and `artoo config`.
+"""The table of commands with each command's line in `artoo --help`, sections, aliases and typo suggestions.
+
+The groups behind `artoo`, `artoo serve` and `artoo config` are here.
 
 Each command is one line here, and its module is imported only when it is called. Other words are a request.
 """

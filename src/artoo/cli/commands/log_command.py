@@ -1,4 +1,4 @@
-"""`artoo log`: list, show, replay and export the logs of tasks."""
+"""`artoo log list|show|replay|export`: the logs of ended and running tasks, and what-if replays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo mail`: the operator's letters to agents, and the mailboxes of all agents."""
+"""`artoo mail send|list|read`: the operator's letters to agents, and the mailboxes of all agents."""
 
 from __future__ import annotations
 

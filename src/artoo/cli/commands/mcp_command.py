@@ -1,4 +1,4 @@
-"""`artoo mcp`, which serves MCP, and its subcommands, which manage the MCP servers that artoo itself uses."""
+"""`artoo mcp`: serve MCP (port 8722), and list, add, remove, log in to the MCP servers that artoo uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo memory`: show, explain and correct the things that artoo has learned."""
+"""`artoo memory`: subcommands to query, explain, correct, export, import and verify learned experience."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`artoo help`, `version`, `chat` and `completion`: words that users type, but that are not requests."""
+"""`artoo help`, `artoo version`, `artoo chat` and `artoo completion` for bash, zsh and fish.
+
+Users type these words, but they are not requests.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`artoo review`: findings about a diff, a branch or the working tree, for users and for CI."""
+"""`artoo review`: findings by severity about a diff or branch, with the prompt, time and size limits.
+
+It serves users and CI, and can review the working tree too.
+"""
 
 from __future__ import annotations
 

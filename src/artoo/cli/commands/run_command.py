@@ -1,4 +1,4 @@
-"""`artoo run` and `artoo resume`: run one task, show its progress and its result, and return an exit code."""
+"""`artoo run` and `artoo resume`: all options of a task, such as `--effort` and `--events`, and its output."""
 
 from __future__ import annotations
 

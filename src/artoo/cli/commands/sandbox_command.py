@@ -1,4 +1,4 @@
-"""`artoo sandbox`: run one command like a task, with the same review and approval of its changes."""
+"""`artoo sandbox`: run one command in a workspace with review of its changes, for at most 24 hours."""
 
 from __future__ import annotations
 

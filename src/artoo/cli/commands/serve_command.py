@@ -1,4 +1,4 @@
-"""`artoo serve`: run the standing agents, or a protocol's server, in the foreground, until a signal."""
+"""`artoo serve [team|worker|acp|a2a]`: run agents or a protocol server until a signal, with 20 seconds of grace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo service`: a systemd user unit, or a launchd agent, that keeps `artoo serve` running."""
+"""`artoo service install|remove`: the systemd user unit or launchd agent that keeps `artoo serve` running."""
 
 from __future__ import annotations
 

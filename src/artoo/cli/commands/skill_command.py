@@ -1,4 +1,4 @@
-"""`artoo skill`: the skills that tasks here get, and the user's approvals of a project's skills."""
+"""`artoo skill list|accept|forget`: the skills of tasks here, and the approval of a project's skills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo status`: pending changes, stopped tasks, and the state of the team."""
+"""`artoo status`: pending changes, the latest 20 stopped tasks, agents, machines and memory of today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo store`: set up, check, import and export the PostgreSQL database that several machines share."""
+"""`artoo store init|check|import|export`: the PostgreSQL database that several machines share."""
 
 from __future__ import annotations
 

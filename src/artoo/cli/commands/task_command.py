@@ -1,4 +1,4 @@
-"""`artoo task`: the board of the team's tasks, which agents work on and the operator reviews."""
+"""`artoo task add|list|show|log|move|review`: the board of the team's tasks, for the operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo trust`: the hooks and slash commands of a project, and the user's approvals or refusals of them."""
+"""`artoo trust`: approve or refuse the hooks and slash commands of this directory's project."""
 
 from __future__ import annotations
 

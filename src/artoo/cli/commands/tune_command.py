@@ -1,4 +1,4 @@
-"""`artoo config tune`: proposals for better hyperparameters of the control law, from the user's task logs."""
+"""`artoo config tune`: propose hyperparameters of the control law from the user's task logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo undo`: restore the files that a task changed, except files that were changed since."""
+"""`artoo undo`: list applied tasks, and restore the files that a task changed, except files changed since."""
 
 from __future__ import annotations
 

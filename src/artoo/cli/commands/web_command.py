@@ -1,4 +1,4 @@
-"""`artoo web`: serve the web UI of this home to browsers on this machine, until Ctrl-C."""
+"""`artoo web`: serve the web UI on this machine until Ctrl-C, and open the browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer "always" to a question, which adds permission lines to the user's configuration."""
+"""The answer "always" to a question for approval, which adds `allow` lines to the configuration file."""
 
 from __future__ import annotations
 

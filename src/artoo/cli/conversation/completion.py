@@ -1,4 +1,4 @@
-"""Tab completion of commands, task ids and files in a conversation."""
+"""Tab completion of slash commands, the latest 20 task ids, and files in a conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The question for approval (law 1) on a terminal. It shows everything, and only a clear yes counts as approval.
+"""The approval question for an operation on a terminal, with its accepted answers (once, task, always, no).
+
+Reference: law 1.
 
 If a question is longer than the screen, its main parts are repeated directly above the prompt. Otherwise the author
 of a long text could push them out of sight by further lines.

@@ -1,4 +1,4 @@
-"""The options and commands of the terminal that suggestions name."""
+"""The options and commands that suggestions at a task's end name on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The user's own slash commands, in a conversation and on the command line."""
+"""Expansion of the user's own slash commands and MCP prompts to requests, after approval of a project's.
+
+It works in a conversation and on the command line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detection of images in a conversation, by paths that the user pastes or drags, plain, quoted or escaped."""
+"""Detection of pasted or dragged image paths in the typed line, plain, quoted or escaped, at most 32."""
 
 from __future__ import annotations
 

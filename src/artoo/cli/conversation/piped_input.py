@@ -1,4 +1,7 @@
-"""The data that is piped into `artoo "…"`, which is material for the request, but not a part of its text."""
+"""Data piped into `artoo "…"`, with its limit of 16 MiB and its wait of three seconds.
+
+The data is material for the request, but not a part of its text.
+"""
 
 from __future__ import annotations
 

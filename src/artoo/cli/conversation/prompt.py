@@ -1,4 +1,4 @@
-"""The input line of a conversation, with editing, and with a history in artoo's home."""
+"""The editable input line of a conversation with its keys, and the size of the history file."""
 
 from __future__ import annotations
 

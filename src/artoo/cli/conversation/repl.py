@@ -1,4 +1,7 @@
-"""The conversation that `artoo` alone starts. A line is a request, or a command if it begins with a slash."""
+"""The loop of the conversation that `artoo` alone starts, and the execution of its slash commands.
+
+A line is a request, or a command if it begins with a slash.
+"""
 
 from __future__ import annotations
 

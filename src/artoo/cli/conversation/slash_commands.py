@@ -1,4 +1,4 @@
-"""The slash commands of the conversation."""
+"""The list of slash commands of a conversation, with the line of each in `/help` and its argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Steering of a task that runs on this terminal, by messages and by interruption of its turn (SPEC 3.5)."""
+"""Control of a task on this terminal, by typed messages and by interruption of its turn.
+
+Reference: SPEC 3.5.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of one conversation's requests (approval mode, plan, model), and their cost."""
+"""The settings of a conversation (approval mode, plan, model), its cost, `/sessions`, and `!` shell commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The input line of a conversation that stays open during a task, and steers the task."""
+"""The input line that stays open while a task runs, and sends each typed line to the task."""
 
 from __future__ import annotations
 

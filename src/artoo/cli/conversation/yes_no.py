@@ -1,4 +1,4 @@
-"""Yes-or-no questions to the user of a terminal."""
+"""Yes-or-no questions on a terminal, with the words that count as yes."""
 
 from __future__ import annotations
 

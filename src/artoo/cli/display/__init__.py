@@ -1,0 +1,1 @@
+"""The progress of a task on a terminal, live or as plain lines, with safe output, colours and Ctrl-C."""

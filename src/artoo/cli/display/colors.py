@@ -1,4 +1,7 @@
-"""Colours and their meanings. Each colour is used with a word or a sign of the same meaning."""
+"""The colours by meaning as SGR codes, and the cases without colour (`NO_COLOR`, no terminal).
+
+Each colour is used with a word or a sign of the same meaning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base class of progress displays, and the choice between a live display, plain lines, and none."""
+"""The choice of the progress display by `--progress` (live, plain lines or none), and its base class."""
 
 from __future__ import annotations
 

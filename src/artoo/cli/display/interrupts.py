@@ -1,4 +1,7 @@
-"""The handling of Ctrl-C, which first interrupts the turn (if possible), then the task, and then the command."""
+"""The handling of Ctrl-C and signals, which interrupt the turn, then the task, then the command.
+
+The turn is interrupted if that is possible.
+"""
 
 from __future__ import annotations
 

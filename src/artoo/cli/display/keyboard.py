@@ -1,4 +1,4 @@
-"""The keyboard of a terminal, read line by line without blocking the event loop."""
+"""The lines that a user types on a terminal, read without blocking, at most 4,096 characters each."""
 
 from __future__ import annotations
 

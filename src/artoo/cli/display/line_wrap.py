@@ -1,4 +1,4 @@
-"""Word wrap of lines that are longer than the width of the terminal.
+"""Word wrap of long lines to the width of the terminal, with marks on continuation rows.
 
 In a text that a user decides about, each continuation row begins with a mark (`fold_marked`). Otherwise one line of
 a diff, or one name with many blanks, could look like several lines. The mark is never further right than the sign

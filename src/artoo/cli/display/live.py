@@ -1,4 +1,7 @@
-"""The display of a running task on a terminal, which is redrawn in place and erased at the task's end."""
+"""The live display of a running task, redrawn eight times a second, with its numbers of visible rows.
+
+It is redrawn in place and erased at the task's end.
+"""
 
 from __future__ import annotations
 

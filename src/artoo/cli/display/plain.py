@@ -1,4 +1,4 @@
-"""The progress display without a terminal, which prints one line on standard error for each completed step."""
+"""The progress without a terminal, as one line on standard error for each completed step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Functions that run one task from the terminal. Its messages update a `TaskView`, which a display shows."""
+"""Start a task from the terminal, show its messages in a display, and ask its questions.
+
+The messages update a `TaskView`, which a display shows.
+"""
 
 from __future__ import annotations
 

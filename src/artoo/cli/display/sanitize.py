@@ -1,4 +1,7 @@
-"""Functions that print text from models, tools and files safely on standard output (see `artoo.words.shown`)."""
+"""Safe printing on standard output of text and JSON from models, tools and files.
+
+See `artoo.words.shown`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The terminal that shows questions, with its size, its colours, and safe output."""
+"""A terminal with its size and colours, and the output of lines for people or JSON for programs."""
 
 from __future__ import annotations
 

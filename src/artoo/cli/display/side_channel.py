@@ -1,4 +1,4 @@
-"""Reports of the runtime that are not in the stream of messages, that is, downloads and output of commands."""
+"""The progress of model downloads and the live output of commands, which are not in the stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The symbols and number formats of the display. A terminal without Unicode shows `?` for each symbol."""
+"""The symbols, the spinner, and the format of cost, money and loss in the display.
+
+A terminal without Unicode shows `?` for each symbol.
+"""
 
 from __future__ import annotations
 

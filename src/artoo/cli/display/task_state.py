@@ -1,4 +1,4 @@
-"""The state of a task for display on a terminal, as text that is safe to print."""
+"""The texts of the display about a running task, such as phase, current call and activity, safe to print."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The checks of `artoo doctor`, for machine, models, sandbox and team."""

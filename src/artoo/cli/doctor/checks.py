@@ -1,4 +1,7 @@
-"""The checks of `artoo doctor`. Each check is a function that returns a finding, and changes nothing."""
+"""General checks of `artoo doctor`, such as system, home, free space (200 MB), configuration and prompt texts.
+
+Each check is a function that returns a finding, and changes nothing.
+"""
 
 from __future__ import annotations
 

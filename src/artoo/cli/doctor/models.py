@@ -1,4 +1,4 @@
-"""Checks of the language models that artoo would use."""
+"""`artoo doctor` on language models, that is, endpoints, served models (five-second timeout) and local files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Checks of the sandbox on this machine (law 1), and of better backends that do not work here."""
+"""`artoo doctor` on the sandbox backend in use, its limits, and better backends that do not work here.
+
+Reference: law 1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of MCP servers and standing agents, whose problems would only appear when they are used."""
+"""`artoo doctor` on MCP servers, agents' identities and HEARTBEAT.md, whose problems appear only when used."""
 
 from __future__ import annotations
 

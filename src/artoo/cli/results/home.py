@@ -1,4 +1,4 @@
-"""The home and the shared store of this process, which all commands use."""
+"""The home directory (`ARTOO_HOME`) and the shared store of this process, for all commands."""
 
 from __future__ import annotations
 

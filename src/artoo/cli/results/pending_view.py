@@ -1,4 +1,4 @@
-"""Functions by which the commands find, name and describe pending changes."""
+"""Find a pending task by id or path, and list pending changes with their commands and reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redaction of secrets in output for programs and in error messages, as in the logs.
+"""Redaction of secrets in standard error, error messages and JSON output, as in the logs.
 
 Reviews and answers are printed without redaction, because the user could not judge them with parts removed.
 """

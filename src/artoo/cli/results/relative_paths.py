@@ -1,4 +1,7 @@
-"""Conversion of paths between absolute and short form. Short paths are unambiguous, with every byte visible."""
+"""Short and absolute printable paths, relative to the current directory, with at most six in a list.
+
+Short paths are unambiguous, with every byte visible.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a task for programs, as one JSON object and an exit code."""
+"""The result of a task as one JSON object (`--json`), and the exit code of each ending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The result of a task for the user, with the answer first, and then a few lines of facts from code."""
+"""The text of a result on the terminal, with the answer first, then assurance, unmet criteria and cost.
+
+The facts after the answer come from code.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of a task's changes as text: applied files, and pending changes with their commands."""
+"""The lines about applied and pending changes of a task, with conflicts and the commands to type."""
 
 from __future__ import annotations
 

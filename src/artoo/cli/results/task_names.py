@@ -1,4 +1,7 @@
-"""The names of tasks in commands. A name is a short but unique beginning of the task's id."""
+"""The short names of tasks (unique beginnings of ids, 13 characters), and local times.
+
+A name is a short but unique beginning of the task's id.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The review of a task's changes, and the user's choice to apply, keep or discard them."""
+"""The review of a task's changes on a terminal, and the choice to apply, keep or discard them."""

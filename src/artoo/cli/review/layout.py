@@ -1,4 +1,7 @@
-"""A review as lines of text. Dangerous changes are listed path by path, never folded. Every line is printable."""
+"""The text of a review, with signs and colours by class, diffs, and limits on listed paths.
+
+Dangerous changes are listed path by path, never folded. Every line is printable.
+"""
 
 from __future__ import annotations
 

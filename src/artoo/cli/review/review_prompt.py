@@ -1,4 +1,4 @@
-"""The question at a task's end, which shows the review, and asks to apply, choose, keep or discard the changes."""
+"""The question at a task's end (`[a]pply all, [c]hoose, [k]eep, [d]iscard`), and its accepted answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The selection of a part of a review by numbers of the list, ranges, paths or directories."""
+"""The parser of a selection of changes, by numbers, ranges, paths or directories."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The layout of logs, replays, memory, audit and team, as lines of text and as JSON."""

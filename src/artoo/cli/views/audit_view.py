@@ -1,4 +1,4 @@
-"""The layout of the Auditor's reports and verifications for the terminal, and as JSON."""
+"""The text and JSON of the Auditor's reports, verifications and replay proofs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layout of a task's log for the terminal, and as JSON."""
+"""The text and JSON of `artoo log list` and `artoo log show`, with line width and memory limits."""
 
 from __future__ import annotations
 

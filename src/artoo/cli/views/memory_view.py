@@ -1,4 +1,4 @@
-"""The layout of memory as lines of text, and as JSON."""
+"""The text and JSON of `artoo memory`, such as overview, advice, explanation and Dreamer reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a replay as lines of text, and as JSON."""
+"""The text and JSON of `artoo log replay` and of what-if replays with other hyperparameters."""
 
 from __future__ import annotations
 

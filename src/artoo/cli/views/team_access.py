@@ -1,4 +1,4 @@
-"""Helpers of the team's commands, which open its database and resolve ids."""
+"""Open the team's database for one command, and resolve beginnings of ids."""
 
 from __future__ import annotations
 

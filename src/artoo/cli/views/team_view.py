@@ -1,4 +1,4 @@
-"""The layout of agents, tasks, letters and tables for the terminal."""
+"""Tables with column widths, the rows of tasks, and short ids and times, for the team's commands."""
 
 from __future__ import annotations
 
