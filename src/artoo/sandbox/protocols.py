@@ -1,4 +1,4 @@
-"""The seam between a workspace and what confines its commands."""
+"""The interface between a workspace and the sandbox of its commands."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from artoo.ports.workspace import BackendName, Command, Process, SandboxLimits
 class Layer:
     """An overlay over one real directory.
 
-    `upper` and `work` are directories on disk; None: a throw-away upper directory that goes with the sandbox.
-    `below` are upper directories that lie between, topmost first: a check runs over the workspace's own.
+    `upper` and `work`: directories on disk, or None for temporary ones that are deleted with the sandbox. `below`:
+    read-only upper directories under `upper`, topmost first. For example, a check runs over the workspace's own.
     """
 
     root: Path
@@ -26,11 +26,11 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Everything that a sandbox is made of.
+    """The parts from which a sandbox is made.
 
-    `layers` for backends with an overlay, `copies` (real directory to its copy) for those without. `scratch` is the
-    directory that commands see as /tmp and /var/tmp. `scratch_is_shared`: another sandbox works in it, so its
-    content is seen and what is written there is thrown away. `artoo_home` is always hidden.
+    `layers`: for backends with an overlay. `copies` (real directory, its copy): for backends without. `scratch`:
+    the directory that commands see as /tmp and /var/tmp. `scratch_is_shared`: true if another sandbox uses it, so
+    that its content is visible, but writes are discarded. `artoo_home` is always hidden.
     """
 
     task_id: str
@@ -44,38 +44,38 @@ class Layout:
 
 
 class Sandbox(Protocol):
-    """The living sandbox: commands start in it and share its processes, network and mounts."""
+    """A running sandbox. Its commands share its processes, network and mounts."""
 
     @property
     def root(self) -> int | None:
-        """The directory descriptor of its root, as commands see it; None for backends without an overlay."""
+        """A descriptor of the root directory that commands see; None for backends without an overlay."""
         ...
 
     @property
     def alive(self) -> bool:
-        """True until its supervisor has ended."""
+        """True until the supervisor of the sandbox has ended."""
         ...
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """Paths of PATH, of an active environment or of a link of the project that commands cannot see."""
+        """The paths from PATH, from an active environment or from the project's links that commands cannot see."""
         ...
 
     async def start(self, command: Command, process_id: str, output: Path) -> Process:
-        """Start a command; what it prints is also written to the file `output`. Raises SandboxError."""
+        """Start a command. Its output is also written to the file `output`. Raises SandboxError."""
         ...
 
     async def refresh(self) -> None:
-        """Drop the kernel's cached names, so that the user's files show as they are now. Raises SandboxError."""
+        """Drop the kernel's cached names, so that the user's present files are visible. Raises SandboxError."""
         ...
 
     async def close(self) -> None:
-        """Kill every process and end the sandbox; afterwards none of its processes is left. Idempotent."""
+        """Kill every process of the sandbox, and end it. Afterwards none of its processes is left. Idempotent."""
         ...
 
 
 class Backend(Protocol):
-    """The way to confine commands on a machine."""
+    """A method to confine commands on a machine."""
 
     @property
     def name(self) -> BackendName: ...
@@ -84,9 +84,9 @@ class Backend(Protocol):
     def has_overlay(self) -> bool: ...
 
     def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
-        """Return the real directories over which an overlay can be mounted, outermost only. Blocking."""
+        """Return the outermost real directories over which an overlay can be mounted. Blocking."""
         ...
 
     async def open(self, layout: Layout) -> Sandbox:
-        """Start a sandbox. Raises SandboxError with the cause and what to do."""
+        """Start a sandbox. Raises SandboxError with the cause and a remedy."""
         ...

@@ -1,4 +1,4 @@
-"""Deletes a directory tree of artoo's own, however deep it is and whatever modes a command left in it."""
+"""Deletes a directory tree of artoo's own, of any depth, and with any modes that a command set in it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from artoo.sandbox.reading.programs import find_program
 
 
 def remove_tree(path: Path) -> None:
-    """Delete what is at `path` without following links. Nothing there is no error.
+    """Delete a file or directory tree without following links. A missing path is no error.
 
-    Raises OSError; the call can be repeated then, and after a crash.
+    Raises OSError. After an error or a crash, the call can be repeated.
     """
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
         return
     try:
-        # Python's own way first: it starts no process, and trees of tests and tasks are mostly plain.
+        # Python's own function is tried first, because it starts no process and works for most trees.
         shutil.rmtree(path)
-    except (OSError, RecursionError):  # closed to its owner, or deeper than Python recurses and a path may be long
+    except (OSError, RecursionError):  # no permission for the owner, or too deep for Python's recursion or a path
         _remove_stubborn(path)
 
 

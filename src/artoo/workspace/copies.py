@@ -1,8 +1,8 @@
 """Plain copies of the user's directories, for machines on which no overlay can be mounted.
 
-A copy is made when the sandbox starts and follows the user's edits before each turn: a file that the user changed
-and the task did not is copied again. Contents are cloned where the file system can do that. Bounds: what lies
-beyond them is not copied, and is reported.
+A copy is made when the sandbox starts. Before each turn, files that the user changed and the task did not are
+copied again. Contents are cloned if the file system supports it. Paths beyond the size limits are not copied, and
+are reported.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CopyLimits:
 
 @dataclass(slots=True)
 class Copier:
-    """Keeps copies equal to the user's files where the task has changed nothing. Blocking; raises OSError.
+    """Updates copies from the user's files, except paths that the task has changed. Blocking; raises OSError.
 
     `hidden` decides which absolute paths are never copied. `left_out`: printable paths beyond the bounds.
     """
@@ -65,7 +65,7 @@ class Copier:
     _bytes: int = 0
 
     def follow(self, covered: Iterable[Covered]) -> None:
-        """Bring the copies up to the user's files as they are now."""
+        """Update the copies to the user's present files."""
         self._paths = self._bytes = 0
         self.left_out.clear()
         before = dict(self.manifest.entries)
@@ -77,7 +77,7 @@ class Copier:
             self.manifest.save()
 
     def notes(self) -> tuple[str, ...]:
-        """Return what is missing in the copies, for model and user."""
+        """Return a note about paths that are missing in the copies, for model and user."""
         if not self.left_out:
             return ()
         listed = sorted(self.left_out)
@@ -94,7 +94,7 @@ class Copier:
             os.fchmod(place, state.mode | 0o700)
             self._copied((one.number, ""), state, place, ".")
         seen, listed = set[str](), set[str]()
-        waiting = deque([""])  # breadth first: what the bounds leave out is deep
+        waiting = deque([""])  # breadth first, so that the limits leave out only deep paths
         while waiting:
             relative = waiting.popleft()
             with ExitStack() as held:
@@ -103,7 +103,7 @@ class Copier:
                         held.enter_context(closing_descriptor(open_beneath(above, relative, DIRECTORY_FLAGS)))
                         for above in (root, place)
                     )
-                except OSError:  # unreadable, gone meanwhile, or removed, replaced or closed by the task
+                except OSError:  # unreadable or deleted meanwhile, or the task removed, replaced or locked it
                     continue
                 listed.add(relative)
                 for name in sorted(os.listdir(source), key=os.fsencode):
@@ -114,7 +114,7 @@ class Copier:
         self._remove(one.number, place, seen, listed)
 
     def _follow(self, one: Covered, relative: str, source: int, target: int, name: str) -> bool:
-        """Copy what is new or changed. Return True for a directory whose entries are to be followed."""
+        """Copy a path if it is new or changed. Returns True for a directory whose entries must be processed."""
         path = f"{one.root}/{relative}"
         state = None if self.hidden(path) else glance(source, name)
         if state is None or not (state.is_directory or state.node in _COPIED):
@@ -130,9 +130,9 @@ class Copier:
             return have.is_directory
         if entry is not None and entry.source == stamp_of(state):
             return False
-        # The copy is not as artoo made it, so the task has changed the path.
+        # The copy differs from the one that artoo made, so the task has changed the path.
         if (entry is None) != (have is None) or (entry and have and entry.copy != stamp_of(have)):
-            return False  # the task made, changed or deleted it: its version stays, and settlement compares
+            return False  # the task made, changed or deleted it; its version stays, and settlement compares
         if state.is_directory:
             os.mkdir(name, 0o700, dir_fd=target)
             set_metadata((target, name), _as_ours(state)._replace(mode=state.mode | 0o700), times=False)
@@ -147,9 +147,9 @@ class Copier:
         self.manifest.entries[key] = Entry(stamp_of(source), stamp_of(made))
 
     def _remove(self, number: int, place: int, seen: set[str], listed: set[str]) -> None:
-        """Delete from the copy what the user deleted, where the task has not changed it.
+        """Delete from the copy the paths that the user deleted and the task has not changed.
 
-        `seen`: the user's paths; `listed`: the directories that were looked into.
+        `seen`: the user's paths. `listed`: the directories that were read.
         """
         gone: dict[str, None] = {}
         for path in sorted(path for at, path in self.manifest.entries if at == number and path):
@@ -159,7 +159,7 @@ class Copier:
         for path in reversed(gone):
             above, _, name = path.rpartition("/")
             with (
-                suppress(OSError),  # the task changed what is around it
+                suppress(OSError),  # the task changed a parent or added entries
                 closing_descriptor(open_beneath(place, above, DIRECTORY_FLAGS)) as target,
             ):
                 state = glance(target, name)
@@ -170,7 +170,7 @@ class Copier:
 
 
 def _copy_whole(source: int, target: int, name: str, state: NodeState) -> bool:
-    """Copy a file or link; False if this user may not read it, so a command may not either."""
+    """Copy a file or link. Returns False if this user may not read it, because then commands may not either."""
     with suppress(FileNotFoundError):
         os.unlink(_TEMPORARY, dir_fd=target)
     try:
@@ -184,21 +184,21 @@ def _copy_whole(source: int, target: int, name: str, state: NodeState) -> bool:
 
 
 def _as_ours(state: NodeState) -> NodeState:
-    """Return the state with this user as owner, unless that is root: only root may give files away."""
+    """Return the state with this user as owner. Root keeps the owner, because only root may set another one."""
     return state if os.geteuid() == 0 else state._replace(uid=os.geteuid(), gid=os.getegid())
 
 
 MOST_BYTES, MOST_PATHS = 1_024 * MIB, 50_000
-"""How large a workspace may be that is copied."""
+"""The largest workspace that may be copied."""
 
 _CHANGED = Entry((), ())
-"""The entry of a copied path that the task has changed or deleted: no state has this stamp."""
+"""The entry of a copied path that the task has changed or deleted. No state has this stamp."""
 
 
 def copy_workspace(source: WorkspaceDirectory, target: WorkspaceDirectory) -> None:
-    """Copy a workspace; what is at `target` is replaced. Blocking; the record comes last.
+    """Copy a workspace, and replace `target`. The record is written last. Blocking.
 
-    Raises SandboxError when it is too large or cannot be copied; then nothing is left at `target`.
+    Raises SandboxError if the workspace is too large or cannot be copied. Then nothing is left at `target`.
     """
     remove_tree(target.base)
     try:
@@ -225,14 +225,14 @@ def _copy(source: WorkspaceDirectory, target: WorkspaceDirectory) -> None:
             target.work(one.number).mkdir(mode=0o700)
     _copy_tree(source.scratch, target.scratch)
     if source.base_file.exists():
-        shutil.copy2(source.base_file, target.base_file)  # its time says when the user's files were looked at
+        shutil.copy2(source.base_file, target.base_file)  # with its mtime, the time of the last comparison
     if source.manifest.exists():
         _copy_manifest(covered, source, target)
     target.write_record(source.record().model_copy(update={"task_id": target.task_id}))
 
 
 def _copy_tree(source: Path, target: Path) -> None:
-    """Copy a tree with everything that an overlay reads in it: whiteouts and all attributes."""
+    """Copy a tree including the whiteouts and attributes that an overlay needs."""
     command = (find_program("cp") or "cp", "-a", "--", source, target)
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, env={"LC_ALL": "C"})
     if done.returncode != 0:
@@ -241,7 +241,7 @@ def _copy_tree(source: Path, target: Path) -> None:
 
 
 def _copy_manifest(covered: tuple[Covered, ...], source: WorkspaceDirectory, target: WorkspaceDirectory) -> None:
-    """Write the new copies' manifest: paths that the task has not changed have the stamps of the new copies."""
+    """Write the new copies' manifest. Paths that the task has not changed get the stamps of the new copies."""
     old, new = Manifest.read(source.manifest), Manifest(target.manifest)
     places = {one.number: (one.place, target.copy(one.number)) for one in covered}
     for key, entry in old.entries.items():

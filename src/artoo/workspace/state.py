@@ -1,6 +1,6 @@
-"""One task's workspace on disk as this process holds it: lock, tree, bases and copies. Everything here blocks.
+"""The state of one task's workspace in this process: lock, tree, bases and copies. All methods block.
 
-`LiveWorkspace` runs it in threads, one call at a time.
+`LiveWorkspace` calls them in threads, one at a time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import NodeState, opened
 
 _MOST_FOLLOWED = 64 * MIB
-"""A larger file that was applied while the task goes on does not follow the user's edits."""
+"""The largest file, applied while the task runs, for which the user's later edits are copied to the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Services:
 
 
 class WorkspaceState:
-    """The state of one workspace. `locks`: it has a lock of its own, which a fork has not."""
+    """The state of one workspace. `locks`: true if it has its own lock, which a fork has not."""
 
     def __init__(self, services: Services, directory: WorkspaceDirectory, roots: Roots, *, locks: bool) -> None:
         self.directory = directory
@@ -85,7 +85,7 @@ class WorkspaceState:
         return self._places
 
     def hold(self) -> None:
-        """Take the lock, and make what is not there yet. Idempotent. Raises SandboxError; then nothing is left."""
+        """Acquire the lock, and make the workspace if needed. Idempotent. Undone if it raises SandboxError."""
         if self.held:
             return
         fresh = False
@@ -121,14 +121,14 @@ class WorkspaceState:
                 f"the workspace of task {self.directory.task_id} is {kind}, and this machine's sandbox "
                 f"({backend.name}) cannot continue in it; settle it, or start the request again"
             )
-        # Nothing else works here: the lock is held, and no sandbox has been opened yet.
+        # No other process uses the workspace, because the lock is held and no sandbox has been opened yet.
         self.directory.remove_leftovers()
         if not record.is_overlay:
             self._copier = self._follow(record.covered_roots)
         self._book = BaseBook(self.directory.base_file, began_ns)
         self.covered = self.directory.covered()
         first = self.look()
-        if self._copier is not None:  # an overlay begins empty
+        if self._copier is not None:  # otherwise the first tree is empty, as the overlay is
             self._first = first
 
     def _require_readable_project(self) -> None:
@@ -140,21 +140,21 @@ class WorkspaceState:
             )
 
     def _roots_to_cover(self) -> tuple[Path, ...]:
-        """Return what an overlay lies over; without one, project and output folder, which are copied."""
+        """Return the directories to overlay, or without an overlay, project and output folder for copying."""
         if self._services.backend.has_overlay:
             return self._services.backend.roots_to_cover(self.roots)
         found = {os.path.realpath(path) for path in (self.roots.project, self.roots.workspace) if path.is_dir()}
         return tuple(map(Path, outermost(found)))
 
     def _follow(self, roots: Iterable[Path]) -> Copier:
-        """Make the copies, or bring them up to the user's files."""
+        """Make the copies, or update them from the user's files."""
         hidden = PathSet(hidden_paths(self.roots, self._services.artoo_home))
         copier = Copier(Manifest.read(self.directory.manifest), hidden.cover, self._services.copy_limits)
         copier.follow(Covered(number, root, self.directory.copy(number)) for number, root in enumerate(roots))
         return copier
 
     def layout(self) -> Layout:
-        """Return what a sandbox is made of. Raises SandboxError."""
+        """Return the layout for a sandbox over this workspace. Raises SandboxError."""
         copied = () if self._copier is None else tuple((one.root, one.place) for one in self.covered)
         return Layout(
             task_id=self.directory.task_id,
@@ -167,7 +167,7 @@ class WorkspaceState:
         )
 
     def trial_layout(self, trial: WorkspaceDirectory) -> tuple[Layout, tuple[Covered, ...]]:
-        """Lay throw-away upper directories over the workspace's; without an overlay, copy the workspace."""
+        """Make temporary upper directories over the workspace's, or copy the workspace if it has no overlay."""
         layout = self.layout()
         if self._copier is not None:
             copy_workspace(self.directory, trial)
@@ -184,9 +184,9 @@ class WorkspaceState:
         return replace(layout, layers=tuple(layers), scratch_is_shared=True), covered
 
     def look(self, since: Tree | None = None) -> Tree:
-        """Read the tree, and record the user's versions of what newly changed. Raises SandboxError (full disk).
+        """Read the tree, and record the user's versions of newly changed paths. Raises SandboxError (full disk).
 
-        `since`: read details of what differs from this tree.
+        `since`: details are read for paths that differ from this tree.
         """
         read_ns, before = now_ns(), self._last
         self._last = read_tree(self.covered, before, since, overlay=self._copier is None)
@@ -199,13 +199,13 @@ class WorkspaceState:
         return self._last
 
     def changes_since(self, old: Tree | None) -> tuple[Change, ...]:
-        """Return what changed since a tree was read; None: since the workspace was made."""
+        """Return the changes since the tree `old` was read, or since the workspace was made if it is None."""
         since = self._first if old is None else old
         with Walker() as users:
             return self._difference(self.covered, since, self.look(since), users)
 
     def tried(self, covered: tuple[Covered, ...], before: Tree, files: LocatedFiles) -> tuple[Change, ...]:
-        """Return what a check changed in its throw-away layer, over the files of the workspace."""
+        """Return the changes that a check made in its temporary layer, relative to the workspace's files."""
         after = read_tree(covered, before, before, overlay=self._copier is None)
         with Walker(files.locate) as lower:
             return self._difference(covered, before, after, lower)
@@ -230,7 +230,7 @@ class WorkspaceState:
         inside = [*(above for above in reversed(real.parents) if _is_below(above, root)), real]
         with Walker(files.locate) as reader:
             before = {one: reader.read(str(one)) for one in inside}
-        if _holds(files, real, before[real], content):  # to write it again would change its times alone
+        if _holds(files, real, before[real], content):  # writing it again would change only its times
             return ()
         touched = [one for one in inside if before[one] is None or one == real]
         self._book.record(printable(one) for one in touched)
@@ -243,7 +243,7 @@ class WorkspaceState:
         return describe([one for one in effects if one.after is not None], self.places)
 
     def _write_private(self, real: Path, content: bytes) -> None:
-        """Write to the task's own /tmp, which is not among the changes."""
+        """Write to the task's own /tmp, which is not part of the change set."""
         for place in map(Path, PRIVATE):
             if _is_below(real, place):
                 with opened(self.directory.scratch) as scratch:
@@ -254,10 +254,10 @@ class WorkspaceState:
         )
 
     def refresh(self, files: LocatedFiles) -> tuple[str, ...]:
-        """Bring copies up to date, and return the printable paths that both sides have newly changed.
+        """Update copies, and return the printable paths that both the user and the task have newly changed.
 
-        `files`: the workspace's. What was applied while the task goes on, and then changed by the user, follows the
-        user.
+        `files`: the files of the workspace. A file that was applied while the task runs, and then changed by the
+        user, is updated to the user's version.
         """
         if self._copier is not None:
             self._copier.follow(self.covered)
@@ -265,7 +265,7 @@ class WorkspaceState:
         self.look()
         found: list[str] = []
         followed: dict[str, Base | None] = {}
-        writable = isinstance(files, (RootedFiles, CopyFiles))  # other files lead to the user's own
+        writable = isinstance(files, (RootedFiles, CopyFiles))  # other kinds would write to the user's own files
         for base, state in user_changes(base for base in self._book.bases.values() if base is not None):
             if writable and base.applied and state is not None:
                 new = _follow_applied(files, base, state)
@@ -281,8 +281,8 @@ class WorkspaceState:
         return tuple(found)
 
     def close(self) -> None:
-        """Look a last time, and release the lock."""
-        with suppress(SandboxError):  # on a full disk the next look does it, and finds more conflicts
+        """Read the tree a last time to record bases, and release the lock."""
+        with suppress(SandboxError):  # after a full disk the next reading records them, and finds more conflicts
             self.look()
         self.held = False
         self._release()
@@ -296,7 +296,7 @@ class WorkspaceState:
 def _follow_applied(files: LocatedFiles, base: Base, state: NodeState) -> Base | None:
     """Write the user's new version of an applied file into the workspace, and return it as the new base.
 
-    None where the task has changed the file again, or more than its content differs.
+    Returns None if the task has changed the file again, or if its metadata differ too.
     """
     path = text_of(base.path)
     with Walker(files.locate) as tasks:
@@ -308,7 +308,7 @@ def _follow_applied(files: LocatedFiles, base: Base, state: NodeState) -> Base |
     with real_files().open(Path(path)) as file:
         content = file.read(_MOST_FOLLOWED)
     with Walker() as users:
-        if users.read(path) != state:  # it is being written: the next turn follows
+        if users.read(path) != state:  # the file is being written, so the next turn updates it
             return None
     root, below = files.locate(path)
     write_beneath(root, below, content)
@@ -318,7 +318,7 @@ def _follow_applied(files: LocatedFiles, base: Base, state: NodeState) -> Base |
 
 
 def _holds(files: LocatedFiles, path: Path, state: NodeState | None, content: bytes) -> bool:
-    """True if exactly this content is in the file already."""
+    """True if the file already has exactly this content."""
     if state is None or state.node is not Node.FILE or state.size != len(content):
         return False
     with suppress(OSError), files.open(path) as file:
@@ -327,5 +327,5 @@ def _holds(files: LocatedFiles, path: Path, state: NodeState | None, content: by
 
 
 def _is_below(path: Path, directory: Path) -> bool:
-    """True if a path lies in a directory, and is not the directory itself."""
+    """True if a path is inside a directory, but not the directory itself."""
     return directory in path.parents

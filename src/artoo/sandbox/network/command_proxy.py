@@ -1,9 +1,9 @@
-"""Gives a command its network: a proxy of its own for as long as it runs, or variables that say there is none.
+"""Gives a command either its own proxy while it runs, or variables that report that there is no network.
 
-Ordinary programs (pip, uv, npm, git over http, curl, wget, Python's and Go's clients) find a proxy in the
-environment. A command without a network finds one too, whose name cannot exist and says what to do: a program that
-tries to reach something then names it in its own error message, where "temporary failure in name resolution" would
-send a model looking for a mistake elsewhere. That needs no process and no socket.
+Ordinary programs (pip, uv, npm, git over http, curl, wget, Python's and Go's clients) use the proxy from the
+environment. For a command without network, the variables contain a proxy name that cannot exist and that tells what
+to do. A program that tries to connect then shows this name in its error message. Otherwise "temporary failure in
+name resolution" would make a model search for the wrong cause. This needs no process and no socket.
 """
 
 from __future__ import annotations
@@ -23,39 +23,40 @@ NO_NETWORK = "commands-have-no-network.call-again-with-hosts.invalid"
 
 _NAMES = ("http_proxy", "https_proxy", "all_proxy")
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-"""Reached without the proxy: a server that the task itself started, in the sandbox's own network."""
+"""Hosts that are reached without the proxy, for servers that the task itself started in the sandbox's network."""
 
 Listen = Callable[[], Awaitable[socket.socket]]
 """Returns a socket that listens on a fresh port of 127.0.0.1 in the sandbox's network. Raises OSError.
 
-A socket stays in the network that it was made in, whichever process holds it: nothing of artoo runs inside.
+A socket stays in the network in which it was made, even if an outside process uses it. So artoo runs no proxy
+inside.
 """
 
 
 @dataclass(slots=True)
 class CommandNetwork:
-    """The variables that tell a command about its network, and what it tried to reach and may not.
+    """The variables that describe a command's network to it, and the destinations that were denied to it.
 
-    `denied_hosts`: destinations (`HOST:PORT`), each once, in the order of the attempts.
+    `denied_hosts`: destinations (`HOST:PORT`) without duplicates, in the order of the attempts.
     """
 
     environment: Mapping[str, str]
     denied_hosts: tuple[str, ...] = ()
 
     def deny(self, destination: str) -> None:
-        """Remember a destination that was refused."""
+        """Add a denied destination to `denied_hosts`."""
         if destination not in self.denied_hosts:
             self.denied_hosts += (destination,)
 
 
 @asynccontextmanager
 async def proxied(command: Command, listen: Listen) -> AsyncGenerator[CommandNetwork]:
-    """Serve a command's proxy until the block is left; all its connections have been reported then.
+    """Serve a command's proxy until the context ends. Then all its connections have been reported.
 
-    To be entered before the command starts and left when it has ended. Raises SandboxError when a host cannot be
-    read or the socket cannot be made.
+    Enter the context before the command starts, and exit it when the command has ended. Raises SandboxError if a
+    host cannot be parsed or the socket cannot be made.
     """
-    from artoo.sandbox.network.proxy import Proxy  # with h11: only commands that reach the network pay for it
+    from artoo.sandbox.network.proxy import Proxy  # imports h11, which takes time, only for commands with network
 
     permits = Permits.given(command.hosts)
     try:
@@ -65,7 +66,7 @@ async def proxied(command: Command, listen: Listen) -> AsyncGenerator[CommandNet
     with listening:
         network = CommandNetwork(proxy_environment(permits, listening.getsockname()[1]))
         proxy = Proxy(permits, command.on_connection, on_denied=network.deny)
-        # No task group: it would wrap what the block raises, and has to be left by the task that entered it.
+        # A task group would wrap the block's exceptions, and must be exited by the task that entered it.
         serving = asyncio.create_task(proxy.serve(listening))
         try:
             yield network
@@ -75,14 +76,14 @@ async def proxied(command: Command, listen: Listen) -> AsyncGenerator[CommandNet
 
 
 def no_network_environment() -> dict[str, str]:
-    """Return the variables for a command that may reach nothing outside the sandbox."""
+    """Return the variables for a command that may not connect to any host outside the sandbox."""
     return {**_proxies(f"http://{NO_NETWORK}:9", _LOCAL), "PIP_RETRIES": "1", "npm_config_fetch_retries": "0"}
 
 
 def proxy_environment(permits: Permits, port: int) -> dict[str, str]:
     """Return the variables for a command whose proxy listens on `port`.
 
-    A local name that a permission covers leads to the proxy, because it means the user's machine.
+    A local name that a permission covers is reached by the proxy, because then it means the user's machine.
     """
     proxy = f"http://127.0.0.1:{port}"
     own = tuple(name for name in _LOCAL if not any(one.covers_host(plain_host(name)) for one in permits.listed))

@@ -1,7 +1,7 @@
 """Reads the host name in a TLS ClientHello (RFC 8446 section 4.1.2, RFC 6066 section 3).
 
-The connection is never changed or decrypted. An encrypted client hello is recognised, because the name that it
-shows in clear means nothing.
+The connection is never changed or decrypted. An encrypted client hello is detected, because its unencrypted name is
+not the real host.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 RECORD_HEADER = 5
 MOST_BYTES = 64 * 1024
-"""A hello with post-quantum keys has some 2,000 bytes; a longer one is refused."""
+"""The longest hello. A longer one is refused; even with post-quantum keys a hello has only some 2,000 bytes."""
 
 HANDSHAKE, _CLIENT_HELLO = 22, 1
 _SERVER_NAME, _HOST_NAME = 0, 0
@@ -19,19 +19,19 @@ _LONGEST_RECORD = 16384 + 256
 
 
 class NotAClientHello(ValueError):
-    """Raised for bytes that do not begin a TLS connection that can be checked; the message says why."""
+    """Raised for bytes that are no checkable start of a TLS connection. The message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientHello:
-    """The readable part of a ClientHello. `name` is empty when it names no host."""
+    """The readable part of a ClientHello. `name` is empty if it contains no host name."""
 
     name: str
     is_encrypted: bool
 
 
 class _Reader:
-    """Reads big-endian fields. Raises NotAClientHello for a field that reaches over the end."""
+    """Reads big-endian fields. Raises NotAClientHello for a field that extends past the end."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -56,7 +56,7 @@ class _Reader:
 
 
 def read_client_hello(data: bytes) -> ClientHello | None:
-    """Parse the start of a connection; return None when more bytes are needed. Raises NotAClientHello."""
+    """Parse the start of a connection. Returns None if more bytes are needed. Raises NotAClientHello."""
     message = b""
     at = 0
     while True:

@@ -1,2 +1,2 @@
-"""Decide what commands may read of the machine: an allow-list of the user's home, and nothing that is closed to
-others."""
+"""Decide which files commands may read, by an allow-list for the user's home, and no files that other users may not
+read."""

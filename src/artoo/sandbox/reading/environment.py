@@ -1,8 +1,8 @@
-"""Build the environment of a command: an allow-list of the user's variables, and settings that keep programs quiet.
+"""Build the environment of a command from an allow-list of the user's variables and settings for quiet programs.
 
-A list of secret names is never complete (`MYSQL_PWD`, `SSHPASS`, a connection string under any name). A variable
-therefore passes only if its name is known to say where programs are or how they behave (`passed_variables.txt`),
-and its value holds no credential.
+A list of secret names is never complete (`MYSQL_PWD`, `SSHPASS`, a connection string under any name). Therefore a
+variable is passed only if its name is on the list (`passed_variables.txt`), because it gives the location or the
+behaviour of programs, and if its value contains no credential.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from artoo.redaction import holds_secret
 _WITH_CREDENTIALS = re.compile(r"://[^/\s]*@")
 _ADDRESS_PATH = re.compile(r"://[^/\s\"',]*/([^\s\"',]*)")
 _PLAIN_PART = re.compile(r"(?:[a-z]{1,16}\d{0,2}|\d{1,4})(?:[._-](?:[a-z]{1,16}\d{0,2}|\d{1,4})){0,4}")
-"""A word with few digits at its end, several of them, or a version. Tokens mix letters and digits."""
+"""Matches words with at most two final digits, and versions, joined by `.`, `_` or `-`. Tokens look different."""
 
 QUIET: Mapping[str, str] = {
     "HISTFILE": "/dev/null",
@@ -43,11 +43,10 @@ QUIET: Mapping[str, str] = {
     "HYPOTHESIS_STORAGE_DIRECTORY": "/tmp/.cache/hypothesis",
     "NUMBA_CACHE_DIR": "/tmp/.cache/numba",
 }
-"""Settings under which ordinary programs leave no history behind, keep their caches out of the user's folders, and
-ask nothing. Python's byte code is an exception: with PYTHONPYCACHEPREFIX no program finds what is compiled already,
-and `import pytest` takes 600 ms instead of 130. git looks for a repository no higher than the top of a file system,
-and each overlay is one of its own. Sanitizers look for leaks by `ptrace`, which no command may use (`seccomp`), and
-fail where they cannot."""
+"""Settings with which programs write no history, keep caches out of the user's folders, and ask no questions.
+Python's byte code stays in place, because with PYTHONPYCACHEPREFIX no program finds existing byte code, and `import
+pytest` takes 600 ms instead of 130. git by default does not search above a file system's top, and each overlay is a
+separate file system. Sanitizers search for leaks by `ptrace`, which `seccomp` forbids, and fail without it."""
 
 
 @cache
@@ -58,23 +57,23 @@ def _passed() -> re.Pattern[str]:
 
 @lru_cache(maxsize=512)
 def passes(name: str, value: str) -> bool:
-    """True if commands may see a variable of the user's."""
-    # Both the name and the value have to be harmless: an address may hold a password.
+    """True if commands may see a variable of the user's environment."""
+    # Both the name and the value must be harmless, because an address may contain a password.
     if not _passed().fullmatch(name) or _WITH_CREDENTIALS.search(value):
         return False
     return not _may_hold_token(value) and not holds_secret(value)
 
 
 def _may_hold_token(text: str) -> bool:
-    """True if an address may have a token in its path, as package indexes use (`/t/TOKEN/main`)."""
+    """True if an address may contain a token in its path, as with package indexes (`/t/TOKEN/main`)."""
     paths = (found.strip("/").split("/") for found in _ADDRESS_PATH.findall(text))
     return any(part and (part == "t" or not _PLAIN_PART.fullmatch(part)) for path in paths for part in path)
 
 
 def cleaned(outer: Mapping[str, str], roots: Roots, approved: Set[str] = frozenset()) -> dict[str, str]:
-    """Return the environment for commands: what passes of `outer`, and quiet settings.
+    """Return the environment for commands, with the allowed variables of `outer` and the quiet settings.
 
-    A variable that a policy line opens, or that the user approved (its name), passes whatever it holds.
+    A variable that a policy line opens, or whose name the user approved, is passed with any value.
     """
     named = approved | roots.opened.variables
     merged = {name: value for name, value in outer.items() if name in named or passes(name, value)}

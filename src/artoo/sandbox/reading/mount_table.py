@@ -1,7 +1,7 @@
-"""The mount table: what is mounted inside a root, and by which other names a place is seen (`mount --bind`).
+"""Read the mount table, to find mounts inside a root, and other names of a path by bind mounts.
 
-An overlay shows one file system, so what is mounted inside a root must be mounted again. A rule about paths holds
-for each name of a place, or it is no rule.
+An overlay shows only one file system, so mounts inside a root must be mounted again. A rule about a path must apply
+to all names of the path, otherwise it could be bypassed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of mountinfo: what of a file system (`root`, as it names it itself; `device`) is seen at `point`."""
+    """One line of mountinfo. The directory `root` of the file system on `device` is mounted at `point`."""
 
     identifier: int
     point: bytes
@@ -30,21 +30,21 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class MountTable:
-    """Mounts in the order in which they were made; later ones cover earlier ones."""
+    """Mounts in the order in which they were made. Later mounts cover earlier ones."""
 
     mounts: tuple[Mount, ...]
     aliased: tuple[Mount, ...] = ()
-    """Mounts that show what another one shows too, at least in part."""
+    """Mounts whose content is also visible, at least partly, by another mount."""
 
     @classmethod
     def of_mounts(cls, mounts: Iterable[Mount]) -> MountTable:
-        """The table of these mounts."""
+        """Build the table of these mounts."""
         listed = tuple(mounts)
         return cls(listed, _aliased(listed))
 
     @classmethod
     def read(cls, source: Path = Path("/proc/self/mountinfo")) -> MountTable:
-        """The table of this process; empty where the system has none (macOS)."""
+        """Read the table of this process. It is empty if the system has none (macOS)."""
         try:
             text = source.read_bytes()
         except OSError:
@@ -52,17 +52,17 @@ class MountTable:
         return _table(text)
 
     def of(self, path: bytes) -> int | None:
-        """The identifier of the mount that holds `path` (absolute, real), None when unknown."""
+        """Return the identifier of the mount that contains `path` (absolute, resolved), or None if unknown."""
         best = self._holding(path)
         return best.identifier if best else None
 
     def in_memory(self, path: bytes) -> bool:
-        """Check whether what is at `path` (absolute, real) is gone after a reboot, as far as is known."""
+        """Check whether `path` (absolute, resolved) is on a file system in memory, which is lost at a reboot."""
         best = self._holding(path)
         return best is not None and best.type in _IN_MEMORY
 
     def type_of(self, path: bytes) -> str:
-        """Return the type of the file system at `path` (absolute, real), empty when unknown."""
+        """Return the type of the file system at `path` (absolute, resolved), empty if unknown."""
         best = self._holding(path)
         return best.type if best else ""
 
@@ -74,17 +74,17 @@ class MountTable:
         return best
 
     def below(self, root: bytes) -> tuple[bytes, ...]:
-        """Mount points strictly inside `root`, outermost first."""
+        """Return the mount points strictly inside `root`, outermost first."""
         inner = {mount.point for mount in self.mounts if mount.point != root and _inside(mount.point, root)}
         return tuple(sorted(inner))
 
     def without(self, mounts: Iterable[Mount]) -> MountTable:
-        """The table as if these mounts were not there."""
+        """Return the table without these mounts."""
         gone = {mount.identifier for mount in mounts}
         return MountTable.of_mounts(mount for mount in self.mounts if mount.identifier not in gone)
 
     def other_names(self, path: str) -> tuple[str, ...]:
-        """The other names of what is at a real path."""
+        """Return the other names of a resolved path."""
         raw = os.fsencode(path)
         mount = self._holding(raw) if self.aliased else None
         if mount is None or mount not in self.aliased:
@@ -95,16 +95,16 @@ class MountTable:
         return tuple(os.fsdecode(name) for one, name in named if self._holding(name) == one)
 
     def by_every_name(self, paths: Iterable[str]) -> set[str]:
-        """These real paths with their other names."""
+        """Return these resolved paths together with their other names."""
         found = set(paths)
         return found.union(*map(self.other_names, found)) if self.aliased else found
 
     def places_of(self, mount: Mount) -> tuple[str, ...]:
-        """Return the other places at which the content of a mount is seen."""
+        """Return the other paths at which the content of a mount is visible."""
         return self.other_names(os.fsdecode(mount.point))
 
     def elsewhere(self, places: Iterable[str]) -> Iterator[str]:
-        """Yield the other names of these places (real) or of parts of them, as far as something is there."""
+        """Yield the existing other names of these resolved paths, or of directories in them."""
         for path in places if self.aliased else ():
             yield from (name for name in self.other_names(path) if os.path.lexists(name))
             mount = self._holding(os.fsencode(path))
@@ -115,7 +115,7 @@ class MountTable:
 
 
 def _aliased(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
-    shown = tuple({mount.point: mount for mount in mounts}.values())  # of several, the last is seen
+    shown = tuple({mount.point: mount for mount in mounts}.values())  # at one point, the last mount is visible
     return tuple(
         one
         for one in shown
@@ -129,19 +129,19 @@ def _aliased(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
 
 
 def _moved(path: bytes, old: bytes, new: bytes) -> bytes:
-    """The same path below another directory; `path` is `old`, or below it."""
+    """Replace the prefix `old` of a path by `new`. `path` must be `old` or below it."""
     rest = path[len(old.rstrip(b"/")) :].strip(b"/")
     return b"/".join((new.rstrip(b"/"), rest)).rstrip(b"/") or b"/"
 
 
 def in_memory(directories: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the directories (absolute, real) of which the files take memory."""
+    """Return the directories (absolute, resolved) whose files are stored in memory."""
     mounts = MountTable.read()
     return tuple(place for place in directories if mounts.in_memory(os.fsencode(place)))
 
 
 def inner_mounts(roots: tuple[Path, ...], table: MountTable) -> Iterable[str]:
-    """Mount points inside the roots that an overlay would not show; those in an inner root are that root's."""
+    """Yield mount points inside the roots, which an overlay would not show. Each belongs to its innermost root."""
     for root in roots:
         inner_roots = [inner for inner in roots if inner != root and inner.is_relative_to(root)]
         for raw in table.below(os.fsencode(root)):
@@ -156,7 +156,7 @@ def _inside(path: bytes, directory: bytes) -> bool:
 
 @lru_cache(maxsize=4)
 def _table(text: bytes) -> MountTable:
-    """Each command asks more than once, and it changes rarely."""
+    """Parse the table. The result is cached, because each command reads it several times and it changes rarely."""
     return MountTable.of_mounts(_parse(text.splitlines()))
 
 
@@ -170,5 +170,5 @@ def _parse(lines: Iterable[bytes]) -> Iterable[Mount]:
 
 
 def unescaped(field: bytes) -> bytes:
-    """Read a path as the table writes it: blanks and backslashes are in octal."""
+    """Decode a path of the table, in which blanks and backslashes are written in octal."""
     return _OCTAL.sub(lambda match: bytes([int(match.group(1), 8)]), field)

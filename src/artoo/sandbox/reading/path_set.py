@@ -1,4 +1,4 @@
-"""The set of paths that answers in the time of a path's depth, and not of the set's size."""
+"""A set of paths. The time of a query depends on the depth of the path, and not on the size of the set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class PathSet:
-    """Absolute real paths as text."""
+    """A set of absolute, resolved paths as text."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = frozenset(path.rstrip("/") or "/" for path in paths)
@@ -22,25 +22,25 @@ class PathSet:
         return path in self._paths
 
     def cover(self, path: str) -> bool:
-        """Check whether `path` is one of them, or lies below one."""
+        """Check whether `path` is in the set, or below a path in the set."""
         return bool(self._paths) and not self._paths.isdisjoint(upwards(path))
 
     def existing(self) -> list[str]:
-        """Return the paths at which something is."""
+        """Return the paths of the set that exist."""
         return [path for path in sorted(self._paths) if os.path.lexists(path)]
 
     def lie_in(self, path: str) -> bool:
-        """Check whether `path` is one of them, or one lies below it."""
+        """Check whether `path` is in the set, or a path in the set is below it."""
         return path in self._above
 
 
 def inside(path: str, directory: str) -> bool:
-    """True if a path is a directory, or lies below it."""
+    """True if `path` is `directory` or below it."""
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 def upwards(path: str) -> list[str]:
-    """Return a path and all that it lies in, the root last."""
+    """Return a path and all its parents, the root last."""
     found: list[str] = []
     while len(path) > 1:
         found.append(path)
@@ -49,7 +49,7 @@ def upwards(path: str) -> list[str]:
 
 
 def outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths that lie in no other one, shallow first."""
+    """Return the paths that are not inside another of the paths, shallow ones first."""
     chosen: dict[str, None] = {}
     for _, path in sorted((path.count("/"), path) for path in paths):
         if chosen.keys().isdisjoint(upwards(path)):

@@ -1,8 +1,8 @@
-"""Programs and modules that artoo takes for itself, and never from where a task may have put them.
+"""Find the programs and modules that artoo itself runs, and never take them from directories where tasks write.
 
-PATH and Python's search path are the person's, and both may lead into a project: an environment that is active, a
-`.`, an empty entry. What lies there was perhaps written by a task, and would run with artoo's rights. Commands in a
-sandbox look on the whole PATH: they have no rights to lose.
+The user's PATH and Python search path may include a project, by an active environment, a `.` or an empty entry. A
+program there may have been written by a task, and would run with artoo's rights. Commands in a sandbox use the
+whole PATH, because they are confined.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PYTHONPATH = "PYTHONPATH"
 
 
 def _here() -> tuple[str, ...]:
-    """Return the current directory; nothing if it was removed."""
+    """Return the current directory, or no path if it was removed."""
     try:
         return (os.getcwd(),)
     except OSError:
@@ -36,35 +36,35 @@ def this_python() -> str:
 
 
 def own_python(*arguments: str) -> tuple[str, ...]:
-    """Return the words that run this Python without modules of the current directory or of a script's own."""
+    """Return the arguments to run this Python without modules of the current or the script's directory."""
     return (this_python(), "-P", *arguments)
 
 
 def own_environment() -> dict[str, str]:
-    """The person's environment for this Python: an empty entry of PYTHONPATH would be the current directory."""
+    """Return the user's environment for this Python, without empty PYTHONPATH entries (the current directory)."""
     environment = dict(os.environ)
     entries = [os.path.abspath(one) for one in environment.pop(_PYTHONPATH, "").split(os.pathsep) if one]
     return {**environment, _PYTHONPATH: os.pathsep.join(entries)} if entries else environment
 
 
 def worked_in(roots: Roots) -> tuple[str, ...]:
-    """Return the directories in which a task makes new files unasked.
+    """Return the directories in which a task may make new files without approval.
 
-    A directory that holds the home is none: there a task may make no file in the hidden part and on the PATH.
+    A directory that contains the home is left out, because files in hidden parts and on PATH need approval there.
     """
     above = frozenset(upwards(str(roots.home)))
     return tuple(one for one in (str(roots.project), str(roots.workspace)) if one not in above)
 
 
 def search_path(apart: Iterable[str] = ()) -> str:
-    """Return PATH without relative entries and without what lies in `apart` or where artoo was started."""
+    """Return PATH without relative entries, and without directories in `apart` or in the current directory."""
     return os.pathsep.join(_directories(os.environ.get("PATH", os.defpath), _apart(apart)))
 
 
 def find_program(name: str, apart: Iterable[str] = ()) -> str | None:
-    """The program of this name that artoo starts, on `search_path`. Looked up once a process.
+    """Return the path of a program for artoo itself, searched on `search_path`. The result is cached per process.
 
-    A path is no name: it is that very program.
+    If `name` is a path, exactly that program is used.
     """
     if os.path.dirname(name):
         return shutil.which(name)

@@ -1,8 +1,8 @@
-"""List what is open of a home's hidden part: programs, their libraries, and settings that hold no secret.
+"""List the open paths in a home's hidden part, namely programs, their libraries, and settings without secrets.
 
-An allow-list, because a list of what is secret is never whole. It has three sources: where package and version
-managers put programs; where the person's own PATH and this Python lead; and git's files of patterns and settings,
-these only while they are harmless.
+It is an allow-list, because a list of secrets is never complete. It has three sources: the directories of package
+and version managers; the directories of the user's PATH and of this Python; and git's files with patterns and
+settings, as long as they are harmless.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from artoo.sandbox.reading.readable_settings import open_settings
 
 _LISTED = Path(__file__).with_name("program_places.txt").read_text("ascii").splitlines()
 PROGRAMS = tuple(line for line in _LISTED if not line.startswith("#"))
-"""Where programs and libraries are installed for one person, below the home."""
+"""Directories below the home in which programs and libraries are installed for one user."""
 
 _NODE_PREFIXES = (
     ".asdf/installs/*/*",
@@ -48,34 +48,34 @@ _SETTINGS_IN_PROGRAMS = (
     *(f"{one}/{name}" for one in _PYTHON_PREFIXES for name in ("pip.conf", ".condarc", "condarc")),
     *(f"{one}/etc/gemrc" for one in _RUBY_PREFIXES),
 )
-"""Where npm, pip, conda and gem keep settings, tokens included, among the programs that are open."""
+"""Files among the open programs in which npm, pip, conda and gem keep settings, including tokens."""
 
 _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "sbin", "share/man")
-"""What belongs to an installation whose `bin` is on the PATH."""
+"""The parts of an installation that are open if its `bin` is on the PATH."""
 
 
 def open_in_home(home: str, roots: Roots) -> tuple[str, ...]:
-    """Return what is open of a real home for a task in `roots`: real, absolute paths, whether or not they exist."""
+    """Return the open paths in a resolved home for a task in `roots`. They are absolute and may not exist."""
     return (*_programs(home, os.environ.get("PATH", "")), *open_settings(home, roots))
 
 
 def closed_in_programs(home: str) -> tuple[str, ...]:
-    """Return the settings that are closed although they lie among open programs: real paths that exist."""
+    """Return the existing settings files, resolved, that are closed although they are among open programs."""
     named = (path for pattern in _SETTINGS_IN_PROGRAMS for path in glob.iglob(f"{glob.escape(home)}/{pattern}"))
     return tuple(sorted({os.path.realpath(path) for path in (*named, *_secrets_among_programs(home))}))
 
 
 def _secrets_among_programs(home: str) -> Iterator[str]:
-    """Yield files of the usual names for tokens in the places of programs, and one directory below."""
+    """Yield files with typical names for tokens in program directories, and in their subdirectories."""
     for place in (f"{home}/{relative}" for relative in PROGRAMS):
-        with suppress(OSError):  # most are not there
+        with suppress(OSError):  # most do not exist
             below = [one.path for one in os.scandir(place) if one.is_dir(follow_symlinks=False)]
             paths = (f"{directory}/{name}" for directory in (place, *below) for name in _SECRET_NAMES)
             yield from filter(os.path.lexists, paths)
 
 
 def program_places() -> tuple[str, ...]:
-    """Return the places to which PATH and this Python lead: real, absolute, anywhere on the machine."""
+    """Return the program directories of PATH and of this Python, resolved, anywhere on the machine."""
     return _led_to(os.environ.get("PATH", ""))
 
 
@@ -93,7 +93,7 @@ def _led_to(path: str) -> tuple[str, ...]:
 
 
 def _managed(path: str) -> Iterator[str]:
-    """The place of a version manager, in whosever home, into which a path leads: its programs need all of it."""
+    """Yield the version manager's directory that contains a path, in any home, because its programs need it all."""
     for relative in PROGRAMS:
         before, found, _ = f"{path}/".partition(f"/{relative}/")
         if found:
@@ -112,22 +112,21 @@ def _on_path(path: str) -> Iterator[str]:
 
 
 def _interpreter() -> Iterator[str]:
-    """Yield this Python, its libraries and artoo itself: commands are started with it."""
+    """Yield the directories of this Python, its libraries and artoo itself, because they start the commands."""
     yield from (sys.prefix, sys.base_prefix)
     yield str(Path(__file__).parent.parent.parent)
 
 
-# --- what commands look for -------------------------------------------------------------------------------------
-# These are the directories of PATH with the installations that they belong to, an active Python environment, and
-# the targets of the project's links. A sandbox has a /tmp and a /run of its own, so what lies there is mounted
-# back, read-only.
+# --- paths that commands may look for ---------------------------------------------------------------------------
+# These are the directories of PATH and their installations, an active Python environment, and the targets of the
+# project's links. A sandbox has its own /tmp and /run, so such paths in them are mounted there again, read-only.
 
 
 _ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
 _IN_PROJECT = (".venv", "venv", "env")
 _MOST_ENTRIES = 5_000
 _LINKS_MAY_LEAD_TO = ("/tmp/", "/var/tmp/")
-"""Only there, because a link of a cloned repository may lead anywhere: /run holds sockets, keys and tokens."""
+"""The only directories for link targets, because a cloned repository may link to secrets, for example in /run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ class WantedPaths:
 
 
 def wanted_paths(roots: Roots) -> WantedPaths:
-    """Return what commands may look for. Looks at the top two levels of the project. Blocking."""
+    """Return the paths that commands may look for. Reads the top two levels of the project. Blocking."""
     programs = dict.fromkeys((*_path_entries(), *program_places(), *_environments(str(roots.project))))
     linked = dict.fromkeys(_linked_from(str(roots.project)))
     known = [path for path in programs if os.path.lexists(path)]
@@ -153,7 +152,7 @@ def _path_entries() -> Iterator[str]:
 
 
 def _environments(project: str) -> Iterator[str]:
-    """Yield Python environments and the installations that their interpreters belong to."""
+    """Yield Python environments and the installations of their interpreters."""
     named = [os.environ[name] for name in _ENVIRONMENTS if os.environ.get(name)]
     for prefix in (sys.prefix, sys.base_prefix, *named, *(f"{project}/{name}" for name in _IN_PROJECT)):
         real = os.path.realpath(prefix)
@@ -164,7 +163,7 @@ def _environments(project: str) -> Iterator[str]:
 
 
 def _linked_from(project: str) -> Iterator[str]:
-    """Yield where links of the project lead, outside of it."""
+    """Yield the targets of the project's links that are outside of the project."""
     for link in _links(project):
         target = os.path.realpath(link)
         if os.path.exists(target) and target != project and not target.startswith(f"{project}/"):
@@ -186,7 +185,7 @@ def _links(project: str) -> Iterator[str]:
 
 
 def _may_be_shown(target: str) -> bool:
-    """True if a link of the project may open its target: the user's own or open to everybody, and not hidden."""
+    """True if a link's target may be mounted. It must not be hidden, and be the user's own or readable by all."""
     place = next((place for place in _LINKS_MAY_LEAD_TO if target.startswith(place)), None)
     if place is None or any(name.startswith(".") for name in target[len(place) :].split("/")):
         return False

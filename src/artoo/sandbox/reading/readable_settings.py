@@ -1,8 +1,8 @@
-"""Settings of git that commands may see: those that hold nothing but keys which are known to be harmless.
+"""Show commands those git settings files that contain only keys which are known to be harmless.
 
-Else the file stays closed, and commands get an extract: a name for commits is needed; a credential helper, a header
-or a token in an address is not. What commands change in an open file is asked about at the end. The settings of
-package indexes are closed, because their addresses may hold tokens: a policy line can open them.
+Any other settings file stays closed, and commands get an extract. It has the name for commits, for example, but no
+credential helper, header or token in an address. Changes of commands to an open file need approval at the end. The
+settings of package indexes are closed, because their addresses may contain tokens, but a policy line can open them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from artoo.ports.sandbox import Roots
 from artoo.sandbox.reading.programs import find_program, search_path, worked_in
 
 _SETTINGS = (".config/git/config", ".gitconfig")
-"""In the order in which git reads them: a later value counts."""
+"""The settings files in git's order. A later value overrides an earlier one."""
 OPEN_FILES = (
     ".config/git/ignore",
     ".config/git/attributes",
@@ -25,7 +25,7 @@ OPEN_FILES = (
     ".gitignore_global",
     ".gitattributes",
 )
-"""Files of a home that git reads, and that hold only patterns."""
+"""Files in a home that git reads and that contain only patterns."""
 _EXTRACT = ".gitconfig"
 _MOST_BYTES = 64 * 1024
 _SECONDS = 5.0
@@ -37,11 +37,11 @@ _HARMLESS = re.compile(
     r"|help|stash|submodule|versionsort|gc|index|apply|format|interactive|pack|protocol|transfer|maintenance)"
     r"\.[a-z0-9]+|color\.[a-z]+\.[a-z0-9]+|safe\.directory"
 )
-"""Keys that say how git looks and behaves. Any other key, a section's own name included, may hold an address."""
+"""Keys that only control git's appearance and behaviour. Any other key or section name may contain an address."""
 
 
 def open_settings(home: str, roots: Roots) -> tuple[str, ...]:
-    """Return git's files in a real home that are open as they are, whether or not those of patterns exist."""
+    """Return git's open files in a resolved home, that is, pattern files (which may not exist) and settings."""
     harmless = (
         path for path in (f"{home}/{name}" for name in _SETTINGS) if _is_all_harmless(_settings(path, roots))
     )
@@ -49,10 +49,10 @@ def open_settings(home: str, roots: Roots) -> tuple[str, ...]:
 
 
 def lay_git_extract(roots: Roots, scratch: Path, seen_at: str) -> dict[str, str]:
-    """Write the harmless part of closed settings into the scratch directory, and return the variables that name it.
+    """Write the harmless part of closed settings into the scratch directory, and return the variable for git.
 
-    `seen_at` is where commands see the scratch directory. What earlier commands put there leads nowhere, because
-    the file is made again, and only if nothing has its name. Nothing is written while all settings are open.
+    `seen_at`: the path of the scratch directory for commands. A link that an earlier command put there is not
+    followed, because the file is deleted and created exclusively. Nothing is written if all settings are open.
     """
     read = [_settings(f"{roots.home}/{name}", roots) for name in _SETTINGS]
     if all(one is None or _is_all_harmless(one) for one in read):
@@ -60,18 +60,18 @@ def lay_git_extract(roots: Roots, scratch: Path, seen_at: str) -> dict[str, str]
     place = scratch / _EXTRACT
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     try:
-        # An earlier command may have put a link there, which must not be written through.
+        # An earlier command may have put a link there, which must not be followed.
         place.unlink(missing_ok=True)
         with open(os.open(place, flags, 0o644), "w", encoding="utf-8") as file:
             pairs = (pair for one in read for pair in one or ())
             file.writelines(_in_git_words(key, value) for key, value in pairs if _is_harmless(key, value))
-    except OSError:  # something else stands there: then git has no name for commits, and says so
+    except OSError:  # for example, a directory of this name; then git reports that the name for commits is missing
         return {}
     return {"GIT_CONFIG_GLOBAL": f"{seen_at}/{_EXTRACT}"}
 
 
 def _settings(path: str, roots: Roots) -> tuple[tuple[str, str], ...] | None:
-    """Return keys and values as git itself reads them; None where it cannot, or where there is no file."""
+    """Return keys and values as read by git, or None if git cannot read the file or it does not exist."""
     try:
         status = os.stat(path)
     except OSError:

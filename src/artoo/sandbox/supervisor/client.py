@@ -1,4 +1,4 @@
-"""Talk to a supervisor over its socket: requests, their answers, and the ends of commands.
+"""Communicate with a supervisor over its socket, with requests, answers, and messages about ended commands.
 
 All methods are used in one event loop.
 """
@@ -18,20 +18,20 @@ from artoo.contracts.errors import SandboxError
 from artoo.sandbox.supervisor.starting import file_of
 
 _MOST_PACKET = 64 * 1024
-"""Larger requests travel in a file: the kernel's limit for a packet depends on the machine's settings."""
+"""The largest packet. Larger requests are sent in a file, because the kernel's limit depends on its settings."""
 _MOST_REPLY, _MOST_DESCRIPTORS = 96 * 1024, 8
 _READY_SECONDS = 120.0
-"""On a machine that is very busy a Python takes long to start."""
+"""The timeout for the start. It is long, because Python starts slowly on a very busy machine."""
 _LOST = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 HAS_ENDED = "the sandbox has ended; the next command starts a new one"
 
 OnEnd = Callable[[int | None, tuple[str, ...]], None]
-"""Receives the wait status of a command and the names of processes that it left running. The status is None when
-the supervisor has ended, and everything in the sandbox with it."""
+"""Called with the wait status of a command and the names of processes that it left running. The status is None if
+the supervisor has ended, and with it all processes of the sandbox."""
 
 
 def packed(env: Mapping[str, str]) -> bytes:
-    """Return variables as the supervisor reads them."""
+    """Encode variables in the supervisor's format."""
     return os.fsencode("\0".join(f"{name}={value}" for name, value in env.items()))
 
 
@@ -68,10 +68,10 @@ class SupervisorClient:
     async def start(
         self, name: str, fields: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], on_end: OnEnd
     ) -> list[int]:
-        """Start a command and return its descriptors: a pseudo-terminal if it has one.
+        """Start a command and return its descriptors, that is, its pseudo-terminal if it has one.
 
-        `fields` as the supervisor takes them, from CWD to the last argument. A call that is cancelled leaves no
-        process. Raises SandboxError.
+        `fields`: the supervisor's fields from CWD to the last argument. If the call is cancelled, the process is
+        killed. Raises SandboxError.
         """
         if name in self._answers or name in self._running:
             raise SandboxError(f"there is already a process {name} in this sandbox")
@@ -95,8 +95,8 @@ class SupervisorClient:
             if answer.done() and not answer.cancelled() and answer.exception() is None:
                 for descriptor in answer.result().descriptors:
                     os.close(descriptor)
-            # From a task of its own, because the socket may be full now.
-            # The command may have started although its answer was not waited for.
+            # The command may have started although its answer was not awaited.
+            # It is killed in a separate task, because the socket may be full now.
             killing = self._loop.create_task(self.signal(name, signal.SIGKILL))
             self._killing.add(killing)
             killing.add_done_callback(self._killing.discard)
@@ -108,7 +108,7 @@ class SupervisorClient:
             await self._send(b"signal", process_id, b"%d" % number)
 
     async def processes_of(self, process_id: str) -> tuple[str, ...]:
-        """Return the names of the processes of a command that run now, also after the command itself ended."""
+        """Return the names of a command's running processes, even after the command itself ended."""
         with suppress(SandboxError):
             return tuple(map(_shown, (await self._ask(b"list", process_id)).fields))
         return ()
@@ -161,7 +161,7 @@ class SupervisorClient:
                     self.close()
 
     def _receive(self) -> None:
-        """Take one packet. The event loop calls this again while there are more."""
+        """Receive one packet. The event loop calls this again while there are more."""
         try:
             packet, descriptors, _, _ = socket.recv_fds(self._channel, _MOST_REPLY, _MOST_DESCRIPTORS)
         except BlockingIOError:
@@ -196,7 +196,7 @@ class SupervisorClient:
 
 
 async def until_writable(descriptor: int) -> None:
-    """Wait until a descriptor that does not block takes more."""
+    """Wait until a non-blocking descriptor is writable."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_writer(descriptor, ready.set)

@@ -1,13 +1,13 @@
 """Confine one command with Landlock and a system-call filter, and judge the calls that Landlock does not restrict.
 
-The supervisor forks a process for each command, which confines itself for ever and becomes the program. Landlock
-says nothing of modes, owners and times, and before Linux 6.12 nothing of signals. Without these calls neither
-`chmod +x` nor `git init`, `touch`, `tar` and `kill` work, so the filter passes them to the supervisor (seccomp user
-notification), which is not confined. For files it opens what the call names, checks that this lies where commands
-may write, and makes the change through its own descriptor: nothing can be exchanged in between. For signals it
-checks that the target is a process below itself, and lets the kernel go on.
+The supervisor forks a process for each command, which confines itself permanently and then executes the program.
+Landlock does not control modes, owners and times, nor, before Linux 6.12, signals. Without these calls `chmod +x`,
+`git init`, `touch`, `tar` and `kill` fail, so the filter passes them to the supervisor (seccomp user notification),
+which is not confined. For file calls the supervisor opens the file, checks that it is in a writable directory, and
+makes the change through its own descriptor, so that the file cannot be exchanged in between. For signals it checks
+that the target is its own descendant, and lets the kernel continue.
 
-Standard library only: the supervisor is a program of its own.
+Only the standard library is used, because the supervisor is a separate program.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PAGE, _LONGEST_PATH, _TIMES_SIZE = 4096, 4096, 32
 
 
 class _FileCall(NamedTuple):
-    """The arguments of a call that name the file, and the place where its values begin. `always` are flags that it
+    """The positions of the arguments that name the file, and of the first value. `always`: flags that the call
     implies."""
 
     what: str
@@ -63,7 +63,7 @@ class _Refused(Exception):
 
 
 class Confinement:
-    """The confinement of all commands of a sandbox. `calls` gives the name of each judged call by its number."""
+    """The confinement of all commands of a sandbox. `calls`: the names of the judged calls, by number."""
 
     def __init__(
         self, readable: list[str], writable: list[str], devices: list[str], steps: str, calls: dict[str, str]
@@ -75,12 +75,12 @@ class Confinement:
 
     @classmethod
     def read(cls, descriptor: int) -> Confinement:
-        """Read a plan (`backends.copying`): JSON with the arguments."""
+        """Read a plan from `backends.copying`, which is JSON with the arguments of this class."""
         with open(descriptor, "rb") as file:
             return cls(**json.load(file))
 
     def confine(self, report: _socket.socket) -> None:
-        """Confine this process for ever, and send what hears of its judged calls, or the reason that it failed."""
+        """Confine this process permanently, and send the listener for its judged calls, or an error message."""
         try:
             if os.geteuid() == 0:
                 drop_capabilities(_ROOT_KEEPS)
@@ -93,7 +93,7 @@ class Confinement:
         os.close(listener)
 
     def listener(self, report: _socket.socket) -> int:
-        """Return what `confine` sent. Raises OSError."""
+        """Receive the listener that `confine` sent. Raises OSError if it sent an error."""
         said, rights, _, _ = report.recvmsg(4096, _socket.CMSG_SPACE(4))
         if rights:
             (listener,) = struct.unpack("i", rights[0][2][:4])
@@ -150,7 +150,7 @@ class Confinement:
 
 
 def _check_signal(thread: int, name: str, arguments: tuple[int, ...]) -> int:
-    """Return the flags of the answer if the signal goes to processes of commands only."""
+    """Return the flags of the answer. Raises _Refused unless the signal goes only to processes of commands."""
     caller, target = _process_of(thread), _signed(arguments[0])
     if name != "kill" or target > 0:
         targets = [target]
@@ -170,7 +170,7 @@ def _check_signal(thread: int, name: str, arguments: tuple[int, ...]) -> int:
 
 
 def _is_command(pid: int) -> bool:
-    """True if the process (or thread) is below the supervisor."""
+    """True if the process (or thread) is a descendant of the supervisor."""
     while pid > 1:
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:
@@ -183,7 +183,7 @@ def _is_command(pid: int) -> bool:
 
 
 def _open(thread: int, how: _FileCall, arguments: tuple[int, ...]) -> int:
-    """Open what a call names, as the thread that made it would."""
+    """Open the file that a call names, relative to the calling thread's directories and descriptors."""
     flags = how.always | (0 if how.flags is None else arguments[how.flags])
     number = _CURRENT_DIRECTORY if how.directory is None else _signed(arguments[how.directory])
     directory = f"/proc/{thread}/cwd" if number == _CURRENT_DIRECTORY else f"/proc/{thread}/fd/{number}"
@@ -221,7 +221,7 @@ def _read_memory(thread: int, address: int, size: int) -> bytes:
 
 
 def _read_string(thread: int, address: int) -> bytes:
-    """Read a path, page by page: the page after its end may not exist."""
+    """Read a path page by page, because the page after its end may not exist."""
     found = b""
     while b"\0" not in found:
         if len(found) >= _LONGEST_PATH:

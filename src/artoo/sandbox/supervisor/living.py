@@ -1,4 +1,4 @@
-"""Run a living sandbox: the supervisor that a backend started, its commands, their limits, and its end."""
+"""Run a sandbox with its supervisor, its commands and their limits, from its start to its end."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Kind = TypeVar("Kind", bound="LivingSandbox")
 
 @dataclass(slots=True)
 class Launched:
-    """The supervisor that was started, with what belongs to it.
+    """A started supervisor, and its resources.
 
-    `written`: the directories outside in which commands write. `clean_up` is called at the end. `env`: variables
-    for every command. `hidden`: what commands cannot see.
+    `written`: the directories outside the sandbox in which commands write. `clean_up` is called at the end. `env`:
+    variables for every command. `hidden`: paths that commands cannot see.
     """
 
     process: subprocess.Popen[bytes]
@@ -44,15 +44,15 @@ class Launched:
     clean_up: Callable[[], object] = lambda: None
 
     def complaint(self) -> str:
-        """Return what it wrote to standard error last."""
+        """Return the last text that the supervisor wrote to standard error."""
         return os.pread(self.complaints, 1 << 16, 0).decode("utf-8", "replace").strip()[-500:]
 
     def end(self) -> None:
-        """End it, wait until none of its processes is left, and clean up. Blocking."""
+        """End the supervisor, wait for it (which ends all its processes), and clean up. Blocking."""
         self.channel.close()
         try:
             self.process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:  # it hangs while it mounts, or was stopped from outside
+        except subprocess.TimeoutExpired:  # it hangs in a mount, or was stopped from outside
             _kill_tree(self.process.pid)
             self.process.wait()
         os.close(self.complaints)
@@ -66,12 +66,12 @@ def launch(
     group: Group | None,
     within: Callable[[Mapping[str, int]], Iterable[str]] = lambda _: (),
 ) -> tuple[subprocess.Popen[bytes], socket.socket, int]:
-    """Start a supervisor; return it, artoo's side of its socket, and the file with its complaints. Blocking.
+    """Start a supervisor. Returns the process, artoo's side of the socket, and its standard error file. Blocking.
 
-    Each of `files` but `seccomp` is an option that names its descriptor. `within` returns the words of a program
-    that starts the supervisor (bubblewrap), by these descriptors.
+    Each of `files` except `seccomp` becomes an option with its descriptor. `within` returns the arguments of a
+    program that starts the supervisor (bubblewrap), for these descriptors.
     """
-    # macOS has no packets with borders on a connected stream.
+    # macOS has no SOCK_SEQPACKET for UNIX sockets.
     kind = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
     with ExitStack() as opened:
         ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
@@ -95,7 +95,7 @@ def launch(
 
 
 class LivingSandbox:
-    """Implements `protocols.Sandbox` over a supervisor; how a command is started is the backend's."""
+    """Implements `protocols.Sandbox` over a supervisor. The backend's subclass starts the commands."""
 
     def __init__(self, layout: Layout, launched: Launched, group: Group | None) -> None:
         self.layout = layout
@@ -122,7 +122,7 @@ class LivingSandbox:
         self.watch.start(leader)
 
     def take_over(self, descriptors: list[int]) -> int:
-        """Take the descriptors of the supervisor, and return its process id as seen from outside."""
+        """Close the supervisor's descriptors, which only overlays need, and return its pid as seen from outside."""
         for descriptor in descriptors:
             os.close(descriptor)
         return self.launched.process.pid
@@ -146,11 +146,11 @@ class LivingSandbox:
         return process
 
     async def refresh(self) -> None:
-        """Do nothing: the workspace itself brings the user's changes into copies."""
+        """Do nothing, because the workspace itself updates the copies."""
 
     async def close(self) -> None:
         if self._closing is None:
-            # Closing the socket ends the supervisor, and the kernel ends everything below it.
+            # Closing the socket ends the supervisor and all its descendants.
             self.client.close()
             self._closing = asyncio.get_running_loop().run_in_executor(None, self.launched.end)
         await asyncio.shield(self._closing)
@@ -162,7 +162,7 @@ class LivingSandbox:
             process.close()
 
     def _end_at_limit(self, excess: Excess) -> None:
-        """End the command that exceeds a limit, or the largest process if no command can be named."""
+        """Kill the command that exceeds a limit, or the largest process if the command is not known."""
         process = None if excess.command is None else self._processes.get(excess.command)
         if process is None:
             with suppress(OSError):
@@ -179,9 +179,9 @@ async def opened(
     launch: Callable[[Group | None], Launched],
     sandbox: Callable[[Launched, Group | None], Kind],
 ) -> Kind:
-    """Start a supervisor, with a control group if there can be one. Cancelling leaves nothing. Raises SandboxError.
+    """Start a sandbox, in a control group if possible. If cancelled, everything is ended. Raises SandboxError.
 
-    `launch` blocks. `directories`: where the sandbox has its files.
+    `launch` blocks. `directories`: the directories of the sandbox's files.
     """
     group = await open_group(layout.limits, directories)
     launching = asyncio.get_running_loop().run_in_executor(None, launch, group)
@@ -207,7 +207,7 @@ async def opened(
 
 
 def _kill_tree(pid: int) -> None:
-    """Kill a process and its children; the first process of a sandbox takes the others with it."""
+    """Kill a process and its children. When a sandbox's first process dies, the kernel kills the others."""
     with suppress(OSError):
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
         for child in (*map(int, children), pid):

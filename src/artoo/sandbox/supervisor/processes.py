@@ -1,18 +1,19 @@
-"""Find processes as /proc shows them. A part of the supervisor's program: standard library only."""
+"""Find processes by /proc. This is part of the supervisor's program, so only the standard library is used."""
 
 from __future__ import annotations
 
 import os
 
 MARK = b"ARTOO_PROCESS"
-"""A variable by which processes of a command are known that left its session. It is a convenience, not a boundary:
-a process can remove it, and then it ends with the sandbox at the latest."""
+"""A variable that identifies processes of a command that left its session. It is no security boundary, because a
+process can remove it. Such a process ends at the latest with the sandbox."""
 
 
 def members(leader: int, mark: bytes) -> set[int]:
-    """Return the living processes of a command: its session, what descends from that, and what carries its mark.
+    """Return the running processes of a command: its session, processes with its mark, and their descendants.
 
-    Only descendants of this process count: without a process namespace, another task's commands carry marks too.
+    Only descendants of this process count, because without a process namespace other tasks' commands have marks
+    too.
     """
     stats = living()
     parents = {pid: int(fields[1]) for pid, fields in stats.items()}
@@ -26,17 +27,17 @@ def members(leader: int, mark: bytes) -> set[int]:
 
 
 def descendants() -> set[int]:
-    """Return the living processes below this one."""
+    """Return the running descendants of this process."""
     return below({os.getpid()}, {pid: int(fields[1]) for pid, fields in living().items()})
 
 
 def living() -> dict[int, list[bytes]]:
-    """Return the processes that have not ended, without the first one."""
+    """Return the processes that have not ended, without process 1."""
     return {pid: fields for pid, fields in processes().items() if pid > 1 and fields[0] not in (b"Z", b"X")}
 
 
 def processes(proc: str = "/proc") -> dict[int, list[bytes]]:
-    """Return the fields of /proc/PID/stat from the state on, by process id; nothing where there is no /proc."""
+    """Return the fields of /proc/PID/stat from the state on, by process id. Empty if there is no /proc."""
     try:
         names = os.listdir(proc)
     except OSError:  # macOS
@@ -68,14 +69,14 @@ def kill(pid: int, signal: int) -> None:
 
 
 def name_of(pid: int) -> bytes:
-    """Return what a process is, for a reader: its command line, shortened, and its process id."""
+    """Return a readable name of a process, with its shortened command line and its process id."""
     words = read_file(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ")
     words = words or read_file(f"/proc/{pid}/comm").strip()
     return b"%s (pid %d)" % (words[:120], pid)
 
 
 def read_file(path: str) -> bytes:
-    """Return the content of a file of /proc; empty when its process is gone or hides it."""
+    """Return the content of a file in /proc; empty if its process has ended or the file cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

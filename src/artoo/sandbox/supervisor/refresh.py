@@ -1,9 +1,9 @@
-"""Let a sandbox see the user's files as they are now: drop the kernel's caches of its overlays.
+"""Drop the kernel's caches of a sandbox's overlays, so that the sandbox sees the user's present files.
 
-The arguments are numbers of descriptors: of a mount namespace and of overlays. A plain user has rights over a
-namespace only after joining the user namespace that owns it, which a process with threads cannot do: for them
-this is a program of its own. It runs outside the sandbox's process namespace, so commands neither see nor reach
-it. Standard library only.
+The arguments are descriptor numbers of a mount namespace and of overlays. An unprivileged user has rights over a
+namespace only after joining the user namespace that owns it, which a process with threads cannot do. Therefore this
+is a separate program. It runs outside the sandbox's process namespace, so commands can neither see nor reach it.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def refresh(overlay: int) -> None:
-    """Reconfigure an overlay without changing anything: the kernel looks at its lower directory again.
+    """Reconfigure an overlay without any change, so that the kernel reads its lower directory again.
 
     Raises OSError.
     """

@@ -1,4 +1,4 @@
-"""Restrict a process for ever: Landlock, capabilities, a system-call filter. Standard library only."""
+"""Restrict a process permanently by Landlock, capabilities and a system-call filter. Standard library only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEW_LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
 
 
 def check(result: int, what: str) -> int:
-    """Return the result of a call of the C library. Raises OSError."""
+    """Return the result of a C library call. Raises OSError if it is negative."""
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{what}: {os.strerror(code)}")
@@ -29,21 +29,22 @@ def check(result: int, what: str) -> int:
 
 
 def restrict_writes(directories: list[str]) -> None:
-    """Let this process and all commands open files for writing only below these directories.
+    """Allow this process and all commands to open files for writing only below these directories.
 
-    A read-only mount does not keep a process from writing to a named pipe in it, which a service outside may read.
-    Landlock does. It has to be set up inside, after the last mount. Moving and linking between directories is
-    allowed in the same places. A directory that does not exist allows nothing.
+    A read-only mount does not prevent writing to a named pipe in it, which a service outside may read. Landlock
+    prevents it. It must be set up inside, after the last mount. Moving and linking between directories is allowed
+    below the same directories. A directory that does not exist is ignored.
     """
     _restrict(struct.pack("Q", _WRITE | _REFER), [(directories, _WRITE | _REFER)])
 
 
 def restrict_files(readable: list[str], writable: list[str], devices: list[str]) -> None:
-    """Allow to read and execute below `readable`, to list everywhere, and to change files below `writable`.
+    """Allow reading and executing below `readable`, listing everywhere, and changing files below `writable`.
 
-    All else is refused for this process and its descendants, and TCP and abstract sockets where the kernel can.
+    All other access is denied to this process and its descendants, including TCP and abstract sockets if the kernel
+    supports it.
     """
-    # Each version of Landlock knows more rights. A right that the kernel does not know makes the call fail.
+    # Each version of Landlock adds rights. A right that the kernel does not know makes the call fail.
     version = max(0, _LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1))
     if version == 0:
         raise OSError("the kernel has no Landlock, or it is switched off")
@@ -59,7 +60,7 @@ def restrict_files(readable: list[str], writable: list[str], devices: list[str])
 
 
 def _restrict(attributes: bytes, groups: list[tuple[list[str], int]]) -> None:
-    """Restrict this process by a set of rules: paths, and what is allowed below them."""
+    """Restrict this process by a set of rules, each with paths and the access allowed below them."""
     ruleset = check(_LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0), "Landlock")
     for paths, access in groups:
         for path in paths:
@@ -72,7 +73,7 @@ def _restrict(attributes: bytes, groups: list[tuple[list[str], int]]) -> None:
 def _allow(ruleset: int, path: str, access: int) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:  # removed meanwhile, or not visible to this user: then nothing there is allowed
+    except OSError:  # removed meanwhile, or not visible to this user, so no rule is needed
         return
     try:
         if not os.path.isdir(f"/proc/self/fd/{descriptor}"):
@@ -84,16 +85,16 @@ def _allow(ruleset: int, path: str, access: int) -> None:
 
 
 def forbid_new_privileges() -> None:
-    """Let no program give this process privileges: what Landlock and filters ask for."""
+    """Prevent programs from giving this process privileges, which Landlock and filters require."""
     check(_LIBC.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no new privileges")
 
 
 def drop_capabilities(kept: int) -> None:
-    """Give up all capabilities outside the mask `kept`; no later exec brings one back."""
+    """Drop all capabilities outside the mask `kept`. No later exec can restore them."""
     forbid_new_privileges()
     for capability in range(64):
         if not kept >> capability & 1 and _LIBC.prctl(_DROP_BOUND, capability, 0, 0, 0) < 0:
-            break  # the kernel knows no higher one
+            break  # the kernel has no higher capability
     header, held = struct.pack("Ii", 0x20080522, 0), ctypes.create_string_buffer(24)
     check(_LIBC.capget(header, held), "capget")
     permitted = struct.unpack("6I", held.raw)[1] & kept
@@ -101,7 +102,7 @@ def drop_capabilities(kept: int) -> None:
 
 
 def install_filter(program: bytes) -> int:
-    """Install a seccomp filter and return the descriptor that hears of the calls it passes on."""
+    """Install a seccomp filter, and return the descriptor that receives the calls that it passes on."""
 
     class Filter(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
@@ -110,7 +111,7 @@ def install_filter(program: bytes) -> int:
     loaded = Filter(len(program) // 8, ctypes.addressof(steps))
     forbid_new_privileges()
     number = _SECCOMP[os.uname().machine]
-    # Without "wait killable" (Linux before 5.19) a signal that arrives meanwhile makes the command repeat the call.
+    # Without "wait killable" (Linux before 5.19), a signal during the call makes the command repeat it.
     for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
         listener = _LIBC.syscall(number, _SET_FILTER, flags, ctypes.byref(loaded))
         if listener >= 0:

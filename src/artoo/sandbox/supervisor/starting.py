@@ -1,6 +1,6 @@
-"""Start the sandbox's own programs: Python with modules of this folder, sent as byte code in a file in memory.
+"""Start the sandbox's own Python programs from modules of this folder, as byte code in a file in memory.
 
-The sandbox may not show the directory in which the modules lie.
+They are passed in this way because the directory of the modules may not be visible in the sandbox.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ for name, code in marshal.load(open({}, "rb")):
 module.main()
 """
 _TO_START = ("LD_LIBRARY_PATH",)
-"""What a Python may need to start."""
+"""The variables that Python may need to start."""
 
 
 def starting_environment() -> dict[str, str]:
-    """Return the variables for programs of artoo's own."""
+    """Return the variables for artoo's own programs."""
     return {name: os.environ[name] for name in _TO_START if name in os.environ}
 
 
@@ -42,12 +42,12 @@ def program_file(modules: tuple[str, ...]) -> BinaryIO:
 
 
 def python_running(program: int, *arguments: str) -> tuple[str, ...]:
-    """Return the words that start a program from the descriptor of its file."""
+    """Return the arguments that start a program from the descriptor of its file."""
     return (this_python(), "-I", "-S", "-c", _RUN.format(program), *arguments)
 
 
 def file_of(data: bytes) -> BinaryIO:
-    """Return an unnamed file with this content, at its start; in memory where the system can do that."""
+    """Return an unnamed file with this content, positioned at its start, in memory if the system allows it."""
     if hasattr(os, "memfd_create"):
         file = os.fdopen(os.memfd_create("artoo"), "w+b", buffering=0)
     else:
@@ -61,6 +61,6 @@ def file_of(data: bytes) -> BinaryIO:
 
 @lru_cache(maxsize=4)
 def _compiled(modules: tuple[str, ...]) -> bytes:
-    """Return modules as byte code, from Python's cache if it is there: to compile them takes 10 ms."""
+    """Return modules as byte code, if possible from Python's cache, because compiling takes 10 ms."""
     names = {f"{__package__}.{name}": Path(__file__).with_name(f"{name}.py") for name in modules}
     return marshal.dumps([(name, SourceFileLoader(name, str(file)).get_code(name)) for name, file in names.items()])

@@ -1,4 +1,4 @@
-"""One path of a workspace's difference: what the user has, and what the task made of it."""
+"""The effect of a task on one path, from the user's version to the task's version."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from artoo.workspace.fs.stat import NodeState
 
 
 class Effect(NamedTuple):
-    """The change of one path: from `before` (the user's, now) to `after` (None: nothing there).
+    """The change of one path from `before` (the user's present version) to `after`; either is None if it is
+    missing.
 
-    `root` is the covered real directory, `path` the absolute path, `shown` its printable form. `source` is the
-    absolute path at which the new version lies (in the upper directory or in the copy); empty for a deletion.
-    `in_place`: the thing stays, and only its mode, owner, attributes or times change. `digest` and `before_digest`:
-    sha256 (hex) of a file's contents, if they were read.
+    `root`: the covered real directory. `path`: the absolute path. `shown`: its printable form. `source`: the
+    absolute path of the new version (in the upper directory or in the copy), empty for a deletion. `in_place`: true
+    if only mode, owner, attributes or times change. `digest` and `before_digest`: sha256 (hex) of a file's
+    contents, if they were read.
     """
 
     root: bytes
@@ -35,17 +36,17 @@ class Effect(NamedTuple):
 
     @property
     def is_directory(self) -> bool:
-        """True if there are only directories at the path, before and after."""
+        """True if the path is a directory in each version in which it exists."""
         return all(state is None or state.is_directory for state in (self.before, self.after))
 
     @property
     def makes_directory(self) -> bool:
-        """True if the user has no directory at the path, and the task has."""
+        """True if the path is a directory in the task's version, but not in the user's."""
         return _is_directory(self.after) and not _is_directory(self.before)
 
     @property
     def removes_directory(self) -> bool:
-        """True if the user has a directory at the path, and the task has none."""
+        """True if the path is a directory in the user's version, but not in the task's."""
         return _is_directory(self.before) and not _is_directory(self.after)
 
 
@@ -55,8 +56,8 @@ def _is_directory(state: NodeState | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The class of a change, and the reason that is shown to the user. `rewrites`: what the path's repository
-    loses."""
+    """The class of a change, and the reason that is shown to the user. `rewrites`: the losses in the path's
+    repository."""
 
     change_class: ChangeClass
     reason: str = ""

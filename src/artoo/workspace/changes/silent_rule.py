@@ -1,9 +1,9 @@
-"""The positive rule for what may take effect unasked (SPEC section 8.3): everything that it does not name asks.
+"""The allow-list rule for changes that are applied without approval (SPEC section 8.3). All others need approval.
 
-Ordinary is a regular file, or a new directory, whose path has no hidden name, no character that cannot be seen and
-no name that a tool starts by itself, with no execute bit, access list, extended attribute or second hard link, and
-with this user as its owner. No program loads it in place of another file or module. What holds it is a directory:
-the walk that found the file follows no link.
+An ordinary path is a regular file or a new directory. Its path has no hidden name, no invisible character and no
+name that a tool starts by itself. It has no execute bit, access list, extended attribute or second hard link, and
+this user owns it. No program loads it instead of another file or module. Its parents are real directories, because
+the walk that found it follows no links.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from artoo.workspace.fs.stat import NodeState
 _MODULES = frozenset({"py", "so", "pyd"})
 _SCRIPTS = frozenset({"js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "json", "node", "wasm"})
 _PROJECTS = {"go": "", "v": "", "cs": ".csproj", "ex": "mix.exs", "vb": ".vbproj"}
-"""Languages whose compiler takes every file of a directory, and of all below one with a file for a project."""
+"""Languages whose compiler includes every file of a directory, or of all directories below a project file."""
 _BASES = (
     "/usr", "/usr/local", "{project}/*", "{project}/.*", "{home}/.local", "{home}/.pyenv/versions/*",
     "{home}/.virtualenvs/*", "{home}/.local/share/virtualenvs/*", "{home}/.cache/pypoetry/virtualenvs/*",
     "{home}/*conda*", "{home}/*conda*/envs/*", "{home}/*forge*", "{home}/*forge*/envs/*",
 )  # fmt: skip
-"""Where environments of Python are looked for, besides the active one: below each of these `_INSTALLED`."""
+"""Python environments, in addition to the active one, in which installed modules are searched (`_INSTALLED`)."""
 _INSTALLED = ("lib/python3*", "lib/python3*/*-packages")
 
 
 @dataclass(slots=True)
 class SilentRule:
-    """The rule over one change set. The user's directories are looked at once."""
+    """The rule for one change set. Each of the user's directories is read only once."""
 
     places: Places
     _seen: dict[bytes, os.stat_result | None] = field(default_factory=dict[bytes, os.stat_result | None])
@@ -43,7 +43,7 @@ class SilentRule:
     _modules: set[str] = field(default_factory=set[str])
 
     def unusual(self, effect: Effect) -> Verdict | None:
-        """Return why a path of project or output folder is not ordinary; None if it is, or lies elsewhere."""
+        """Return why a path in project or output folder is not ordinary; None if it is ordinary or elsewhere."""
         below = self.places.below_bounds(effect.path)
         if below is None:
             return None
@@ -57,7 +57,7 @@ class SilentRule:
         return None if reason is None else Verdict(ChangeClass.MODE, reason)
 
     def _metadata(self, effect: Effect, after: NodeState) -> str | None:
-        """Links and special files are never ordinary, whatever this says: the table asks about them."""
+        """Return why the metadata are not ordinary, or None. The classification handles links and special files."""
         above = self._above(effect.path)
         group = above.st_gid if above is not None and above.st_mode & 0o2000 else None
         if effect.before is None and above is not None and not above.st_mode & 0o200:
@@ -77,7 +77,7 @@ class SilentRule:
         return None
 
     def _above(self, path: bytes) -> os.stat_result | None:
-        """Return the nearest directory of the user's above a path: one that the task made got its group from it."""
+        """Return the status of the nearest existing parent of a path. New directories got their group from it."""
         directory = path.rpartition(b"/")[0]
         if directory not in self._seen:
             try:
@@ -87,10 +87,10 @@ class SilentRule:
         return self._seen[directory]
 
     def _shadows(self, effect: Effect) -> str | None:
-        """Return why a file may be loaded in place of another that stays, or of an installed module; None if not.
+        """Return why a file may be loaded instead of another file or of an installed module; None if it may not.
 
-        Each language, and each bundler of JavaScript, has an order of its own in which it tries `x.py`, `x.so` and
-        `x/`, or `x`, `x.ts`, `x.json` and `x/index.js`. Any such neighbour counts, whichever comes first.
+        Each language, and each JavaScript bundler, has its own order in which it tries `x.py`, `x.so` and `x/`, or
+        `x`, `x.ts`, `x.json` and `x/index.js`. Any such neighbour counts, independent of the order.
         """
         directory, _, name = os.fsdecode(effect.path).rpartition("/")
         stem, kinds = _kind_of(name)
@@ -106,7 +106,7 @@ class SilentRule:
                 directory, stem = os.path.split(directory)
             if self._is_module(stem) and not os.path.isfile(f"{directory}/__init__.py"):
                 return "Python imports it in place of an installed module of this name"
-        # A neighbour that has the same name without its ending: programs choose by an order of their own.
+        # Neighbours with the same name except for the ending. Programs choose between them by their own order.
         for other in sorted(self._names(directory).get(stem, ())) if is_new else ():
             is_kind = "." in other and _kind_of(other)[1] is kinds
             if is_kind or (other != name and self._holds(f"{directory}/{other}", kinds)):
@@ -114,7 +114,7 @@ class SilentRule:
         return None
 
     def _is_compiled(self, directory: str, ending: str) -> bool:
-        """True if a compiler takes a file of this ending along with another one of the user's."""
+        """True if a compiler includes a file with this ending, because there are other source or project files."""
         if (project := _PROJECTS.get(ending)) is None:
             return False
         ends, above = (f".{ending}", project or f".{ending}"), os.path.dirname(directory)
@@ -124,29 +124,29 @@ class SilentRule:
         return bool(is_within) and self._is_compiled(above, ending)
 
     def _holds(self, directory: str, kinds: frozenset[str]) -> bool:
-        """True if the user's directory can be loaded as a package: it has modules, or a script named index."""
+        """True if the user's directory can be loaded as a package, because it has modules or an index script."""
         names = self._names(directory)
         found = names.values() if kinds is _MODULES else [names.get("index", set[str]())]
         return any(_kind_of(one)[1] is kinds for group in found for one in group)
 
     def _below(self, directory: str) -> list[str]:
-        """Return the directories in a directory of the user's: packages that import its `__init__` first."""
+        """Return the subdirectories of a directory. As packages, they import the directory's `__init__` first."""
         with suppress(OSError):
             return [one.path for one in os.scandir(directory) if one.is_dir(follow_symlinks=False)]
         return []
 
     def _names(self, directory: str) -> dict[str, set[str]]:
-        """Return the names in a directory of the user's, by what a program calls them."""
+        """Return the names in a directory of the user's, grouped by the name under which programs load them."""
         if directory not in self._named:
             found: dict[str, set[str]] = {}
-            with suppress(OSError):  # there is none
+            with suppress(OSError):  # the directory does not exist
                 for name in os.listdir(directory):
                     found.setdefault(_kind_of(name)[0], set()).add(name)
             self._named[directory] = found
         return self._named[directory]
 
     def _is_module(self, name: str) -> bool:
-        """True for Python's own modules, and those installed for the user, the system or the project."""
+        """True for Python's own modules, and modules installed for the user, the system or the project."""
         if not self._modules:
             project, home = (escape(os.fsdecode(one)) for one in (self.places.project, self.places.home))
             bases = [one.format(project=project, home=home) for one in _BASES]
@@ -158,9 +158,9 @@ class SilentRule:
 
 
 def _kind_of(name: str) -> tuple[str, frozenset[str] | None]:
-    """Return what a program calls a file, and with which endings it may look for it; None: it is not loaded.
+    """Return the name under which programs load a file, and the possible endings; None if it is never loaded.
 
-    `x.abi3.so` is a library of the name x, and a file without an ending may be a script.
+    For example, `x.abi3.so` is loaded as x, and a file without an ending may be a script.
     """
     stem, dot, ending = name.rpartition(".")
     if ending in _MODULES:

@@ -1,10 +1,10 @@
-"""Apply approved changes to the user's files, all or nothing, and undo them. Both are one mechanism.
+"""Apply approved changes to the user's files atomically, and undo them. Both use the same mechanism.
 
     check ─► prepare (before-images, staged contents) ─► manifest synced ─► execute ─► done synced
                                                               │                 │
                                                               └──── restore ◄───┘  failure, crash, undo
 
-A manifest without `done` is restored by the next start; nothing is ever finished forward.
+If a manifest has no `done`, the next start restores the old state. An interrupted apply is never completed.
 """
 
 from artoo.workspace.commit.apply import Keep, apply, prune, recover, undo, undoable, unreadable

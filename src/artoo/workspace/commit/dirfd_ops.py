@@ -1,4 +1,4 @@
-"""Operations on single paths through directory descriptors: no component of a path is ever followed as a link."""
+"""Operations on single paths through directory descriptors. Links in a path are never followed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from artoo.workspace.fs.stat import (
 )
 
 SYNC_ONE_BY_ONE = 16
-"""Beyond this many files one `syncfs` is faster than an `fsync` of each."""
+"""The most files that are synced separately. For more, one `syncfs` is faster than an `fsync` of each file."""
 _CANNOT_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES)
 _CHUNK = 1 << 20
 _FICLONE = 0x40049409
@@ -36,9 +36,9 @@ _HAS_XATTRS = hasattr(os, "setxattr")
 
 
 def set_metadata(place: Place, wanted: NodeState, *, times: bool) -> None:
-    """Give a path the wanted owner, mode, attributes and (optionally) modification time. Raises OSError.
+    """Set the owner, mode, attributes and (with `times`) the modification time of a path. Raises OSError.
 
-    Values that it has already are not set: for another user's file that would be refused.
+    Values that are already right are not set, because setting them on another user's file would be refused.
     """
     directory, name = place
     seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
@@ -53,13 +53,13 @@ def set_metadata(place: Place, wanted: NodeState, *, times: bool) -> None:
 
 
 def _set_attributes(place: Place, wanted: NodeState, mode: int) -> bool:
-    """Return True if an attribute was set or removed."""
+    """Set and remove extended attributes. Returns True if any was changed."""
     have = dict(read_xattrs(*place)) if _HAS_XATTRS else {}
     want = dict(wanted.xattrs)
     if have == want:
         return False
-    # Attributes can be set only by a user that may write the file, whatever its final mode is.
-    if mode & 0o600 != 0o600 and os.geteuid() != 0:  # only who may write can set them; the caller sets the mode
+    # Attributes can be set only with write permission, even if the final mode has none.
+    if mode & 0o600 != 0o600 and os.geteuid() != 0:  # the caller sets the final mode
         chmod_at(*place, mode | 0o600)
     for key in have.keys() - want.keys():
         os.removexattr(at(*place), key, follow_symlinks=False)
@@ -70,7 +70,7 @@ def _set_attributes(place: Place, wanted: NodeState, mode: int) -> bool:
 
 
 def link(source: Place, target: Place) -> bool:
-    """Link a path by a hard link; return False if that cannot be done here. Raises OSError."""
+    """Make a hard link. Returns False if the file system or a permission does not allow it. Raises OSError."""
     try:
         os.link(source[1], target[1], src_dir_fd=source[0], dst_dir_fd=target[0], follow_symlinks=False)
     except OSError as error:
@@ -81,9 +81,9 @@ def link(source: Place, target: Place) -> bool:
 
 
 def copy(source: Place, state: NodeState, target: Place) -> int:
-    """Copy a file, or make a link, with the metadata in `state`; return the new inode. Raises OSError.
+    """Copy a file, or make a link, with the metadata in `state`. Returns the new inode. Raises OSError.
 
-    Contents are cloned where the file system can do that (FICLONE); holes stay holes.
+    Contents are cloned if the file system supports it (FICLONE). Holes are preserved.
     """
     directory, name = target
     if state.node is Node.LINK:
@@ -102,7 +102,7 @@ def copy(source: Place, state: NodeState, target: Place) -> int:
         if (seen.st_size, seen.st_mtime_ns) != (state.size, state.mtime_ns):
             raise OSError(errno.ESTALE, "it was changed while it was copied")
         made = os.fstat(new)
-        inherits = _HAS_XATTRS and os.listxattr(new)  # an access list of the directory, for instance
+        inherits = _HAS_XATTRS and os.listxattr(new)  # for example, an access list of the directory
         if state.xattrs or inherits or (made.st_uid, made.st_gid) != (state.uid, state.gid):
             set_metadata(target, state, times=True)
         else:
@@ -112,7 +112,7 @@ def copy(source: Place, state: NodeState, target: Place) -> int:
 
 
 def _copy_content(source: int, target: int, size: int) -> None:
-    if size <= _CHUNK // 4:  # one read and one write cost less than asking the file system for a clone
+    if size <= _CHUNK // 4:  # one read and one write are faster than a clone
         _write_all(target, os.read(source, size + 1))
         return
     with suppress(OSError):
@@ -134,7 +134,7 @@ def _write_all(target: int, data: bytes) -> None:
 
 
 def mount_of(descriptor: int) -> tuple[int, int]:
-    """Return the file system and the mount of an open file: a rename works only within one mount."""
+    """Return the file system and the mount of an open file, because a rename works only within one mount."""
     device = os.fstat(descriptor).st_dev
     with suppress(OSError), pathlib.Path(f"/proc/self/fdinfo/{descriptor}").open("rb") as told:
         return device, next((int(line.split()[1]) for line in told if line.startswith(b"mnt_id:")), 0)
@@ -142,9 +142,9 @@ def mount_of(descriptor: int) -> tuple[int, int]:
 
 
 def sync(paths: Iterable[str]) -> None:
-    """Sync files and directories: one by one, or, if there are many, the file systems that hold them.
+    """Sync files and directories one by one, or, if there are many, their whole file systems.
 
-    Of what is gone, a link, or closed to its owner there is nothing to sync. Raises OSError.
+    Paths that are missing, links, or not readable are skipped. Raises OSError.
     """
     by_device: defaultdict[int, list[str]] = defaultdict(list)
     with Walker() as walker:
@@ -164,7 +164,7 @@ def _opened(walker: Walker, path: str) -> AbstractContextManager[int]:
 
 
 def same_version(now: NodeState | None, state: NodeState | None) -> bool:
-    """True if a path still is exactly the thing that was seen: kind, inode, size and time, or target."""
+    """True if two states are the same version, by kind and inode, and for files and links size, time and target."""
     if now is None or state is None:
         return now is None and state is None
     if now.node is not state.node or now.inode != state.inode:
@@ -180,7 +180,7 @@ _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
 
 def put_new(source: Place, target: Place) -> None:
-    """Move `source` (no directory) to `target`, where nothing may be. Raises OSError: EEXIST, EXDEV, ..."""
+    """Move `source` (not a directory) to `target`, which must not exist. Raises OSError: EEXIST, EXDEV, ..."""
     number = _rename(source, target, _MAC_NOREPLACE if sys.platform == "darwin" else _NOREPLACE)
     if number in _UNSUPPORTED:
         os.link(source[1], target[1], src_dir_fd=source[0], dst_dir_fd=target[0], follow_symlinks=False)
@@ -190,7 +190,7 @@ def put_new(source: Place, target: Place) -> None:
 
 
 def exchange(one: Place, other: Place) -> bool:
-    """Swap two names; return False if the system cannot do that. Raises OSError: ENOENT, EXDEV, ..."""
+    """Exchange two names atomically. Returns False if it is not supported. Raises OSError: ENOENT, EXDEV, ..."""
     number = _rename(one, other, _MAC_EXCHANGE if sys.platform == "darwin" else _EXCHANGE)
     if number in _UNSUPPORTED:
         return False
@@ -200,7 +200,7 @@ def exchange(one: Place, other: Place) -> bool:
 
 
 def _rename(source: Place, target: Place, flags: int) -> int:
-    """Return the number of the error, 0 for success."""
+    """Rename with flags. Returns the error number, or 0 for success."""
     call = _call()
     if call is None:
         return errno.ENOSYS
@@ -210,7 +210,7 @@ def _rename(source: Place, target: Place, flags: int) -> int:
 
 @cache
 def _call() -> ctypes._NamedFuncPointer | None:  # pyright: ignore[reportPrivateUsage]
-    """Return the C library's function, if there is one."""
+    """Return the C library's rename function with flags, or None if it is missing."""
     library = ctypes.CDLL(None, use_errno=True)
     try:
         call = library.renameatx_np if sys.platform == "darwin" else library.renameat2

@@ -1,8 +1,8 @@
-"""Carries paths from one state to another: forward to apply, backward to restore.
+"""Changes paths from one state to another, forward to apply, backward to restore.
 
-Each path is looked at *after* it lost its name, when no program can reach it by its path any more: what comes out
-of an exchange, or was moved into its slot, must be the version that was seen before. If it is not, it gets its name
-back.
+Each old version is checked *after* it was moved away, when no program can reach it by its path any more. After the
+exchange with its slot, or the move into it, the slot must contain the version that was seen before. If it does not,
+the file is moved back.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _WORKING_MODE = 0o700
 
 
 class ChangedMeanwhile(OSError):
-    """The user changed a path between check and replacement; their version is there. `filename` names it."""
+    """The user changed a path between check and replacement, and their version is kept. `filename`: the path."""
 
     def __init__(self, shown: str) -> None:
         super().__init__(errno.ESTALE, "it was changed at this moment", shown)
 
 
 def execute(steps: Sequence[Step]) -> None:
-    """Carry out all steps. Raises OSError (`ChangedMeanwhile` too); then some are done, and can be restored."""
+    """Execute all steps. Raises OSError or `ChangedMeanwhile`. Then some steps are done, and can be restored."""
     outermost_first = sorted(steps, key=lambda one: one.path.count("/"))
     deepest_first = outermost_first[::-1]
     worked_in = {holder_of(step.where) for step in steps} if os.geteuid() != 0 else set[str]()
@@ -39,12 +39,12 @@ def execute(steps: Sequence[Step]) -> None:
     _each(_take_away, (one for one in deepest_first if one.takes_away))
     _each(_make_directory, (one for one in outermost_first if one.makes_directory))
     _each(_put, (one for one in steps if one.puts))
-    # Modes and times of directories come last: each name that is made or removed in them changes the times.
+    # Modes and times of directories are set last, because each change of their entries updates the times.
     _each(_finish_directory, (one for one in deepest_first if is_directory(one.after)))
 
 
 def _each(operation: Callable[[Step, Walker, Walker], None], steps: Iterable[Step]) -> None:
-    """Do one operation for each step. Errors name the path: the system saw only names relative to descriptors."""
+    """Do one operation for each step. Errors get the path, because the system reports only relative names."""
     with Walker() as targets, Walker() as slots:
         for step in steps:
             try:
@@ -56,13 +56,13 @@ def _each(operation: Callable[[Step, Walker, Walker], None], steps: Iterable[Ste
 
 
 def _open_directory(step: Step, targets: Walker, _: Walker) -> None:
-    """Make a read-only directory writable for the other steps. It is removed, or gets its final mode, as a step."""
+    """Make a read-only directory writable for the other steps. A later step removes it or sets its final mode."""
     assert step.before is not None
     chmod_at(*targets.place(step.where), step.before.mode | _WORKING_MODE)
 
 
 def _take_away(step: Step, targets: Walker, slots: Walker) -> None:
-    """Remove an empty directory, or move a file or link into its slot and look at it there."""
+    """Remove an empty directory, or move a file or link into its slot and check it there."""
     target = targets.place(step.where)
     if is_directory(step.before):
         os.rmdir(target[1], dir_fd=target[0])
@@ -73,7 +73,7 @@ def _take_away(step: Step, targets: Walker, slots: Walker) -> None:
     except FileNotFoundError as error:
         raise ChangedMeanwhile(step.path) from error
     if not same_version(glance(*slot), step.before):
-        with suppress(FileExistsError):  # the user has saved a newer version already
+        with suppress(FileExistsError):  # the user has already saved a newer version
             put_new(slot, target)
         raise ChangedMeanwhile(step.path)
 
@@ -87,7 +87,7 @@ def _make_directory(step: Step, targets: Walker, _: Walker) -> None:
 
 
 def _put(step: Step, targets: Walker, slots: Walker) -> None:
-    """Bring the content of the slot into place, and what it replaces into the slot."""
+    """Move the content of the slot to the path, and the replaced file into the slot."""
     slot = slots.place(text_of(step.slot))
     try:
         target = targets.place(step.where)
@@ -108,14 +108,14 @@ def _replace(step: Step, slot: Place, target: Place) -> None:
         return
     if same_version(glance(*slot), step.before):
         return
-    exchange(slot, target)  # the user's version gets its name back
-    if not same_version(glance(*slot), new):  # they have saved once more meanwhile: the newest keeps the name
+    exchange(slot, target)  # moves the user's version back
+    if not same_version(glance(*slot), new):  # the user has saved again meanwhile, so the newest version stays
         exchange(slot, target)
     raise ChangedMeanwhile(step.path)
 
 
 def _finish_directory(step: Step, targets: Walker, _: Walker) -> None:
-    """Give a directory its final mode, owner and attributes; one that stays has a time of its own by now."""
+    """Set the final mode, owner and attributes of a directory, and the times only if it is new."""
     assert step.after is not None
     place = targets.place(step.where)
     if step.stays and not same_version(glance(*place), step.before):
@@ -124,23 +124,23 @@ def _finish_directory(step: Step, targets: Walker, _: Walker) -> None:
 
 
 def is_closed(state: NodeState | None) -> bool:
-    """True for a directory in which its owner may not make names."""
+    """True for a directory in which its owner may not create entries."""
     return state is not None and state.is_directory and state.mode & _WORKING_MODE != _WORKING_MODE
 
 
 def to_sync(steps: Sequence[Step]) -> list[str]:
-    """Return the directories to be synced after these steps: those whose names or metadata changed."""
+    """Return the directories to sync after these steps, because their entries or metadata changed."""
     changed = {holder_of(step.where) for step in steps if not step.stays}
     return list(changed | {step.where for step in steps if is_directory(step.after)})
 
 
-# --- what stands in the way ---------------------------------------------------------------------------------------
+# --- blocked steps ------------------------------------------------------------------------------------------------
 
 
 def blocked(steps: Sequence[Step], walker: Walker) -> dict[str, str]:
-    """Return the paths of steps that cannot be carried out, with the reason.
+    """Return the paths of steps that cannot be executed, with the reason.
 
-    A path needs a directory above it, now or after the steps; a directory goes only if nothing stays in it.
+    A path needs a parent directory, now or after the steps. A directory is removed only if no entry remains in it.
     """
     found: dict[str, str] = {}
     there = {step.where: False for step in steps if step.takes_away and is_directory(step.before)}
@@ -158,7 +158,7 @@ def blocked(steps: Sequence[Step], walker: Walker) -> dict[str, str]:
 
 
 def _held(steps: Iterable[Step], walker: Walker) -> dict[str, str]:
-    """Return the paths of directories that would be removed although something stays in them."""
+    """Return the directories that cannot be removed because an entry remains in them, with the reason."""
     going: dict[str, set[str]] = defaultdict(set)
     found: dict[str, str] = {}
     for step in sorted(steps, key=lambda one: -one.path.count("/")):

@@ -1,7 +1,8 @@
-"""Restores what an apply changed: after a failure or a crash, or because the user undoes it.
+"""Restores the paths that an apply changed, after a failure or a crash, or when the user undoes it.
 
-Every path is judged on its own. What the user changed since stays, and is reported. In the middle of an apply or of
-an undo (`lenient`) a path may also be half-way: missing between two kinds of thing, or with metadata half set.
+Every path is judged separately. Paths that the user changed since are kept and reported. During an apply or an undo
+(`lenient`), a path may also be in between, that is, missing during a change of its kind, or with partly set
+metadata.
 """
 
 from __future__ import annotations
@@ -25,24 +26,24 @@ from artoo.workspace.git.act import move_back
 
 
 class Plan(NamedTuple):
-    """The steps backward of a restore, and the reasons, by printable path, why other paths are left alone."""
+    """The reverse steps of a restore, and the reasons, by printable path, why other paths are not restored."""
 
     back: tuple[Step, ...]
     refused: dict[str, str]
 
 
 def roll_back(record: Record, manifest: Manifest) -> tuple[list[Conflict], list[Step]]:
-    """Restore everything of an apply that failed or that a crash interrupted. May be repeated.
+    """Restore all paths of an apply that failed or that a crash interrupted. May be repeated.
 
-    Return what stays as the user has it now, and the steps whose before-image found no place to return to. Raises
-    SandboxError if the system refuses; the next start tries again.
+    Returns the paths that keep the user's present version, and the steps whose before-image could not be restored.
+    Raises SandboxError if the system refuses. Then the next start tries again.
     """
     try:
-        # A record with `done` would count as applied, if a crash came in the middle of the roll-back.
-        record.unmark(DONE)  # it may be there although syncing it failed
+        # With `done`, the record would count as applied after a crash in the middle of the roll-back.
+        record.unmark(DONE)  # it may exist although syncing it failed
         conflicts = [one for act in reversed(manifest.git) for one in move_back(act)]
         _open_directories(manifest.steps)
-        # Git goes back first: it refuses as a whole, and files that belong to a commit must not leave without it.
+        # Git is undone first, because it may refuse completely, and then the files of its commit must stay too.
         plan = judge(record, manifest.steps, lenient=True)
         carry_out(record, manifest.steps, plan)
         left = [step for step in manifest.steps if step.path in plan.refused and _has_image(record, step)]
@@ -62,7 +63,7 @@ def _has_image(record: Record, step: Step) -> bool:
 
 
 def _open_directories(steps: Sequence[Step]) -> None:
-    """Open directories that the apply itself has closed to their owner, because what is in them is restored."""
+    """Restore the owner's permissions of directories from which the apply removed them, to reach their entries."""
     closed = [
         one for one in steps if one.after is not None and one.after.is_directory and not one.after.mode & 0o100
     ]
@@ -74,16 +75,16 @@ def _open_directories(steps: Sequence[Step]) -> None:
 
 
 def settle_rolled_back(record: Record, manifest: Manifest, left: Sequence[Step]) -> None:
-    """Forget the record of an apply that was rolled back, or keep what is `left` of it. Raises OSError."""
+    """Delete the record of an apply that was rolled back, or keep only the steps in `left`. Raises OSError."""
     if left:
-        record.unmark(STAGING, NOTE)  # a slot that is left holds the user's own file
+        record.unmark(STAGING, NOTE)  # a slot of these steps holds the user's own file
         record.keep_only(manifest.model_copy(update={"steps": tuple(left), "git": ()}))
     else:
         record.forget()
 
 
 def carry_out(record: Record, steps: Sequence[Step], plan: Plan) -> None:
-    """Fetch the old contents into their slots, restore the paths and sync them. Raises OSError."""
+    """Put the old contents into their slots, restore the paths and sync them. Raises OSError."""
     forward = {step.number: step for step in steps}
     with Walker() as images, Walker() as staged:
         for step in plan.back:
@@ -96,7 +97,7 @@ def carry_out(record: Record, steps: Sequence[Step], plan: Plan) -> None:
 def _fetch(record: Record, step: Step, images: Walker, staged: Walker, slot: str) -> None:
     """Make sure that the slot holds the old content.
 
-    It does if that came out of the path already. Otherwise the before-image is linked or copied there.
+    It already does if the apply exchanged slot and path. Otherwise the before-image is linked or copied to it.
     """
     assert step.before is not None
     directory, name = staged.place(slot)
@@ -116,12 +117,12 @@ def _fetch(record: Record, step: Step, images: Walker, staged: Walker, slot: str
 
 
 def _is_new(step: Step, there: NodeState) -> bool:
-    """True if this is the new version of the step, staged or taken away: not what the user had."""
+    """True if a slot holds the new version of the step and not the user's old one."""
     return step.after is not None and step.after.node is there.node and step.after.inode == there.inode
 
 
 def _is_unwritten(before: NodeState, there: NodeState) -> bool:
-    """True if nothing has written to the old content since; a program may still have it open."""
+    """True if the old content was not written since. A program may still have the file open."""
     return there.node is not Node.FILE or (there.size, there.mtime_ns) == (before.size, before.mtime_ns)
 
 
@@ -147,7 +148,7 @@ def judge(record: Record, steps: Sequence[Step], *, lenient: bool) -> Plan:
 
 
 class _Judgement(NamedTuple):
-    """The record and the walkers by which its steps are judged."""
+    """The record, and the walkers with which its steps are judged."""
 
     record: Record
     targets: Walker
@@ -155,13 +156,13 @@ class _Judgement(NamedTuple):
     lenient: bool
 
     def of(self, step: Step) -> Step | str | None:
-        """Return the step backward, or why a path is left alone; None if nothing is to be done."""
+        """Return the reverse step, or the reason why a path is not restored, or None if no step is needed."""
         now = self.targets.look(step.where)
         before, after = step.before, step.after
         if step.stays:
             return self._directory(step, now)
         if is_directory(now) and is_directory(before):
-            # it was not removed yet, or is made again and has a working mode
+            # it was not removed yet, or was recreated with a temporary mode
             return replace(step, before=now, after=before) if self.lenient else None
         if same_version(now, before):
             behind_link = now is None and after is not None and os.path.lexists(step.where)
@@ -172,7 +173,7 @@ class _Judgement(NamedTuple):
                 return None
             swaps = step.takes_away and after is not None
             if self.lenient and slot is not None and _is_new(step, slot) and not swaps:
-                return None  # it was not replaced yet: the user changed it meanwhile
+                return None  # it was not replaced yet, and the user changed it meanwhile
             if not (self.lenient and swaps and now is None):
                 return "it was changed since" if now is not None else "it was removed since"
         elif not (self.lenient or now is None or after is None or now.is_directory or now.same_metadata(after)):
@@ -182,7 +183,7 @@ class _Judgement(NamedTuple):
     def _is(
         self, now: NodeState | None, state: NodeState | None, sha256: str | None, path: str, *, exact: bool
     ) -> bool:
-        """True if a path is at a state. `exact`: the content of a file is read even if inode and time agree."""
+        """True if a path has a state. `exact`: if true, a file is read even if inode and time are equal."""
         if now is None or state is None:
             return now is None and state is None
         if now.node is not state.node or now.is_directory:
@@ -196,7 +197,7 @@ class _Judgement(NamedTuple):
         return same if digest is None else digest == sha256
 
     def _no_content(self, step: Step, slot: NodeState | None) -> str | None:
-        """Return why the old content cannot be restored; None if it can, or none is needed."""
+        """Return why the old content cannot be restored; None if it can, or if no content is needed."""
         before = step.before
         if before is None or before.is_directory:
             return None
@@ -209,7 +210,7 @@ class _Judgement(NamedTuple):
         return None
 
     def _directory(self, step: Step, now: NodeState | None) -> Step | str | None:
-        """Judge a directory of which only metadata was changed."""
+        """Judge a directory whose metadata alone were changed."""
         before, after = step.before, step.after
         assert before is not None
         assert after is not None

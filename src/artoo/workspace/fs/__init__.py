@@ -1,1 +1,1 @@
-"""Single paths through directory descriptors: no step of a path is ever followed through a link."""
+"""Access to single paths through directory descriptors. Links in a path are never followed."""

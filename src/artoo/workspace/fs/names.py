@@ -1,4 +1,4 @@
-"""Paths as printable text, which records hold, and as text for Python's os functions."""
+"""Convert paths between printable text (for records) and text for Python's os functions."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def printable(path: str | Path) -> str:
 
 
 def text_of(printable: str) -> str:
-    """Return a printable path as Python's os functions take it."""
+    """Convert a printable path to the text that Python's os functions accept."""
     return printable if "\\" not in printable and printable.isascii() else os.fsdecode(path_bytes(printable))

@@ -1,4 +1,4 @@
-"""Read the state of a path through directory descriptors, never through a link."""
+"""Read the state of a path through directory descriptors. Links are never followed."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from typing import NamedTuple
 from artoo.contracts.changes import Node
 
 _OVERLAY = "user.overlay."
-"""How the names of overlayfs's own attributes begin: bubblewrap mounts with `userxattr`, for root too."""
+"""The prefix of overlayfs's own attributes, because bubblewrap mounts with `userxattr`, even as root."""
 _KNOWN = ("security.capability", "system.posix_acl_access", "system.posix_acl_default")
-"""All other system attributes are a security module's or a file system's own, and mean nothing elsewhere."""
+"""The portable system attributes. All others belong to a security module or to one file system."""
 _HAS_XATTRS = hasattr(os, "listxattr")
 _CHUNK = 1 << 20
 
 O_PATH = getattr(os, "O_PATH", os.O_RDONLY)
-"""Where there is none (macOS), a directory is opened for reading instead."""
+"""If the system lacks it (macOS), a directory is opened for reading instead."""
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PASS_FLAGS = O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | getattr(os, "O_NOCTTY", 0)
 
 
 class NodeState(NamedTuple):
-    """Everything about a path that applying must make and undoing must restore.
+    """The state of a path, with all properties that an apply must set and an undo must restore.
 
-    `mode` holds the permission bits (12 bits). `target` is a link's text, `rdev` a device's number, `xattrs` the
-    extended attributes in name order, overlayfs's own left out. `inode` 0: not known yet. A tuple, because
-    thousands are made at once.
+    `mode`: the 12 permission bits. `target`: a link's text. `rdev`: a device's number. `xattrs`: the extended
+    attributes in name order, without overlayfs's own. `inode`: 0 if it is not known yet. The class is a tuple for
+    speed, because thousands are made at once.
     """
 
     node: Node
@@ -59,7 +59,7 @@ class NodeState(NamedTuple):
 
 
 def read_state(directory: int, name: str) -> NodeState | None:
-    """Return the state of `name` in an open directory; None when nothing is there."""
+    """Return the state of `name` in an open directory, or None if it does not exist."""
     state = glance(directory, name)
     if state is None:
         return None
@@ -68,7 +68,7 @@ def read_state(directory: int, name: str) -> NodeState | None:
 
 
 def glance(directory: int, name: str) -> NodeState | None:
-    """Return the state without the attributes, which cost more than all the rest."""
+    """Return the state without extended attributes, because reading these takes longer than all the rest."""
     try:
         seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
@@ -79,7 +79,7 @@ def glance(directory: int, name: str) -> NodeState | None:
 def state_of(seen: os.stat_result, target: bytes = b"") -> NodeState:
     """Build a state from a stat result and a link's target."""
     node = _KINDS.get(stat.S_IFMT(seen.st_mode), _DEVICE)
-    return NodeState(  # positional: keywords would take half of the time
+    return NodeState(  # positional, because keywords would add much time
         node,
         stat.S_IMODE(seen.st_mode),
         seen.st_uid,
@@ -95,7 +95,7 @@ def state_of(seen: os.stat_result, target: bytes = b"") -> NodeState:
     )
 
 
-_FILE, _DIRECTORY, _DEVICE = Node.FILE, Node.DIRECTORY, Node.DEVICE  # an enum looks its members up every time
+_FILE, _DIRECTORY, _DEVICE = Node.FILE, Node.DIRECTORY, Node.DEVICE  # saves the slow lookup in the enum
 _KINDS = {
     stat.S_IFREG: Node.FILE,
     stat.S_IFDIR: Node.DIRECTORY,
@@ -106,7 +106,7 @@ _KINDS = {
 
 
 def at(directory: int, name: str) -> str:
-    """Return a path for calls that take no directory descriptor; the part before `name` cannot be swapped."""
+    """Return a path for calls that take no directory descriptor. The part before `name` cannot be replaced."""
     return f"/proc/self/fd/{directory}/{name}" if name else f"/proc/self/fd/{directory}"
 
 
@@ -125,12 +125,12 @@ def _is_kept(key: str) -> bool:
 
 
 def is_opaque(directory: int, name: str) -> bool:
-    """True if a directory of an upper directory hides what is below it."""
+    """True if a directory in an upper directory hides the lower directory of the same name."""
     return (f"{_OVERLAY}opaque", b"y") in _all_xattrs(at(directory, name))
 
 
 def is_whiteout(state: NodeState) -> bool:
-    """True if an entry of an upper directory says that this name is deleted."""
+    """True if an entry of an upper directory marks its name as deleted."""
     return state.node is Node.DEVICE and state.rdev == 0
 
 
@@ -140,12 +140,12 @@ def _all_xattrs(path: str) -> list[tuple[str, bytes]]:
     try:
         names = sorted(os.listxattr(path, follow_symlinks=False))
         return [(key, os.getxattr(path, key, follow_symlinks=False)) for key in names]
-    except OSError:  # the file system has none, or the file is not readable: then nothing was set on it
+    except OSError:  # no support in the file system, or an unreadable file, on which no attribute was set
         return []
 
 
 def chmod_at(directory: int, name: str, mode: int) -> None:
-    """Change a mode without ever following a link. Raises OSError."""
+    """Change a mode without following a link. Raises OSError."""
     if not hasattr(os, "O_PATH"):
         os.chmod(name, mode, dir_fd=directory, follow_symlinks=False)
         return
@@ -155,9 +155,9 @@ def chmod_at(directory: int, name: str, mode: int) -> None:
 
 
 def with_rights(directory: int, name: str, mode: int, rights: int) -> AbstractContextManager[None]:
-    """Give the owner rights to a file of artoo's own while the context lasts, if a command took them away.
+    """Temporarily add owner permissions to one of artoo's own files, if a command removed them.
 
-    Root needs no rights. A crash meanwhile leaves the file with the rights, which costs nothing but a mode.
+    Root needs no permissions. After a crash meanwhile, the file keeps the changed mode, which is harmless.
     """
     if mode & rights == rights or os.geteuid() == 0:
         return _UNCHANGED
@@ -178,7 +178,7 @@ def _other_mode(directory: int, name: str, mode: int, rights: int) -> Generator[
 
 @contextmanager
 def opened_directory(directory: int, name: str, mode: int) -> Generator[int]:
-    """Open a subdirectory of artoo's own, even if a command took its owner's rights away. Raises OSError."""
+    """Open a subdirectory of artoo's own, even if a command removed its owner's permissions. Raises OSError."""
     rights = with_rights(directory, name, mode, stat.S_IRUSR | stat.S_IXUSR)
     with rights, closing_descriptor(open_directory(directory, name)) as descriptor:
         yield descriptor
@@ -199,17 +199,17 @@ def closing_descriptor(descriptor: int) -> Generator[int]:
 
 
 def open_directory(directory: int, name: str) -> int:
-    """Return a descriptor of a subdirectory. Raises OSError; a link is refused."""
+    """Return a descriptor of a subdirectory. Raises OSError, including for a link."""
     return os.open(name, DIRECTORY_FLAGS, dir_fd=directory)
 
 
 def digest_file(directory: int, name: str, size: int = _CHUNK) -> str:
-    """Return the sha256 (hex) of a regular file of about `size` bytes, faster if that is right. Raises OSError."""
+    """Return the sha256 (hex) of a regular file. It is faster if `size` is the exact size. Raises OSError."""
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
         first = os.read(descriptor, min(size, _CHUNK) + 1)
         total = hashlib.sha256(first)
-        if len(first) != size:  # one byte more was asked for
+        if len(first) != size:  # one more byte was requested, so equality means that the file was read completely
             while data := os.read(descriptor, _CHUNK):
                 total.update(data)
         return total.hexdigest()
@@ -218,7 +218,7 @@ def digest_file(directory: int, name: str, size: int = _CHUNK) -> str:
 
 
 def data_ranges(descriptor: int, position: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a file that are not holes, from a position on."""
+    """Yield the start and end of each part of a file that is not a hole, from a position on."""
     while position < size:
         try:
             start = os.lseek(descriptor, position, os.SEEK_DATA)

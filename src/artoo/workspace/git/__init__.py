@@ -1,4 +1,4 @@
-"""Git by git: a task's commits come into the user's repository by git's own commands (docs/design/git.md)."""
+"""Transfer a task's commits to the user's repository by git's own commands (docs/design/git.md)."""
 
 from artoo.workspace.git.judge import acts, judge
 

@@ -1,4 +1,4 @@
-"""Judge the changes of a task in git repositories: what git brings over, asks about, or leaves in the workspace."""
+"""Judge a task's changes in git repositories. They are applied by git, need approval, or stay in the workspace."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _SUSPECT = Verdict(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The part of a judgement that is kept for applying: the acts, and by repository the files that go with what
-    is checked out."""
+    """The part of a judgement that is kept for applying. `going`: by repository, the files that are applied only
+    with the checkout."""
 
     acts: tuple[GitAct, ...]
     going: dict[str, frozenset[bytes]]
 
 
 def judge(question: GitQuestion, run_inside: RunInside) -> GitPart:
-    """Judge all repositories of a change set. Blocking. Nothing of the user's changes, objects included."""
+    """Judge all repositories of a change set. Blocking. The user's repositories and objects are not modified."""
     every = {one.path: one for one in (*question.effects, *question.conflicting)}
     touched = repositories([every[path] for path in sorted(every)])
     roots = question.directory.record().roots
@@ -53,7 +53,7 @@ def judge(question: GitQuestion, run_inside: RunInside) -> GitPart:
         bases = read_base(question.directory.base_file)
         context = Context(question, run_inside, program, every, clashing, moving, bases)
         found.says |= judge_started(question.effects, roots.home, program)
-        # The part of a linked worktree is read through its main repository, so it is held up too.
+        # A linked worktree is read through its main repository, so it is blocked with it.
         held = tuple(one.directory for one in touched if holds_git_up(one))
         for repository in touched:
             main = repository.directory.rpartition(b"/worktrees/")[0] if repository.is_worktree else b""
@@ -72,9 +72,9 @@ def judge(question: GitQuestion, run_inside: RunInside) -> GitPart:
 def acts(
     part: GitPart, paths: frozenset[str] | None
 ) -> tuple[tuple[GitAct, ...], frozenset[bytes], frozenset[str]]:
-    """Return the acts behind these paths of the part's classes (None: all), and what comes with them.
+    """Return the acts for these paths of the part's classes (None: all), and the effects and paths that they need.
 
-    That is: file effects that belong to what is checked out, and the paths of all classes that the acts cover.
+    These are the file effects that belong to the checkout, and the paths of all classes that the acts cover.
     """
     plan = part.plan
     if not isinstance(plan, Plan):
@@ -86,7 +86,7 @@ def acts(
 
 
 def _judge(context: Context, repository: Repository, found: Found, *, held: bool) -> None:
-    """Judge one repository. `held`: git would wait for ever in the task's version of it, so it is not started."""
+    """Judge one repository. `held`: true if git could block forever in the task's version, so it is not started."""
     if repository.kind in (Kind.DELETED, Kind.SUSPECT):
         _leave_as_files(repository, _REMOVED if repository.kind is Kind.DELETED else _SUSPECT, found)
         return
@@ -107,7 +107,7 @@ def _judge(context: Context, repository: Repository, found: Found, *, held: bool
 
 
 def _stays(repository: Repository, why: str, found: Found) -> None:
-    """Bring nothing over: what the task did stays in the workspace, and files of a new repository ask."""
+    """Leave the task's changes in the workspace. Only files of a new repository are offered, and need approval."""
     if repository.kind is Kind.CREATED:
         _leave_as_files(repository, _SUSPECT, found)
     else:
@@ -116,15 +116,15 @@ def _stays(repository: Repository, why: str, found: Found) -> None:
 
 
 def _leave_as_files(repository: Repository, verdict: Verdict, found: Found) -> None:
-    """Leave everything of a repository to be applied as files, each of which asks."""
+    """Leave all effects of a repository to be applied as files, each of which needs approval."""
     found.says |= {one.path: verdict for one in repository.effects.values()}
 
 
 # --- files that git starts --------------------------------------------------------------------------------------
-# `filter.x.clean = python -m tool` starts tool.py of the project. A file asks if the value of a setting names it:
-# as a path, as the end of one, as a module, or by a word that could be its name. The purpose of a setting does
-# not matter; only settings that are known to name no program are left out. Settings and hooks are read as the
-# user has them, because a change of them asks by itself.
+# For example, `filter.x.clean = python -m tool` starts tool.py of the project. A file needs approval if the value
+# of a setting names it as a path, the end of a path, a module, or a word that could be its name. All settings are
+# searched except those that are known to name no program. The user's version of settings and hooks is read, because
+# a change to them needs approval anyway.
 
 
 _SECONDS = 20.0
@@ -142,7 +142,7 @@ _STARTED = Verdict(ChangeClass.PERSISTENCE, "a setting or a hook of git names it
 def judge_started(effects: Sequence[Effect], home: Path, program: str) -> dict[bytes, Verdict]:
     """Return the files among the effects that settings or hooks of their repositories name. Blocking.
 
-    Where git cannot say what its settings are, every file of the repository is returned.
+    If git cannot list its settings, every changed file of the repository is returned.
     """
     says: dict[bytes, Verdict] = {}
     words: dict[bytes, frozenset[str] | None] = {}
@@ -162,14 +162,14 @@ def judge_started(effects: Sequence[Effect], home: Path, program: str) -> dict[b
 
 
 def _worktrees(directory: bytes) -> Iterator[bytes]:
-    """Return the directories of the user's on the way down that are worktrees."""
+    """Return the directory and its parents that are worktrees in the user's files, outermost first."""
     names = directory.split(b"/")
     above = (b"/".join(names[:length]) for length in range(2, len(names) + 1))
     return (one for one in above if os.path.lexists(one + b"/.git"))
 
 
 def _words(top: bytes, home: Path, program: str) -> frozenset[str] | None:
-    """Return the words of all settings and hooks that may start something; None if they cannot be read."""
+    """Return the words in all settings and hooks that may start programs; None if they cannot be read."""
     found: set[str] = set()
     hooks = os.path.join(top, b".git/hooks")
     try:
@@ -199,13 +199,14 @@ def _is_named(relative: bytes, words: frozenset[str] | None) -> bool:
     names = {name, *ends, *(end.replace("/", ".") for end in ends)}
     if not words.isdisjoint(names):
         return True
-    # A pattern was cut at its `*`: `hooks.d/h*` and `tools/` name everything that begins so.
+    # A word may be a prefix, because patterns were split at `*`. For example, `hooks.d/h` and `tools/` are
+    # prefixes.
     beginnings = tuple(word.removeprefix("./") for word in words if "/" in word.removeprefix("./"))
     return path.startswith(beginnings) or any(word.endswith(f"/{name}") for word in words)
 
 
 def _settings(top: bytes, home: Path, program: str) -> Iterator[tuple[str, str]]:
-    """Return key and value of every setting that the user's git knows there. Listing them starts nothing."""
+    """Yield key and value of every setting that the user's git has there. Listing them starts no program."""
     own = {name: value for name, value in os.environ.items() if name.startswith(("GIT_CONFIG_", "XDG_CONFIG_HOME"))}
     clean = {key: value for key, value in ENVIRONMENT.items() if not key.startswith("GIT_CONFIG_")}
     try:
@@ -225,7 +226,7 @@ def _settings(top: bytes, home: Path, program: str) -> Iterator[tuple[str, str]]
 
 
 def _texts(directory: bytes) -> Iterator[str]:
-    """Return the hooks in a directory, as text."""
+    """Yield the text of each hook in a directory."""
     for name in os.listdir(directory) if os.path.isdir(directory) else ():
         path = os.path.join(directory, name)
         if not name.endswith(b".sample") and os.path.isfile(path):

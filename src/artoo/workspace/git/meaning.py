@@ -1,5 +1,4 @@
-"""Decide what moved refs mean for the user: silent or history, and the class of the files that new commits
-bring."""
+"""Classify moved refs (silent or history), and the files that new commits bring."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ Content = tuple[ChangeClass, str]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The class of a change of git, and its reason. `label`: the words in brackets behind the repository's path."""
+    """The class of a git change, and its reason. `label`: the words in brackets behind the repository's path."""
 
     label: str
     change_class: ChangeClass
@@ -32,7 +31,7 @@ class Meaning:
 
     @classmethod
     def of(cls, label: str, loss: str, content: Content) -> tuple[Meaning, ...]:
-        """Return what a loss (empty: none) and the files of the commits mean, each by its own if both ask."""
+        """Return the meanings of a loss (may be empty) and of the commits' files; two if both need approval."""
         change_class, reason = content
         if not loss:
             return (cls(label, change_class, reason),)
@@ -44,9 +43,8 @@ class Meaning:
 class RefJudge:
     """Judges the refs of one repository.
 
-    `known`: what the user's refs named before. `names`: all refs. `elsewhere`: branches that are checked out in
-    other worktrees. `top`: the directory of the working files, or the repository's own. `arriving`: paths of file
-    changes.
+    `known`: the objects of the user's refs. `names`: all refs. `elsewhere`: branches that are checked out in other
+    worktrees. `top`: the worktree directory, or the repository's own. `arriving`: paths of file changes.
     """
 
     quarantine: Quarantine
@@ -58,14 +56,14 @@ class RefJudge:
     arriving: Collection[bytes] = ()
 
     def meanings(self, one: RefChange) -> tuple[Meaning, ...]:
-        """Return what the change of one ref means."""
+        """Return the meanings of the change of one ref."""
         loss = self.loss(one)
         judged = one.new and SYMBOLIC not in one.new and not one.name.startswith(REMOTES)
         content = self.content([one.new], one if one.old else None) if judged else (ChangeClass.SILENT, "")
         return Meaning.of(self._label(one, loss), loss, content)
 
     def loss(self, one: RefChange) -> str:
-        """Return why the change needs approval by name; empty for a ref that is new or only moves forward."""
+        """Return why the change loses or hides something; empty for a ref that is new or only moves forward."""
         forward = bool(one.old and one.new) and SYMBOLIC not in one.old + one.new
         forward = forward and self.quarantine.follows(one.old, one.new)
         if one.name == "HEAD":
@@ -87,7 +85,7 @@ class RefJudge:
         )
 
     def _names_no_commit(self, one: RefChange) -> bool:
-        """True for a tag of a tree, for example, whose files no commit brings. Branches always name commits."""
+        """True if a ref points to no commit, for example a tag of a tree. Branches always point to commits."""
         return bool(one.new) and not one.name.startswith(HEADS) and not self.quarantine.is_commit(one.new)
 
     def _hides(self, name: str) -> bool:
@@ -109,16 +107,17 @@ class RefJudge:
         return f"{name}{how}: {counted(new)}: {printable_path(self.quarantine.subject(new[0]))}"
 
     def content(self, tips: Sequence[str], moved: RefChange | None = None, staged: Iterable[Entry] = ()) -> Content:
-        """Return the most dangerous class among the files that new commits of the tips bring, and which have it.
+        """Return the most dangerous class among the files of the tips' new commits, and a reason with the paths.
 
-        `moved`: the branch that moved there, whose old files are edited and deleted; a new ref replaces none.
+        `moved`: the branch that moved there, so that its old files are edited or deleted. A new ref replaces no
+        file.
         """
         brought = self.quarantine.brought(tips, self.known)
         if brought is None:
             return ChangeClass.HISTORY, "it brings too many commits to be judged"
         entries = [one._replace(existed=False) for one in brought if one.mode != ABSENT]
         if moved is not None and SYMBOLIC not in moved.old and moved.name.startswith((HEADS, "HEAD")):
-            # Commits that were known bring files too, unless the files arrive with them and are judged themselves.
+            # Known commits bring files too, unless these files are among the file changes and are judged there.
             there = self.quarantine.difference(moved.old, moved.new)
             entries += [one for one in there if one.existed or self.top + b"/" + one.path not in self.arriving]
         found: dict[Content, dict[bytes, None]] = {}
@@ -144,7 +143,7 @@ class RefJudge:
 
 
 def counted(commits: Collection[str]) -> str:
-    """Return how many commits there are, in words."""
+    """Return the number of commits as text."""
     if len(commits) >= MOST_COUNTED:
         return f"{MOST_COUNTED:,} commits or more"
     return f"{len(commits)} commit{'s' * (len(commits) != 1)}"

@@ -1,6 +1,7 @@
-"""The bare repository of artoo's own, in which a task's objects are checked and looked at before approval.
+"""A temporary bare repository of artoo, in which a task's objects are checked and examined before approval.
 
-It borrows the user's objects, and has no settings of the user or the task. The user's repository stays as it is.
+It reads the user's objects as alternates, and has no settings of the user or the task. The user's repository is not
+modified.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from typing import NamedTuple
 from artoo.workspace.git.run import Git
 
 MOST_COUNTED = 1_000
-"""At most so many commits are counted: more is the same to the user."""
+"""The most commits that are counted, because larger numbers make no difference to the user."""
 
 MOST_JUDGED = 20_000
-"""Beyond so many commits what they bring is not judged, and the user is asked."""
+"""The most commits whose files are judged. With more commits, approval is needed."""
 
 ABSENT = "000000"
 
 
 class Entry(NamedTuple):
-    """The entry that a commit puts at a path. `existed`: something was there before it. Mode 000000: it is deleted.
+    """The entry of a path after a commit. `existed`: true if the path existed before. Mode 000000: it is deleted.
 
-    `renamed`: where a deleted file is found again, and `exact`: with the same content.
+    `renamed`: the new path of a deleted file. `exact`: true if it has the same content there.
     """
 
     path: bytes
@@ -37,10 +38,10 @@ class Entry(NamedTuple):
 
 
 class Quarantine:
-    """Answers questions about the user's objects together with the task's. All methods raise GitFailed, OSError."""
+    """Reads the user's objects together with the task's. All methods raise GitFailed and OSError."""
 
     def __init__(self, place: Path, program: str, object_format: str, user: Git | None) -> None:
-        """Make the repository in a place where nothing is. `user`: whose objects are borrowed."""
+        """Make the repository at a path that does not exist. `user`: the repository whose objects are shared."""
         place.mkdir(mode=0o700)
         self._git = Git(program, place)
         self._git.run("init", "-q", "--template=", f"--object-format={object_format}")
@@ -49,34 +50,34 @@ class Quarantine:
                 user.directory / os.fsdecode(user.run("rev-parse", "--git-path", name).rstrip(b"\n"))
                 for name in ("objects", "shallow")
             )
-            # The user's objects are borrowed by their path. Nothing is copied, and nothing is written there.
+            # The user's object directory is listed as an alternate, so nothing is copied or written there.
             (place / "objects/info/alternates").write_bytes(_quoted(os.fsencode(objects)) + b"\n")
             if shallow.is_file():
                 shutil.copyfile(shallow, place / "shallow")
 
     def add(self, pack: Path) -> None:
-        """Add the objects of a pack after git has checked every one of them."""
+        """Add the objects of a pack after git has checked each of them."""
         with pack.open("rb") as source:
             self._git.run("index-pack", "--stdin", "--strict", source=source)
 
     def require_complete(self, tips: Iterable[str], known: Iterable[str]) -> None:
-        """Raise GitFailed if something that the tips need is missing."""
+        """Raise GitFailed if an object that the tips need is missing."""
         self._git.run("rev-list", "--objects", "--quiet", "--stdin", stdin=_lines(tips, known))
 
     def missing(self, objects: Iterable[str]) -> frozenset[str]:
-        """Return the objects that are not there."""
+        """Return those of the objects that do not exist."""
         answer = self._git.run("cat-file", "--batch-check=%(objectname)", stdin=_lines(objects)).decode()
         return frozenset(line.split()[0] for line in answer.splitlines() if line.endswith(" missing"))
 
     def beyond(self, tips: Iterable[str], known: Iterable[str], most: int = MOST_COUNTED) -> tuple[str, ...]:
-        """Return the commits that the tips reach and `known` does not, newest first, at most so many."""
+        """Return at most `most` commits that the tips reach and `known` does not, newest first."""
         if not (asked := tuple(tips)):
             return ()
         answer = self._git.run("rev-list", f"--max-count={most}", "--stdin", stdin=_lines(asked, known))
         return tuple(answer.decode().split())
 
     def follows(self, old: str, new: str) -> bool:
-        """True if `new` is `old` or has it among its ancestors."""
+        """True if `new` is `old` or a descendant of it."""
         return not self.beyond([old], [new], 1)
 
     def subject(self, commit: str) -> bytes:
@@ -84,13 +85,13 @@ class Quarantine:
         return self._git.run("log", "-1", "--no-color", "--format=%s", commit, "--").strip()[:72]
 
     def tree(self, commit: str) -> dict[bytes, str]:
-        """Return what a commit holds, `MODE OBJECT 0` by path as the index says it; nothing for no commit."""
+        """Return the files of a commit, as index entries `MODE OBJECT 0` by path. Empty if `commit` is empty."""
         answer = self._git.run("ls-tree", "-r", "-z", "--full-tree", commit) if commit else b""
         said = (entry.partition(b"\t") for entry in answer.split(b"\0") if entry)
         return {path: "{0} {2} 0".format(*info.decode().split()) for info, _, path in said}
 
     def brought(self, tips: Iterable[str], known: Iterable[str]) -> tuple[Entry, ...] | None:
-        """Return what new commits change against all their parents; None: there are too many to be judged."""
+        """Return the changes of new commits relative to all their parents; None if there are too many commits."""
         commits = self.beyond(tips, known, MOST_JUDGED + 1)
         if len(commits) > MOST_JUDGED:
             return None
@@ -98,7 +99,7 @@ class Quarantine:
         return tuple(_entries(self._git.run("diff-tree", *arguments, stdin=_lines(commits)))) if commits else ()
 
     def difference(self, old: str, new: str) -> tuple[Entry, ...]:
-        """Return what differs between two commits. A rename is a deletion and a new file."""
+        """Return the differences between two commits. A rename is a deletion and a new file."""
         return tuple(_entries(self._git.run("diff-tree", "-r", "--raw", "-z", "-M", old, new)))
 
     def is_commit(self, object_name: str) -> bool:
@@ -107,7 +108,7 @@ class Quarantine:
         return b" commit " in self._git.run("cat-file", "--batch-check", stdin=asked)
 
     def is_abbreviation(self, name: str) -> bool:
-        """True if git would take a name for the beginning of an object's."""
+        """True if git would interpret a name as an abbreviated object id."""
         return bool(self._git.run("rev-parse", f"--disambiguate={name}"))
 
     def link_target(self, blob: str) -> bytes:
@@ -119,7 +120,7 @@ def _lines(tips: Iterable[str], known: Iterable[str] = ()) -> bytes:
 
 
 def _entries(answer: bytes) -> Iterator[Entry]:
-    """Read raw lines, `:MODE MODE OID OID STATUS`; each further parent has a colon, a mode and an object more."""
+    """Parse raw lines, `:MODE MODE OID OID STATUS`. Each further parent adds a colon, a mode and an object."""
     parts = iter(answer.split(b"\0"))
     for said in filter(None, parts):
         words = said.decode().lstrip(":").split()
@@ -134,7 +135,7 @@ def _entries(answer: bytes) -> Iterator[Entry]:
 
 
 def _quoted(path: bytes) -> bytes:
-    """Quote a path as git reads it in a list of object directories."""
+    """Quote a path by git's rules for a list of object directories."""
     return (
         b'"'
         + b"".join(bytes([one]) if one in b"/._-" or bytes([one]).isalnum() else b"\\%03o" % one for one in path)

@@ -1,7 +1,7 @@
-"""Run git on a repository of the user, so that nothing but git itself starts.
+"""Run git on a repository of the user, without starting any other program.
 
 Hooks, the file system monitor, pagers, other protocols and the machine's settings are switched off. Only plumbing
-is run, and nothing that reads working files: filters and attributes never matter.
+commands that read no working files are run, so filters and attributes have no effect.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 SECONDS = 120.0
-"""Longer than any step takes on a large repository; a git that waits for something must not hold the settlement."""
+"""The timeout of one git command. It suffices for large repositories, and a hung git must not block settlement."""
 
 OPTIONS = (
     *("--no-pager", "-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
@@ -37,12 +37,12 @@ ENVIRONMENT = {
 
 
 class GitFailed(Exception):
-    """Raised when git refuses, cannot be run, or takes too long. The message is git's own."""
+    """Raised when git refuses, cannot be run, or takes too long. The message is git's if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """One repository and the git program that works on it."""
+    """One repository and the git program to use on it."""
 
     program: str
     directory: Path
@@ -55,8 +55,8 @@ class Git:
         accept: Sequence[int] = (0,),
         variables: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Return what git printed. `source`: a file as its input. Raises GitFailed."""
-        # The work tree is named only so that git looks for none: paths of the index count from its top.
+        """Run a git command and return its output. `source`: a file as its input. Raises GitFailed."""
+        # The work tree is set only so that git does not search for one. Index paths are relative to its top.
         places = {"GIT_DIR": str(self.directory), "GIT_WORK_TREE": str(self.directory)}
         seen = self.directory.stat()
         other = os.geteuid() == 0 and seen.st_uid != 0 and _reaches(seen.st_uid, self.directory)
@@ -85,11 +85,11 @@ class Git:
 
 
 def _reaches(user: int, directory: Path) -> bool:
-    """True if another user can come to a directory: files that root makes there would lock that user out."""
+    """True if a user can reach a directory. Then git runs as that user, so that no root-owned files are made."""
     return all(one.st_mode & 0o001 or one.st_uid == user for one in map(Path.stat, directory.parents))
 
 
 def reason_in(errors: bytes) -> str:
-    """Return the line in which git says why it failed, short enough for a message."""
+    """Return the line with git's reason for a failure, shortened for a message."""
     lines = errors.decode("utf-8", "replace").strip().splitlines() or [""]
     return next((one for one in lines if one.startswith(("fatal: ", "error: "))), lines[-1])[:300]

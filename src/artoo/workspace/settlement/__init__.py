@@ -1,1 +1,1 @@
-"""The one service that reviews, applies, keeps and discards what a task changed."""
+"""The only service that reviews, applies, keeps and discards the changes of a task."""

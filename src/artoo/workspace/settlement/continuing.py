@@ -1,8 +1,8 @@
-"""A follow-up of a conversation works on what is still pending of it: on a copy, which replaces it at the end.
+"""Let a follow-up task of a conversation start from a copy of the earlier task's pending changes.
 
-pending of task 1 ─ copy ─► workspace of task 2 ─► it changed more ─► one review of both; that of task 1 is deleted
-                                               ├─► it changed nothing ─► the copy is deleted
-                                               └─► it is cut off ─► that of task 1 is pending as before
+pending of task 1 ─ copy ─► workspace of task 2 ─► further changes ─► one review of both; task 1's is deleted
+                                               ├─► no changes ─► the copy is deleted
+                                               └─► interrupted ─► the changes of task 1 stay pending
 
 Everything here blocks.
 """
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class Continued(BaseModel):
-    """The task whose pending changes a workspace began with, and their digest in the copy."""
+    """The task whose pending changes were copied into a new workspace, and their digest in the copy."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     task_id: str
@@ -32,9 +32,9 @@ class Continued(BaseModel):
 
 
 def continue_from(artoo_home: Path, earlier: WorkspaceDirectory, target: WorkspaceDirectory, project: Path) -> bool:
-    """Begin a workspace with what is pending of an earlier task. Raises SandboxError.
+    """Begin a workspace with the pending changes of an earlier task. Raises SandboxError.
 
-    False: it is not complete, it is of another project, or it conflicts with the user's files.
+    Returns False if they are incomplete, belong to another project, or conflict with the user's files.
     """
     with opened(earlier, artoo_home) as settlement:
         if settlement is None or not _is_for(settlement, project):
@@ -46,7 +46,7 @@ def continue_from(artoo_home: Path, earlier: WorkspaceDirectory, target: Workspa
 
 
 def continued(directory: WorkspaceDirectory) -> Continued | None:
-    """Return what a workspace began with; None if it began with the user's files alone."""
+    """Return the pending changes with which a workspace began, or None if it began without any."""
     try:
         return Continued.model_validate_json(directory.continues.read_bytes())
     except (OSError, ValidationError):
@@ -54,7 +54,7 @@ def continued(directory: WorkspaceDirectory) -> Continued | None:
 
 
 def supersede(artoo_home: Path, task_id: str) -> None:
-    """Delete what is pending of an earlier task, because a later one has it. What cannot be deleted is logged."""
+    """Delete the pending changes of an earlier task, because a later task includes them. Failures are logged."""
     directory = Workspaces(artoo_home).find(task_id)
     if directory is None:
         return

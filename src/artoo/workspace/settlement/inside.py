@@ -1,6 +1,6 @@
-"""Run a command in a one-shot sandbox over a workspace that is at rest, from blocking code.
+"""Run a command in a one-shot sandbox over a workspace in which no task runs, from blocking code.
 
-Git runs there: the task may have configured the repository, so git never runs on it outside.
+It is used for git. The task may have changed the repository's settings, so git never runs on it outside.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from artoo.sandbox.protocols import Backend, Layer, Layout
 from artoo.workspace.directory import WorkspaceDirectory
 
 _SECONDS = 120.0
-"""Longer than git needs for a large repository; a hook or a broken file must not stop settlement for ever."""
+"""The timeout. It suffices for git on a large repository, and a hung command must not block settlement forever."""
 
 
 def run_inside(
@@ -30,13 +30,12 @@ def run_inside(
     *,
     scratch: Path | None = None,
 ) -> Ended:
-    """Run a command over the workspace as it stands, and return how it ended. Blocking.
+    """Run a command over the workspace in its present state, and return its result. Blocking.
 
-    `backend` None, or one of the other kind: copies are opened as copies although an overlay could be mounted by
-    now, because a sandbox without the copies would show the user's own files. What the command writes to covered
-    directories is dropped (copy backends have no throw-away layer; there it stays in the copy). `scratch` is a
-    directory that it sees as /tmp: what it leaves there can be read afterwards, without following links. Raises
-    SandboxError.
+    If `backend` is None or of the other kind (overlay or copy), a suitable one is chosen. Copies are always opened
+    as copies, even if overlays are possible now, because otherwise the user's own files would be visible. Writes to
+    covered directories are discarded (but stay in the copy, as copy backends have no temporary layer). `scratch`:
+    the directory for /tmp, whose files can be read afterwards, without following links. Raises SandboxError.
     """
     with tempfile.TemporaryDirectory(prefix="inside-", dir=directory.base) as place:
         own, overlays = Path(place), directory.layers()
@@ -55,7 +54,7 @@ def run_inside(
 
 
 async def _run(backend: Backend | None, layout: Layout, command: Command, output: Path) -> Ended:
-    """Run a command. `backend` None: the best one of this machine, which must have an overlay."""
+    """Run a command. If `backend` is None, the best backend of this machine is used, which must have an overlay."""
     backend = backend or await open_backend(layout.artoo_home)
     if layout.layers and not backend.has_overlay:
         raise SandboxError("no overlay can be mounted here, and the task worked in one; `artoo doctor` says why")

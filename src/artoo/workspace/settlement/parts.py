@@ -1,4 +1,4 @@
-"""Complete a part of a change set that the user chose: find the paths that go only together."""
+"""Complete a part of a change set that the user chose, by adding the paths that it depends on."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ORDINARY = frozenset({ChangeClass.SILENT, ChangeClass.EDIT})
 
 
 def named(directory: WorkspaceDirectory, paths: Collection[str]) -> tuple[str, ...]:
-    """Return printable paths as a change set names them; relative ones start in the task's project.
+    """Convert paths to the absolute form of change sets. Relative paths start in the task's project.
 
-    Raises SandboxError for no path, and for the project or a directory above it: a user who chose a part has not
-    approved everything.
+    Raises SandboxError if `paths` is empty, and for the project or a parent of it, because a user who chose a part
+    has not approved everything.
     """
     if not paths:
         raise SandboxError("no path is chosen; name some, or none at all for everything")
@@ -40,7 +40,7 @@ def named(directory: WorkspaceDirectory, paths: Collection[str]) -> tuple[str, .
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The part that is applied together: file effects, git's acts, and the printable paths of all of it."""
+    """A part of a change set that is applied together: file effects, git acts, and the printable paths of both."""
 
     effects: tuple[Effect, ...]
     acts: tuple[GitAct, ...]
@@ -48,11 +48,11 @@ class Part:
 
 
 def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> Part:
-    """Return the changes at these printable paths with everything that they need; None: all changes.
+    """Return the changes at these printable paths (None: all) together with all changes that they depend on.
 
-    A directory stands for all paths in it. A new path needs the directories above it; a directory is removed only
-    with everything in it; a moved file goes only with its new place; a commit brings the files that belong to what
-    is checked out. Raises SandboxError for a path that is not in the change set, and for a need that asks by its
+    A directory includes all paths in it. A new path needs its parent directories. A directory is removed only with
+    all its entries. A moved file is removed only together with its new path. A commit needs the files of the
+    checkout. Raises SandboxError for a path that is not in the change set, and if a dependency needs approval by
     name and was not named.
     """
     effects = change_set.effects
@@ -86,9 +86,9 @@ def _named(
 
 
 def _require_named(change_set: ChangeSet, needed: Collection[bytes]) -> None:
-    """Raise SandboxError if the part would bring along what no one named and what is more than an ordinary change.
+    """Raise SandboxError if a dependency is more than an ordinary change and was not named.
 
-    A new directory above a path is named with it.
+    A new parent directory counts as named with its path.
     """
     both = zip(change_set.effects, change_set.classes, strict=True)
     dragged = [
@@ -105,9 +105,9 @@ def _is_new_directory(effect: Effect) -> bool:
 
 
 def ordinary_part(change_set: ChangeSet) -> tuple[str, ...]:
-    """Return the printable paths that `--apply live` applies: silent changes and edits, with all that they need.
+    """Return the printable paths that `--apply live` applies, namely silent changes and edits.
 
-    What is not ordinary, what an ordinary path needs that is not, and everything of git is left to the end.
+    Changes that are not ordinary, or that depend on one that is not, and all git changes are left for the end.
     """
     if change_set.flood is not None:
         return ()
@@ -128,14 +128,14 @@ def _moves(classes: Sequence[ClassifiedChange]) -> Mapping[bytes, bytes]:
 def _with_needs(
     files: Mapping[bytes, Effect], wanted: Collection[bytes], moves: Mapping[bytes, bytes]
 ) -> frozenset[bytes]:
-    """Return the paths, and repeatedly what they need, until nothing is missing."""
+    """Return the paths, and all paths that they need directly or indirectly."""
     found: set[bytes] = set()
     left = set(wanted)
     while left:
         found |= left
         needed = {other for path in left for other in _needed(files, path)}
         needed |= {moves[path] for path in left if path in moves and moves[path] in files}
-        # Repeated, because a needed path may need others itself.
+        # This is repeated, because a needed path may need others itself.
         left = needed - found
     return frozenset(found)
 
