@@ -1,1 +1,1 @@
-"""Confinement of commands: backends, the supervisor inside the sandbox, limits, reading by allow-list, network."""
+"""Confines commands by backends, a supervisor in the sandbox, limits, an allow-list for reading, and a proxy."""

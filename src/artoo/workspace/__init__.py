@@ -1,2 +1,2 @@
-"""The files that a task sees and changes: the overlay on disk, files, the change set, apply and undo, git,
+"""Manage the files that a task sees and changes, with overlays on disk, change sets, apply and undo, git, and
 settlement."""

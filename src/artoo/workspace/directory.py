@@ -86,9 +86,9 @@ class WorkspaceRecord(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """One covered real directory, and the place on disk that holds the task's version of it.
+    """One covered real directory, and the directory with the task's version of it.
 
-    `place` is the overlay's upper directory (which holds only what the task changed) or the copy (everything).
+    `place`: the overlay's upper directory (which contains only changed paths), or the copy (all paths).
     """
 
     number: int
@@ -159,7 +159,7 @@ class WorkspaceDirectory:
         return self.base / "copy" / str(number)
 
     def fork(self, name: str) -> WorkspaceDirectory:
-        """Return the directory of a second solution."""
+        """Return the directory of a fork, in which a second solution is tried."""
         if not name:
             raise SandboxError("a fork needs a name")
         return WorkspaceDirectory(self.base / "forks" / _directory_name(name))

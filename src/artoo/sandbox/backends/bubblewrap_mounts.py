@@ -106,13 +106,13 @@ class MountPlan:
 
     @property
     def written(self) -> tuple[Path, ...]:
-        """The directories in which commands write: the upper directories, and the private /tmp."""
+        """The directories in which commands' writes are stored: the upper directories, and the private /tmp."""
         uppers = (layer.upper or self.place / f"upper-{n}" for n, layer in enumerate(self.layout.layers))
         return (*uppers, self.scratch)
 
     @property
     def scratch(self) -> Path:
-        """The directory that holds what commands write to /tmp."""
+        """The directory in which commands' writes to /tmp are stored."""
         return self.place / "upper-tmp" if self.layout.scratch_is_shared else self.layout.scratch
 
     def arguments(self) -> list[str]:

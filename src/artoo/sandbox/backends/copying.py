@@ -183,7 +183,7 @@ class CopySandbox(LivingSandbox):
         return await self.run(process, (*prefix, *argv), self._environment(command, cwd), cwd, mode)
 
     def _environment(self, command: Command, cwd: Path) -> dict[str, str]:
-        """Return the variables of a command, with the copies' paths."""
+        """Return the environment of a command, with the paths of the copies."""
         roots, scratch = self.layout.roots, str(self.layout.scratch)
         own = {name: scratch + value[len("/tmp") :] for name, value in QUIET.items() if value.startswith("/tmp")}
         network = {} if command.unconfined else no_network_environment()
@@ -244,7 +244,7 @@ def readable_around(hidden: tuple[Path, ...]) -> Iterator[str]:
     for directory in sorted(opened):
         try:
             children = sorted(directory.iterdir())
-        except OSError:  # not readable for the user, so not for the command
+        except OSError:  # the user cannot read it, so the command cannot either
             continue
         for child in children:
             if child not in opened and child not in hidden and _identity(child) not in around:

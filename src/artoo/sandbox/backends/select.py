@@ -1,4 +1,4 @@
-"""Selects the best backend that works on this machine, and remembers the choice until something changes."""
+"""Selects the best backend that works on this machine, and caches the choice until the machine changes."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _limit(path: Path, limits: SandboxLimits, files: int) -> None:
 
 
 def _remove_leftovers(parent: Path) -> None:
-    """Remove the groups of an artoo that was killed. Their processes died with it."""
+    """Remove the groups of an artoo process that was killed. The processes in the groups died with it."""
     for path in parent.glob(f"{_NAME}*"):
         if not Path("/proc", path.name.removeprefix(_NAME).partition("-")[0]).exists():
             _removed(path)
@@ -199,7 +199,7 @@ def _hand_on(group: Path, *, is_root: bool) -> bool:
             if not _processes(group):
                 break
         (group / "cgroup.subtree_control").write_text("+memory +pids")
-    except OSError:  # a threaded group, a policy, or a process that came meanwhile
+    except OSError:  # a threaded group, a policy, or a process that was added meanwhile
         return False
     return True
 

@@ -52,7 +52,7 @@ _FIRST_VICTIM = b"1000"
 _INOTIFY = "/proc/sys/fs/inotify/max_user_instances"
 
 Use = tuple[int, int]
-"""Bytes on disk and paths."""
+"""The number of bytes on disk, and the number of paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class _DiskWatch:
         self._written: dict[int, int] = {}
 
     def fills_fast(self) -> bool:
-        """True if free space changed by a quarter of what is left to the limits since the last look.
+        """True if since the last check free space changed by a quarter of the space left until the limits.
 
         Increases count like decreases, because space that other programs free may hide a command's writes.
         """

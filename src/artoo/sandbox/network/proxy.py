@@ -34,7 +34,7 @@ from artoo.sandbox.network.allowlist import (
 )
 
 Resolve = Callable[[Destination], Awaitable[tuple[Address, ...]]]
-"""Returns the addresses of a host that is a name, in the order in which they are to be tried. Raises OSError."""
+"""Resolves a host name. Returns its addresses in the order in which they must be tried. Raises OSError."""
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Connect = Callable[[Address, int], Awaitable[Streams]]
@@ -96,7 +96,7 @@ async def connected_to(address: Address, port: int) -> Streams:
 
 
 class Proxy:
-    """The egress proxy of one command, which may connect to what `permits` covers."""
+    """The egress proxy of one command, which may connect only to the hosts that `permits` covers."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class Proxy:
                 await client.refuse(refusal)
         except _ENDS:
             pass
-        finally:  # also when the command has ended, which cancels this
+        finally:  # also after cancellation, because the command has ended
             if client.goal is not None or refusal is not None:
                 self._report(client, refusal)
             await _closed(client.writer)

@@ -237,7 +237,7 @@ def _found(turn: int) -> tuple[str, ...]:
 
 
 def restricted_in(places: tuple[str, ...]) -> Iterator[str]:
-    """Find restricted paths (see `restricted`) in these places, as they are now. Blocking."""
+    """Search these directories for restricted paths (see `restricted`), without the cache. Blocking."""
     seen = 0
     waiting = deque(places)
     open_directories: list[str] = []

@@ -128,7 +128,7 @@ class SupervisorClient:
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(SandboxError(HAS_ENDED))
-                answer.exception()  # no warning when no caller waits for it
+                answer.exception()  # marks it as retrieved, to avoid a warning if no caller waits for it
         running, self._running = self._running, {}
         for on_end in running.values():
             on_end(None, ())

@@ -128,7 +128,7 @@ class Confinement:
     def _change_file(
         self, listener: int, call: int, thread: int, how: _FileCall, arguments: tuple[int, ...]
     ) -> None:
-        # The times are read before the file is opened, as the kernel does it.
+        # The times are read before the file is opened, in the same order as in the kernel.
         values = arguments[how.values :]
         times = _read_memory(thread, values[0], _TIMES_SIZE) if how.what == "times" and values[0] else None
         descriptor = _open(thread, how, arguments)
@@ -193,7 +193,7 @@ def _open(thread: int, how: _FileCall, arguments: tuple[int, ...]) -> int:
         if address and not flags & _EMPTY_PATH:
             raise _Refused(errno.ENOENT)
         return os.open(directory, os.O_PATH | os.O_CLOEXEC)
-    for own in (b"/proc/self", b"/proc/thread-self"):  # of the caller, not of this process
+    for own in (b"/proc/self", b"/proc/thread-self"):  # these must mean the caller, not this process
         if name == own or name.startswith(own + b"/"):
             name = b"/proc/%d" % thread + name[len(own) :]
     opening = os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if flags & _NO_FOLLOW else 0)

@@ -167,7 +167,7 @@ class SandboxProcess:
 
         async def leave() -> None:
             await network.__aexit__(None, None, None)
-            self._denied = entered.denied_hosts  # complete only now
+            self._denied = entered.denied_hosts  # the list is complete only after the exit
 
         self._leave.push_async_callback(leave)
         return entered
@@ -190,7 +190,7 @@ class SandboxProcess:
 
     def _use_terminal(self, controller: int) -> None:
         termios.tcsetwinsize(controller, _TERMINAL_SIZE)
-        self._input = os.dup(controller)  # the output closes its own at the end of the stream
+        self._input = os.dup(controller)  # the output closes its descriptor at the end of the stream
         os.set_blocking(self._input, False)
         self._output.follow(controller)
 
@@ -253,7 +253,7 @@ class SandboxProcess:
         if self._network is None and self._output.take_rest() and not self._watch.fills_disk():
             self._set_ended(time.monotonic() - self._began)
             return
-        # Kept in an attribute, because the event loop itself holds tasks only weakly.
+        # Stored in an attribute, because the event loop has only weak references to tasks.
         self._finishing = asyncio.get_running_loop().create_task(self._finish())
 
     async def _finish(self) -> None:

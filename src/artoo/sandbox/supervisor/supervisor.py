@@ -118,7 +118,7 @@ def _protect() -> None:
     if sys.platform == "linux":
         if ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) != 0:
             raise OSError("the supervisor cannot be protected from commands")
-        ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)  # so that daemons of commands stay below it
+        ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)  # so that daemons of commands become its children
         _limit(resource.RLIMIT_SIGPENDING, _MOST_TIMERS)
     # Python installs a handler for SIGINT, and even process 1 receives a signal for which it has a handler.
     for signal in DEFAULT_SIGNALS:
@@ -151,7 +151,7 @@ class Supervisor:
         self._pids: dict[bytes, int] = {}
 
     def serve(self, *, describe: bool) -> None:
-        """Answer requests and report ends until the socket is closed."""
+        """Answer requests and report ended commands until the socket is closed."""
         awake, wake = os.pipe()
         os.set_blocking(wake, False)
         _signal.signal(_signal.SIGCHLD, _wake_up)  # without a handler nothing is written to the wakeup descriptor
@@ -174,7 +174,7 @@ class Supervisor:
         deadline = time.monotonic() + _GIVE_UP_SECONDS
         while os.getpid() != 1 and time.monotonic() < deadline:
             frozen: set[int] = set()
-            # All are stopped before the first is killed: a fork bomb would otherwise be faster than this loop.
+            # All are stopped before the first is killed, because a fork bomb would outrun this loop otherwise.
             while new := descendants() - frozen:
                 for pid in new:
                     kill(pid, _signal.SIGSTOP)
@@ -197,7 +197,7 @@ class Supervisor:
             os.close(listener)
 
     def _answer(self) -> bool:
-        """Carry out one request; return False when artoo has closed the socket."""
+        """Receive and execute one request. Returns False if artoo has closed the socket."""
         room = _socket.CMSG_SPACE(4 * _MOST_DESCRIPTORS)
         try:
             packet, rights, _, _ = self._channel.recvmsg(_MOST_PACKET, room)
@@ -305,7 +305,7 @@ class Supervisor:
         self._send([b"ended", process_id, b"%d" % (problem.exit_code << 8)])
 
     def _members(self, process_id: bytes) -> set[int]:
-        """Return the processes of a command, also after the command itself ended."""
+        """Return the running processes of a command, even after the command itself ended."""
         pid = self._pids.get(process_id, 0)
         if self._ids.get(pid, process_id) != process_id:
             pid = 0  # the kernel has given the process id to a later command

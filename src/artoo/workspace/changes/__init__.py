@@ -1,1 +1,1 @@
-"""The changes of a workspace: read from its upper directory, compared, classified, and bound to a digest."""
+"""Read the changes of a workspace from its upper directories, compare and classify them, and compute a digest."""

@@ -129,7 +129,7 @@ class BaseBook:
             return
         if seen.st_ino != self._inode:
             self.bases = _read(self._file)
-            if not self._inode:  # after a restart
+            if not self._inode:  # the first read in this process
                 self._looked_ns = seen.st_mtime_ns
             self._inode = seen.st_ino
 

@@ -61,7 +61,7 @@ class Places:
         return replace(places, started=PathSet(found - whole))
 
     def classify(self, path: bytes) -> PathClass:
-        """Return the class of a real absolute path."""
+        """Return the class of a resolved absolute path."""
         if _below(path, self.artoo) is not None:
             return PathClass.ARTOO
         (bounds, _), name = self._bounds(path), os.fsdecode(path)

@@ -164,7 +164,7 @@ class _Reader:
         if state.node is not Node.FILE:
             return None
         if not self._strict:
-            # The changes of one call are listed while the model waits, so only a bounded amount is read.
+            # The model waits for the list of a call's changes, so only a bounded amount is read.
             self._bytes, self._files = self._bytes - state.size, self._files - 1
             if self._bytes < 0 or self._files < 0:
                 return None

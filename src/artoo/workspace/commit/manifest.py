@@ -56,7 +56,7 @@ class Step:
 
     @property
     def where(self) -> str:
-        """The path, for the file system."""
+        """The path as text for the os module."""
         return text_of(self.path)
 
     @property

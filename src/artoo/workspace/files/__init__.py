@@ -1,1 +1,1 @@
-"""The files of a workspace as its commands see them, read from outside."""
+"""Read a workspace's files from outside the sandbox, with the same content that its commands see."""

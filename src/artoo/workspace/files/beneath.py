@@ -29,7 +29,7 @@ _RESOLVE = _NO_MAGICLINKS | _NO_SYMLINKS | _IN_ROOT
 _MISSING = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
 """The errors of a harmless call if the kernel lacks it, or if a container filters unknown calls."""
 _RETRY = (errno.EAGAIN, errno.EINTR)
-"""EAGAIN: something was renamed while the kernel walked the path."""
+"""Errors after which the call is repeated. EAGAIN means that a path was renamed during the call."""
 _LONGEST = 1_000
 """The most characters (of at most four bytes) of a path for one call. Commands can make longer paths."""
 _NEW_MODE, _NEW_DIRECTORY_MODE = 0o666, 0o777

@@ -408,7 +408,7 @@ class Comparison:
         return tuple(one for one in found if one.reason or not with_commits)
 
     def _unstaged(self, act: GitAct, committed: Mapping[bytes, str]) -> Iterator[Entry]:
-        """Yield committed paths that the next commit would delete, although their files stay."""
+        """Yield committed paths that were removed from the index although their files remain."""
         top = self._top or self._repository.directory
         for one in act.index:
             path = path_bytes(one.path)
@@ -416,7 +416,7 @@ class Comparison:
                 yield Entry(path, ABSENT, "", existed=True)
 
     def _dropped(self, act: GitAct) -> dict[str, str]:
-        """Return staged contents of the user, by path, that neither commits nor the index hold afterwards."""
+        """Return the user's staged contents, by path, that are afterwards in no commit and not in the index."""
         entries = ((one.path, entry.split(), entry) for one in act.index for entry in one.old)
         found = {
             path: oid

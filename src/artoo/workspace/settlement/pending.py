@@ -59,7 +59,7 @@ class PendingRecord(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """The bounds for pending change sets: time and bytes."""
+    """The bounds for pending change sets, in days and in total bytes."""
 
     days: float = 30.0
     total_bytes: int = 4 << 30
@@ -146,7 +146,7 @@ def _since(directory: WorkspaceDirectory) -> float:
     try:
         record = read_pending(directory)
         return directory.output.stat().st_mtime if record is None or record.cut_off else record.since
-    except (SandboxError, OSError):  # settled at this moment, or damaged
+    except (SandboxError, OSError):  # the workspace is just being settled, or is damaged
         return 0.0
 
 
