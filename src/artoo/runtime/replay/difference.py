@@ -28,14 +28,6 @@ class Difference(ArtooError):
         self.kind = kind
 
 
-def leaves(group: BaseExceptionGroup[Difference]) -> list[Difference]:
-    """Return all differences in a nested exception group."""
-    found: list[Difference] = []
-    for error in group.exceptions:
-        found += leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
-    return found
-
-
 def difference_at(stream: Sequence[Envelope], index: int, instead: tuple[list[Envelope], list[str]]) -> Difference:
     """Describe the missing message at `index`. `instead`: the speaker's other messages, and what it waits for."""
     expected = stream[index]

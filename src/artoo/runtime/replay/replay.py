@@ -16,10 +16,11 @@ from artoo.ports.evidence import EvidenceSource
 from artoo.ports.spool import Gap
 from artoo.ports.surroundings import TurnSource
 from artoo.ports.tools import Tools, ToolSpec
+from artoo.runtime.app.exception_groups import leaves
 from artoo.runtime.app.system import SystemClock
 from artoo.runtime.replay.answers import NobodyToAsk, ReplayIds
 from artoo.runtime.replay.conductor import GRACE, PATIENCE, Conductor, ReplayClock
-from artoo.runtime.replay.difference import Difference, leaves, surplus
+from artoo.runtime.replay.difference import Difference, surplus
 from artoo.runtime.replay.recording import Recording, read_recording
 from artoo.runtime.replay.stage import ReplayContext
 from artoo.runtime.task.role_context import Hands, SubTaskSight, TaskMemory

@@ -28,12 +28,12 @@ from artoo.ports.spool import Gap
 from artoo.redaction import MARK
 from artoo.runtime.app.budgets import price_list
 from artoo.runtime.app.caller import Caller
-from artoo.runtime.app.exception_groups import alone
+from artoo.runtime.app.exception_groups import alone, leaves
 from artoo.runtime.app.images import Album
 from artoo.runtime.app.run_options import Budgets, RunOptions
 from artoo.runtime.app.services import Workshop
 from artoo.runtime.changes.startup_recovery import settle_earlier
-from artoo.runtime.replay.difference import Difference, leaves
+from artoo.runtime.replay.difference import Difference
 from artoo.runtime.replay.recording import Recording, read_recording
 from artoo.runtime.replay.stage import taken_up
 from artoo.runtime.replay.standing import RESUMABLE, standing, to_drop
