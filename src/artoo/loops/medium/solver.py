@@ -296,8 +296,8 @@ class Solver:
             return
         if self.trajectory.blocks_tools(directive):
             task.blocked_tools = tools_to_block(outcomes, self.offered(), task.blocked_tools)
-        if self.trajectory.blocks_targets(directive):
-            task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
+        # Every directive forbids the targets on which tools failed for good.
+        task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
         previous = self.trajectory.directive
         kind = _kind(task)
         credit = task.lessons.after_break(previous, kind, outcomes)

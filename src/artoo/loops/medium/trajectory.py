@@ -211,10 +211,6 @@ class Trajectory:
         """Return whether a directive forbids the tools of the failed calls from now on."""
         return directive in WRONG_WAYS
 
-    def blocks_targets(self, directive: Directive) -> bool:
-        """Return whether a directive forbids the targets on which tools failed for good; always true."""
-        return True
-
     def record(self, decision: Decision, measured: Measurement) -> Decided:
         """Return the decision in the form in which it is published."""
         return Decided(
