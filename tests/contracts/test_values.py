@@ -80,8 +80,8 @@ def test_sensitive_places_and_traits() -> None:
     """Secrets, start-up files and artoo's own files are sensitive; a trait is asked for by name."""
     assert _change("/h/.ssh/id", path_class=PathClass.SECRET).sensitive
     assert not _change("/p/a").sensitive
-    assert _change("/p/a", traits=(Trait.DERIVED,)).has(Trait.DERIVED)
-    assert not _change("/p/a").has(Trait.DERIVED)
+    assert _change("/p/a", traits=(Trait.WIDENED,)).has(Trait.WIDENED)
+    assert not _change("/p/a").has(Trait.WIDENED)
 
 
 @pytest.mark.parametrize(("paths", "bookkeeping"), [((), False), (("/p/a",), False), ((), True)])

@@ -73,7 +73,7 @@ async def test_what_has_no_text_says_why(look: Look, roots: Roots) -> None:
 
 
 async def test_a_check_may_write(look: Look, roots: Roots) -> None:
-    """It builds what it tests, and its exit code counts; caches are nothing that it wrote."""
+    """It builds what it tests, and its exit code counts; git's own notes are nothing that it wrote."""
 
     def created(path: str, *traits: Trait, node: Node = Node.FILE) -> Change:
         return Change(kind=ChangeKind.CREATED, path=path, node=node, path_class=PathClass.PROJECT, traits=traits)
@@ -81,7 +81,7 @@ async def test_a_check_may_write(look: Look, roots: Roots) -> None:
     made = (created("/p/out", node=Node.DIRECTORY), created("/p/out/a.txt"))
     build = await look(PlainWorkspace(roots, reported=made)).command("true")
     assert (build.exit_code, build.written) == (0, ("/p/out/", "/p/out/a.txt"))
-    cache = await look(PlainWorkspace(roots, reported=(created("/p/__pycache__/a.pyc", Trait.DERIVED),))).command(
+    cache = await look(PlainWorkspace(roots, reported=(created("/p/.git/index", Trait.GIT_BOOKKEEPING),))).command(
         "true"
     )
     assert (cache.exit_code, cache.written) == (0, ())

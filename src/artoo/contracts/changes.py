@@ -124,7 +124,6 @@ class Trait(StrEnum):
     PRIVILEGED = "privileged"
     WIDENED = "widened"
     HARD_LINKED = "hard_linked"
-    DERIVED = "derived"
     GIT_BOOKKEEPING = "git_bookkeeping"
     CHANGED_MEANWHILE = "changed_meanwhile"
 

@@ -63,14 +63,13 @@ class Findings:
     pairs: int = 0
     unreadable: int = 0
     missing_index: int = 0
-    stray_index: int = 0
     wrong_sums: int = 0
     examples: list[str] = field(default_factory=list[str])
 
     @property
     def sound(self) -> bool:
         """Return whether no repair is needed."""
-        return not (self.unreadable or self.missing_index or self.stray_index or self.wrong_sums)
+        return not (self.unreadable or self.missing_index or self.wrong_sums)
 
     def note(self, problem: str) -> None:
         """Add a problem to the examples, unless there are `NAMED` already."""

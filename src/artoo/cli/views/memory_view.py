@@ -118,7 +118,7 @@ def finding_lines(found: Findings, after: Findings, *, checked_only: bool) -> li
     return [
         *lines,
         f"unreadable records: {found.unreadable}, missing index entries: {found.missing_index}, "
-        f"stray index entries: {found.stray_index}, wrong sums: {found.wrong_sums}",
+        f"wrong sums: {found.wrong_sums}",
         *(f"  {one_line(problem)}" for problem in found.examples),
         "Repaired." if after.sound else wrong,
     ]

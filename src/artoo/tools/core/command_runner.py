@@ -18,7 +18,7 @@ from artoo.tools.shell.network_header import NOTHING, Wanted
 COMMAND_SECONDS = 120.0
 """Default time that a call waits for its command. The command continues afterwards (SPEC section 3.3)."""
 
-_INCIDENTAL = (Trait.DERIVED, Trait.GIT_BOOKKEEPING, Trait.TIMES_ONLY)
+_INCIDENTAL = (Trait.GIT_BOOKKEEPING, Trait.TIMES_ONLY)
 
 _STATUS: Mapping[EndStatus, CallStatus] = {
     "ok": CallStatus.OK,
