@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.agents.heartbeat.duties import Done
+from artoo.agents.patrol import watchers
 from artoo.agents.patrol.clock_times import At
 from artoo.agents.patrol.parser import (
     MOST_ITEMS,
@@ -533,6 +534,19 @@ def test_marks_tell_files_apart(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("1")
     assert len({"", one, mark_of(files_matching(tmp_path, "*.csv"))}) == 3
     assert mark_of(files_matching(tmp_path, str(tmp_path / "a.csv"))) == one
+
+
+def test_the_order_of_a_directory_does_not_change_the_mark_of_too_many_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit takes the first names, whatever the order in which the directory lists its files."""
+    monkeypatch.setattr(watchers, "MOST_FILES", 2)
+    names = [str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv")]
+    for name in names:
+        Path(name).write_text("1")
+    for listed in (names, names[::-1]):
+        monkeypatch.setattr(watchers.glob, "iglob", lambda _, listed=listed: iter(listed))
+        assert list(files_matching(tmp_path, "*.csv")) == names[:2]
 
 
 def test_a_directory_may_have_the_signs_of_a_pattern_in_its_name(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import glob
 import hashlib
+import heapq
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from artoo.agents.patrol.parser import FilesChanged, FilesThere, Holds, NewMail, TasksPending, When
@@ -20,7 +20,7 @@ from artoo.agents.storage.transaction import Reading
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
 
 MOST_FILES = 10_000
-"""Maximum number of files matched by one pattern. More files are ignored."""
+"""Maximum number of files matched by one pattern, the first by name. More files are ignored."""
 HOLDS = "holds"
 
 
@@ -75,8 +75,9 @@ class Looking:
 def files_matching(root: Path, pattern: str) -> dict[str, str]:
     """Return size and time of every matching file, by path. Blocks."""
     full = os.path.join(glob.escape(str(root)), os.path.expanduser(pattern))  # noqa: PTH111, PTH118
-    # Sorted, because the order of a directory may change without a change of its files.
-    matches = sorted(islice(glob.iglob(full), MOST_FILES))  # noqa: PTH207
+    # The first names are taken, not the first matches, because the order of a directory may change without a change
+    # of its files.
+    matches = heapq.nsmallest(MOST_FILES, glob.iglob(full))  # noqa: PTH207
     return {path: told for path in matches if (told := _told(path)) is not None}
 
 
