@@ -20,6 +20,9 @@ LABEL = "io.artoo.serve"
 ENVIRONMENT = "service.env"
 """A file in artoo's home with the environment variables of the service, such as keys. Each line is NAME=value."""
 
+# The wait before a failed service starts again, for systemd and launchd.
+RESTART_SECONDS = 30
+
 
 @click.group(context_settings=HELP)
 def service() -> None:
@@ -79,7 +82,7 @@ Environment={_quoted(f"{HOME_VARIABLE}={home}")}
 Environment={_quoted(f"PATH={os.environ.get('PATH', os.defpath)}")}
 EnvironmentFile=-{str(home / ENVIRONMENT).replace("%", "%%")}
 Restart=on-failure
-RestartSec=30
+RestartSec={RESTART_SECONDS}
 TimeoutStopSec=60
 Delegate=yes
 
@@ -101,7 +104,7 @@ def _plist(command: list[str], home: Path) -> str:
         "EnvironmentVariables": {HOME_VARIABLE: str(home), "PATH": os.environ.get("PATH", os.defpath)},
         "RunAtLoad": True,
         "KeepAlive": {"SuccessfulExit": False},
-        "ThrottleInterval": 30,
+        "ThrottleInterval": RESTART_SECONDS,
         "StandardErrorPath": str(home / "service.log"),
     }
     return plistlib.dumps(known, sort_keys=False).decode()
