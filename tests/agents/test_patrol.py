@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -545,7 +545,11 @@ def test_the_order_of_a_directory_does_not_change_the_mark_of_too_many_files(
     for name in names:
         Path(name).write_text("1")
     for listed in (names, names[::-1]):
-        monkeypatch.setattr(watchers.glob, "iglob", lambda _, listed=listed: iter(listed))
+
+        def listing(_: str, listed: list[str] = listed) -> Iterator[str]:
+            return iter(listed)
+
+        monkeypatch.setattr(watchers.glob, "iglob", listing)
         assert list(files_matching(tmp_path, "*.csv")) == names[:2]
 
 
