@@ -14,6 +14,9 @@ import secrets
 import time
 from pathlib import Path
 
+PORT = 7226
+"""The default port. It is fixed, so that users can bookmark addresses."""
+
 TOKEN_SECONDS = 15 * 60.0
 SESSION_SECONDS = 30 * 86_400.0
 MOST_KEPT = 50

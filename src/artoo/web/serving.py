@@ -18,13 +18,11 @@ import uvicorn
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.config.model import Config
 from artoo.web.app import application
-from artoo.web.entry import Entry
+from artoo.web.entry import PORT, Entry
 from artoo.web.site import Site
 from artoo.web.starting import Open, Starter
 
 HOST = "127.0.0.1"
-PORT = 7226
-"""The default port. It is fixed, so that users can bookmark addresses."""
 CLOSING_SECONDS = 3
 MOST_CONNECTIONS = 200
 _LOOKS, _LOOK_PAUSE = 40, 0.05

@@ -15,6 +15,7 @@ import click
 
 from artoo.cli.commands.options import HELP
 from artoo.runtime.config.loader import load_config
+from artoo.web.entry import PORT
 
 if TYPE_CHECKING:
     from artoo.runtime.app.artoo import Artoo
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command(context_settings=HELP)
-@click.option("--port", type=click.IntRange(0, 65_535), help="The port (default: 7226, or a free one).")
+@click.option("--port", type=click.IntRange(0, 65_535), help=f"The port (default: {PORT}, or a free one).")
 @click.option("--no-open", is_flag=True, help="Only print the address.")
 def web(port: int | None, no_open: bool) -> None:
     """Serve the web UI of tasks, changes, memory, team and audit, until Ctrl-C.
