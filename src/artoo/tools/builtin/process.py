@@ -32,7 +32,7 @@ _SPEC = ToolSpec(
         Parameter("id", "such as p1", False),
         Parameter("action", "default wait", False, schema={"type": "string", "enum": list(_ACTIONS)}),
         Parameter("input", "for write: the text, with its line end", False),
-        Parameter("timeout", "for wait: seconds, default 120", False, schema=NUMBER),
+        Parameter("timeout", f"for wait: seconds, default {COMMAND_SECONDS:.0f}", False, schema=NUMBER),
         Parameter("offset", "for read: first byte", False, schema=INTEGER),
     ),
     priority=62,  # after the programs that it is about

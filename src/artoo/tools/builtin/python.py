@@ -26,7 +26,7 @@ _SPEC = ToolSpec(
     description="run a Python script (standard library: csv, json, re …) that prints the result",
     parameters=(
         Parameter("code", "the script"),
-        Parameter("timeout", "seconds to wait, default 120", False, schema=NUMBER),
+        Parameter("timeout", f"seconds to wait, default {COMMAND_SECONDS:.0f}", False, schema=NUMBER),
     ),
     priority=61,
     body="code",
