@@ -22,10 +22,16 @@ from artoo.contracts.base import Contract
 from artoo.contracts.execution import CriterionVerdict, ToolCall
 
 Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
-AgentName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+LONGEST_MAIL = 100_000
+"""Maximum number of characters of a letter."""
+
+AGENT_NAME = r"[a-z][a-z0-9_-]{0,31}"
+ACTOR = r"[a-z][a-z0-9_:-]{0,63}"
+
+AgentName = Annotated[str, Field(pattern=rf"^{AGENT_NAME}$")]
 """An agent's name, which is also its folder's name: lower case, no dots, no slashes."""
 
-Actor = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_:-]{0,63}$")]
+Actor = Annotated[str, Field(pattern=rf"^{ACTOR}$")]
 """The author of an operation: an agent's name, or OPERATOR, POLICY or RUNTIME."""
 
 OPERATOR = "operator"
@@ -152,7 +158,7 @@ class Mail(Contract):
     id: str
     sender: Actor
     recipient: Actor
-    text: str = Field(min_length=1, max_length=100_000)
+    text: str = Field(min_length=1, max_length=LONGEST_MAIL)
     priority: Priority = Priority.STANDARD
     requires_reply: bool = False
     in_reply_to: str | None = None

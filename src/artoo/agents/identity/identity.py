@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from artoo.contracts.agents import RESERVED_NAMES
+from artoo.contracts.agents import AGENT_NAME, RESERVED_NAMES
 from artoo.contracts.errors import ConfigurationError
 from artoo.prompts.segments import Segment
 from artoo.settings.places import Places, Problem, Tree
@@ -35,7 +35,7 @@ MOST_SKILLS = 32
 DEFAULT_AGENT = "artoo"
 """The name of the agent of `runtime.memory.procedural.path` if its file has no name."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_NAME = re.compile(AGENT_NAME)
 
 
 def _one_line(given: object) -> object:

@@ -16,7 +16,6 @@ from datetime import timedelta
 
 from artoo.agents.mail.rows import (
     BY_RANK,
-    LONGEST_MAIL,
     Kept,
     MailClaim,
     check_address,
@@ -32,7 +31,7 @@ from artoo.agents.mail.rows import (
 from artoo.agents.storage.database import Database, Stored, reads, writes
 from artoo.agents.storage.monotonic_clock import microseconds, seconds_us
 from artoo.agents.storage.transaction import Reading, Row, Writing, made, storable
-from artoo.contracts.agents import Mail, Partition, Priority
+from artoo.contracts.agents import ACTOR, LONGEST_MAIL, Mail, Partition, Priority
 from artoo.contracts.errors import ClaimLost, MailRefused
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
@@ -46,8 +45,7 @@ MOST_ATTEMPTS = 10
 
 FORGOTTEN_AT_ONCE = 500
 
-_ACTOR = re.compile(r"[a-z][a-z0-9_:-]{0,63}")
-"""The pattern of a name, as in the contract (`contracts.agents.Actor`)."""
+_ACTOR = re.compile(ACTOR)
 
 
 class Mailbox(Stored):

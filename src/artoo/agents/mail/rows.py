@@ -10,9 +10,6 @@ from artoo.contracts.agents import OPERATOR, Mail, MailMoved, Partition
 from artoo.contracts.errors import ActorRefused, ClaimLost, MailRefused
 from artoo.contracts.roles import Role
 
-LONGEST_MAIL = 100_000
-"""Maximum number of characters of a letter."""
-
 LONGEST_NOTE = 1_000
 """Maximum number of characters of the note stored when a letter is archived."""
 
