@@ -9,9 +9,9 @@ from artoo.agents.board.board import Board
 from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim, find
 from artoo.agents.board.rules import SEED_POLICIES, Policies
-from artoo.agents.board.worker import LEASE_SECONDS, claim_where
+from artoo.agents.board.worker import claim_where
 from artoo.agents.storage.database import Database
-from artoo.agents.storage.monotonic_clock import seconds_us
+from artoo.agents.storage.monotonic_clock import LEASE_SECONDS, seconds_us
 from artoo.agents.storage.transaction import Writing
 from artoo.contracts.agents import BoardState, BoardTask
 from artoo.contracts.errors import ClaimLost, GovernanceRefused

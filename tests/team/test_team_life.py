@@ -10,6 +10,7 @@ from team_world import crew, exists, plan, settled, shell, write
 
 from artoo.agents.board.worker import Work
 from artoo.agents.identity.folders import create_agent, folder_of
+from artoo.agents.storage.monotonic_clock import RENEW_SECONDS
 from artoo.contracts.agents import (
     OPERATOR,
     AgentChanged,
@@ -23,7 +24,6 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import ToolCalled, ToolStarted
 from artoo.runtime.task.resume import log_to_resume
-from artoo.team.holding import RENEW_SECONDS
 from artoo.team.locks import only_instance, serving
 from artoo.team.team import UPKEEP_SECONDS
 from artoo.testing import Asked, FakeClock, too_many_requests

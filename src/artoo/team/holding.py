@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
+from artoo.agents.storage.monotonic_clock import RENEW_SECONDS
 from artoo.contracts.errors import ArtooError
 from artoo.ports.clock import Clock
 
 T = TypeVar("T")
-
-RENEW_SECONDS = 20.0
 
 
 async def held(work: Coroutine[Any, Any, T], renew: Callable[[], Awaitable[None]], clock: Clock) -> T:

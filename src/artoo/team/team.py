@@ -29,6 +29,7 @@ from artoo.agents.patrol.parser import patrol_problems
 from artoo.agents.patrol.patrol import Patrol, PatrolRequest
 from artoo.agents.patrol.store import PatrolStore
 from artoo.agents.patrol.watchers import Looking
+from artoo.agents.storage.monotonic_clock import RENEW_SECONDS
 from artoo.contracts.agents import RUNTIME, BoardState
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
@@ -40,7 +41,6 @@ from artoo.runtime.changes.startup_recovery import settle_earlier
 from artoo.team.answering import patrol
 from artoo.team.bench import Bench, Member
 from artoo.team.duties import WorkDuty
-from artoo.team.holding import RENEW_SECONDS
 from artoo.team.minds import Minds
 from artoo.team.office import Office
 from artoo.verdicts.checks import run_check

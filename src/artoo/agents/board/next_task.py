@@ -19,11 +19,11 @@ from artoo.agents.board.claim_holders import machine_of
 from artoo.agents.board.reviews import take_review_in
 from artoo.agents.board.rows import TaskClaim, mover_of
 from artoo.agents.board.rules import SEED_POLICIES, Mover, Policies
-from artoo.agents.board.worker import LEASE_SECONDS, claim_where
+from artoo.agents.board.worker import claim_where
 from artoo.agents.mail.mailbox import take_mail_in
 from artoo.agents.mail.rows import MailClaim
 from artoo.agents.storage.database import Database, Stored, reads, writes
-from artoo.agents.storage.monotonic_clock import seconds_us
+from artoo.agents.storage.monotonic_clock import LEASE_SECONDS, seconds_us
 from artoo.agents.storage.transaction import Reading, Value, Writing
 from artoo.contracts.agents import FOREIGN, Priority
 from artoo.ports.ids import Ids

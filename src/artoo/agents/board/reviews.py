@@ -32,13 +32,11 @@ from artoo.agents.board.rows import (
 from artoo.agents.board.rules import Mover, Policies, check_holder, check_reviewer
 from artoo.agents.foreign.messages import done_again, more_asked
 from artoo.agents.storage.database import Database, Stored, reads, writes
-from artoo.agents.storage.monotonic_clock import seconds_us
+from artoo.agents.storage.monotonic_clock import LEASE_SECONDS, seconds_us
 from artoo.agents.storage.transaction import Reading, Row, Writing, marked
 from artoo.contracts.agents import OPERATOR, POLICY, RUNTIME, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused, ClaimLost, MoveRefused
 from artoo.ports.ids import Ids
-
-REVIEW_LEASE_SECONDS = 60.0
 
 _LEFT = "left to the operator: "
 _NOBODY = "-"
@@ -77,12 +75,12 @@ class Reviews(Stored):
         # Keeps reviewers from starting on a submission that the policy is about to approve.
         if not review:
             token = f"{POLICY}-{task.id}-{task.submission}"
-            lease(writing, task.id, token, POLICY, seconds_us(REVIEW_LEASE_SECONDS))
+            lease(writing, task.id, token, POLICY, seconds_us(LEASE_SECONDS))
         return task, review
 
     @writes
     def take(
-        self, writing: Writing, task_id: str, actor: str, *, lease_seconds: float = REVIEW_LEASE_SECONDS
+        self, writing: Writing, task_id: str, actor: str, *, lease_seconds: float = LEASE_SECONDS
     ) -> TaskClaim:
         """Claim a review, so that no other agent reviews the same task. The operator always may. Renew by
         `work.renew`."""

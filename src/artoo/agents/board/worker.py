@@ -34,13 +34,10 @@ from artoo.agents.board.rows import (
 from artoo.agents.board.rules import check_holder
 from artoo.agents.foreign.messages import MORE_ASKED, heard_so_far, more_asked
 from artoo.agents.storage.database import Stored, writes
-from artoo.agents.storage.monotonic_clock import seconds_us
+from artoo.agents.storage.monotonic_clock import LEASE_SECONDS, seconds_us
 from artoo.agents.storage.transaction import Value, Writing
 from artoo.contracts.agents import RUNTIME, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused
-
-LEASE_SECONDS = 60.0
-"""How long a claim holds without renewal. Workers should renew three times as often."""
 
 MOST_INTERRUPTIONS = 10
 """Maximum number of deaths of its process, or of returns while other work was completed, before a task fails. The

@@ -29,15 +29,12 @@ from artoo.agents.mail.rows import (
     post,
 )
 from artoo.agents.storage.database import Database, Stored, reads, writes
-from artoo.agents.storage.monotonic_clock import microseconds, seconds_us
+from artoo.agents.storage.monotonic_clock import LEASE_SECONDS, microseconds, seconds_us
 from artoo.agents.storage.transaction import Reading, Row, Writing, made, storable
 from artoo.contracts.agents import ACTOR, LONGEST_MAIL, Mail, Partition, Priority
 from artoo.contracts.errors import ClaimLost, MailRefused
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
-
-LEASE_SECONDS = 60.0
-"""How long a process holds a letter without renewal. Processes should renew three times as often."""
 
 MOST_ATTEMPTS = 10
 """Maximum number of deliveries of a letter whose readers died. After that, it is archived with a note."""

@@ -16,6 +16,12 @@ from artoo.store.query import Query
 
 logger = logging.getLogger(__name__)
 
+LEASE_SECONDS = 60.0
+"""How long a claim of a task, a review or a letter holds without renewal."""
+
+RENEW_SECONDS = LEASE_SECONDS / 3
+"""The interval of renewals. Two of three may be late before a claim is lost."""
+
 TOLERANCE_US = 2_000_000
 """Processes read the clock shortly before they write, so a difference up to this does not count as a jump."""
 
