@@ -543,7 +543,7 @@ def test_the_order_of_a_directory_does_not_change_the_mark_of_too_many_files(
     monkeypatch.setattr(watchers, "MOST_FILES", 2)
     names = [str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv")]
     for name in names:
-        Path(name).write_text("1")
+        Path(name).write_text("1", encoding="utf-8")
     for listed in (names, names[::-1]):
 
         def listing(_: str, listed: list[str] = listed) -> Iterator[str]:

@@ -51,7 +51,7 @@ async def test_exit_codes_are_read_as_the_programs_mean_them(
 
 
 async def test_what_a_command_changed_is_in_its_record(roots: Roots, make_toolbox: MakeToolbox) -> None:
-    """Changes that somebody may have meant; a new time is none, and a command that failed may have changed things."""
+    """Changes that somebody may have meant; a new time is none. A command that failed may have changed things."""
     made = (_created("/p/out.txt"), _created("/p/a.txt", Trait.TIMES_ONLY))
     box = make_toolbox(other=PlainWorkspace(roots, reported=made))
     for command, status in (("echo hi", CallStatus.OK), ("false", CallStatus.ERROR)):
