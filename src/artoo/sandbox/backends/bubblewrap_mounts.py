@@ -31,7 +31,7 @@ _OPAQUE = "user.overlay.opaque"
 
 
 def overlay_roots(roots: Roots, mounts: MountTable, *, over_mounts: bool) -> tuple[Path, ...]:
-    """Return the outermost real directories to overlay. A root inside another is included only if it is a mount.
+    """Return the outermost real directories to overlay. An inner root is included only if it is on another mount.
 
     The root directory and missing directories are left out. The kernel refuses an overlay over inner mounts to a
     user who may not unmount them. Therefore, unless `over_mounts` is true, directories that contain mounts are left

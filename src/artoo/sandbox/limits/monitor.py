@@ -214,9 +214,9 @@ class _ProcessWatch:
     def _end_bomb(self, members: list[Member], excess: Excess) -> None:
         """Kill a fork bomb by one system call, because it would fork faster than processes are killed one by one.
 
-        With each child, artoo's event loop gets less of the processor. If each process has its own group, no single
-        call reaches all. When such a bomb has grown too large, the sandbox's first process is killed, and with it
-        the sandbox.
+        With each new process, artoo's event loop gets less processor time. If each process has its own group, no
+        single call reaches all. When such a bomb has grown too large, the sandbox's first process is killed, and
+        with it the sandbox.
         """
         group, share = Counter(one.group for one in members).most_common(1)[0]
         with suppress(OSError):

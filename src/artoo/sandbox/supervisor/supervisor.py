@@ -298,7 +298,7 @@ class Supervisor:
             listening.close()
 
     def _report_as_shell(self, process_id: bytes, problem: CannotRun, descriptors: list[int]) -> None:
-        """Report a program that cannot be run as a shell does, on standard error and by exit code 127 or 126."""
+        """Report, like a shell, that a program cannot be run, on standard error and by exit code 127 or 126."""
         self._send([b"started", process_id])
         if len(descriptors) >= 3:
             os.write(descriptors[2], problem.message)

@@ -87,7 +87,7 @@ def _commit(
     *,
     share: bool,
 ) -> Manifest:
-    """Prepare slots and images, and write the manifest. After OSError or SandboxError, all of it is removed."""
+    """Prepare slots and images, and write the manifest. After OSError or SandboxError, they are removed."""
     try:
         # Slots next to targets are recorded before the first is made, so that recovery can remove them.
         choose_slots(record, steps)

@@ -257,7 +257,7 @@ class Comparison:
             yield STASH, "the stash was changed meanwhile", ""
 
     def _under_way(self) -> Iterator[str]:
-        """Yield the names of files which show that the task left a git operation unfinished."""
+        """Yield the names of git's files which show that the task left a merge, rebase or similar unfinished."""
         for inner, one in self._repository.effects.items():
             if one.after is not None and not one.in_place and under_way(inner):
                 yield inner.partition("/")[0]

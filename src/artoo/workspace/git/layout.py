@@ -212,7 +212,7 @@ class _Looks:
         return self.known[key]
 
     def holder(self, path: bytes) -> bytes | None:
-        """Return the repository of a path. It searches from the outside, to ignore a fake inside git's files."""
+        """Return a path's repository. The outermost is found first, so that a fake one in git's files is ignored."""
         holder: bytes | None = None
         for above in (*_above(path), path):
             if holder is not None:

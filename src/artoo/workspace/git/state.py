@@ -150,7 +150,7 @@ _QUESTIONS: Mapping[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
 """The arguments of git, and the accepted exit codes. For example, the stash or the settings file may be missing."""
 
 _LEFT_OUT = ("refs/artoo/", "refs/bisect/", "refs/worktree/", "refs/rewritten/")
-"""The refs that are ignored, because they are artoo's own or belong to an unfinished operation."""
+"""Prefixes of refs that are ignored, because they are artoo's own or belong to an unfinished operation."""
 
 
 @dataclass(frozen=True, slots=True)

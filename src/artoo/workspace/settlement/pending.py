@@ -142,7 +142,7 @@ def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
 
 
 def _since(directory: WorkspaceDirectory) -> float:
-    """Return the time since which it is pending; for an interrupted task, when it last started a command."""
+    """Return since when a workspace is pending; for an interrupted task, when it last started a command."""
     try:
         record = read_pending(directory)
         return directory.output.stat().st_mtime if record is None or record.cut_off else record.since
