@@ -212,7 +212,7 @@ class _Looks:
         return self.known[key]
 
     def holder(self, path: bytes) -> bytes | None:
-        """Return a path's repository. The outermost is found first, so that a fake one in git's files is ignored."""
+        """Return a path's repository, searched from the outside in, to ignore a fake one inside git's own files."""
         holder: bytes | None = None
         for above in (*_above(path), path):
             if holder is not None:
