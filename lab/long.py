@@ -18,7 +18,7 @@ from artoo.contracts.plan import SubTask
 from artoo.contracts.solution import Directive
 from artoo.contracts.steering import CourseDirective
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.loops.fast import sampling
+from artoo.loops.fast import progress
 from artoo.ports.tools import ToolSpec
 from lab.laws import Arm, Law
 from lab.minds import Choice, Minds, turn_of
@@ -171,10 +171,10 @@ class Flights:
 @contextmanager
 def _sampled(samples: bool) -> Generator[None]:
     """Run without samples: at no turn, and at no time. Cells of a process run one after the other."""
-    before = sampling._TURNS, sampling._SECONDS  # pyright: ignore[reportPrivateUsage]
+    before = progress._TURNS, progress._SECONDS  # pyright: ignore[reportPrivateUsage]
     try:
         if not samples:
-            sampling._TURNS, sampling._SECONDS = _NEVER, float(_NEVER)  # pyright: ignore[reportPrivateUsage]
+            progress._TURNS, progress._SECONDS = _NEVER, float(_NEVER)  # pyright: ignore[reportPrivateUsage]
         yield
     finally:
-        sampling._TURNS, sampling._SECONDS = before  # pyright: ignore[reportPrivateUsage]
+        progress._TURNS, progress._SECONDS = before  # pyright: ignore[reportPrivateUsage]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from fetch_browser import AXE
 from playwright.async_api import Page as Tab
+from playwright.async_api import Route
 from web_browser import NEEDS_BROWSER, browsing, known, reach, shown_numbers
 from web_home import FIND, with_everything
 from web_scenes import TASK, Writer, first_round, holds, opening, second_round, whole
@@ -152,16 +153,23 @@ async def test_a_consent_is_given_in_the_page_while_the_terminal_asks(tmp_path: 
 
 async def test_a_consent_is_given_in_the_terminal_while_the_page_asks(tmp_path: Path) -> None:
     """The question goes from the page by itself; whoever clicks a moment too late is told whose answer counted."""
-    writer, terminal = Writer(tmp_path), Terminal()
+    writer, terminal, deaf = Writer(tmp_path), Terminal(), asyncio.Event()
+
+    async def unless_deaf(route: Route) -> None:
+        """Decided after the server's answer, because a request may be on its way when the page becomes deaf."""
+        response = await route.fetch()
+        await (route.abort() if deaf.is_set() else route.fulfill(response=response))
+
     with TaskLock(tmp_path, TASK):
         writer.say([*opening(), *first_round()])
         async with browsing() as window, page_of(tmp_path, enter=False) as page:
             seeing, late = await window.tab(page, tmp_path), await window.tab(page, tmp_path)
             asking = asyncio.ensure_future(AskedEverywhere(terminal, TaskDesk(tmp_path, TASK))(QUESTION))
+            await late.route("**/tasks/*?part", unless_deaf)
             for tab in (seeing, late):
                 await tab.goto(f"{page.address}/tasks/{TASK}")
                 await tab.locator("form.question button[value=once]").wait_for()
-            await late.route("**/tasks/*?part", lambda route: route.abort())  # it does not hear of it in time
+            deaf.set()
             terminal.typed.set_result(Consent.NO)
             assert await asyncio.wait_for(asking, 60) is Consent.NO and terminal.heard == []
             await seeing.locator("form.question").wait_for(state="detached")

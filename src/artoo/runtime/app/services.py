@@ -87,7 +87,7 @@ class Workshop:
     _workspaces: OpenWorkspace | None = None
     _memories: Memories | None = None
     _upkeep: UpkeepModel | None = None
-    _named: dict[str, MeteredModel] = field(default_factory=dict)
+    _named: dict[str, MeteredModel] = field(default_factory=dict[str, "MeteredModel"])
 
     def locked(self, task_id: str) -> TaskLock:
         """Take the lock of a task, and return it. Raises TaskRunning."""
