@@ -1,4 +1,7 @@
-"""Define the question that Law 1 requires, and its answer (SPEC section 8), between gate and user."""
+"""The approval question of Law 1 and its answers (once, for the task, refuse, keep, discard).
+
+The exchange is between gate and user. Reference: SPEC section 8.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Find exact facts that refute a result: in the records of its calls, and tokens without evidence (Law 0)."""
+"""Find facts that refute a result, such as failed calls, missing files and tokens without evidence.
+
+Reference: Law 0.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Find the exact tokens of an answer that no call, no change and no part of the request contains.
+"""Find tokens of an answer that no call, change or request contains, and the twelve that a correction names.
 
-tokens of the answer ──► in the evidence, by value? ──► derived from the evidence? ──► ungrounded tokens"""
+tokens of the answer ──► in the evidence, by value? ──► derived from the evidence? ──► ungrounded tokens
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Read numbers in a text by value: digits of any script, any separators, percent, sizes in bytes.
+"""Parse numbers in any script and separator, with percent, bytes and rounding, at most 4,000 in one text.
 
     "1.234,5"  "1,234.5"  "1 234.5"  ──► 1234.5        "25 %" ──► 25 or 0.25        "12 KB" ──► 12000 or 12288 bytes
 
 A literal that can be read in two ways ("1.234") has two values, and equals a number that equals either of them.
-A numeral in an answer may be rounded, so it matches a span of values."""
+A numeral in an answer may be rounded, so it matches a span of values.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the files whose contents a model was shown before its first call, so that its answer may cite them."""
+"""Find the files with contents that a model was shown before its first call, so that its answer may cite them."""
 
 from __future__ import annotations
 

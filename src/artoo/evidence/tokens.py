@@ -1,5 +1,7 @@
-"""Find the exact tokens of a text: numbers, paths, URLs, ids, quoted strings. The rules know no words of any
-language."""
+"""Extract numbers, paths, URLs, ids and quoted strings from a text of at most 100,000 characters.
+
+The rules know no words of any language.
+"""
 
 from __future__ import annotations
 

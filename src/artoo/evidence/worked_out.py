@@ -1,7 +1,8 @@
-"""Derive figures of an answer from stated or printed numbers.
+"""Derive figures of an answer by sums, ratios and dates from stated or printed numbers, with limits on pairs.
 
 A figure follows from the formula before it, from two numbers near it, from a run of numbers, or from a printed
-column. Derived figures count as known in the next pass, until a pass derives nothing more."""
+column. Derived figures count as known in the next pass, until a pass derives nothing more.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalises a server's address that a user wrote, and reports its errors."""
+"""Normalise a server's base URL from the settings, and explain a malformed address."""
 
 from __future__ import annotations
 

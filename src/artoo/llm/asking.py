@@ -1,4 +1,4 @@
-"""The state of one running question or turn: its options, and its cost so far."""
+"""The state of one running question or turn, with its options and its cost so far."""
 
 from __future__ import annotations
 

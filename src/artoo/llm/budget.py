@@ -1,4 +1,7 @@
-"""The budget of a task for language models, which all its agents share (SPEC section 9)."""
+"""The budget of a task for model calls, tokens and money, reserved before each request.
+
+All agents of the task share it. Reference: SPEC section 9.
+"""
 
 from __future__ import annotations
 

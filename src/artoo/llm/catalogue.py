@@ -1,4 +1,6 @@
-"""Context windows and prices of vendors' models, from the data in `genai-prices` (SPEC section 9).
+"""Look up context windows and prices of vendors' models in `genai-prices`.
+
+Reference: SPEC section 9.
 
 Loading the data takes half a second, so it is loaded only for a vendor's model without a known window or price.
 Private servers are not looked up: servers on this machine, with a bare IP address, or in a local network.

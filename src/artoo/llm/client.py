@@ -1,4 +1,6 @@
-"""A language model behind a server, with the interface that roles use (SPEC section 9).
+"""One model of one server as roles use it, which asks, parses, and repairs an unreadable answer once.
+
+Reference: SPEC section 9.
 
 One question or turn may take several requests: refused forms, retries, and one repair. Each step has its module:
 `request` builds, `retry` sends, `completion` and `reading` parse, and `dialect` stores which features are accepted.

@@ -1,4 +1,7 @@
-"""The content of a server's reply, independent of the type of server (pure)."""
+"""Parse a server's reply and its HTTP status, error text and error code, for any wire.
+
+This module is pure.
+"""
 
 from __future__ import annotations
 

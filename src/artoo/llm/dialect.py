@@ -1,4 +1,6 @@
-"""The optional features that a server accepts in requests: discovered by trying, then stored (SPEC section 9).
+"""The optional features that a server accepts, found by trying, and stored for seven days.
+
+Reference: SPEC section 9.
 
 If a server refuses a request, the request is repeated with one feature after the other left out, until the server
 answers. The feature left out last was the refused one. The words of a refusal are not interpreted. Feature names in

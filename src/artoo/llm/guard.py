@@ -1,4 +1,6 @@
-"""A switch that forbids real models in tests, so that a test without its double fails instead of spending money.
+"""The switch that forbids real models in tests, with the addresses of test doubles.
+
+A test without its double fails instead of spending money.
 
 It is the only state of this package that belongs to the process and not to an object, because it must reach
 transports that a test never sees. `artoo.testing.forbid_real_models` is its public interface.

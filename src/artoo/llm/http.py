@@ -1,4 +1,7 @@
-"""Requests to model servers over HTTP with aiohttp and orjson, without an SDK (SPEC section 9).
+"""HTTP requests to model servers, with API key headers, connect timeout of 15 seconds, and reply limit of 32 MiB.
+
+It uses aiohttp and orjson, without an SDK. It sends the headers of Anthropic's format too. Reference: SPEC section
+9.
 
 Imports aiohttp, so import this module only where an endpoint is used.
 """

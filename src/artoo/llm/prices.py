@@ -1,4 +1,7 @@
-"""The cost of calls to language models, by the prices in the operator's configuration (SPEC section 9)."""
+"""Compute the cost of calls from configured prices per million tokens.
+
+Reference: SPEC section 9.
+"""
 
 from __future__ import annotations
 

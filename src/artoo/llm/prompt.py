@@ -1,4 +1,4 @@
-"""The prompt of a model in the form that all wires render, for a question and for a turn of a conversation."""
+"""The prompt of a question or a conversation's turn before a wire renders it, with the tokens of an image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Builds one request to a server from a prompt, for its wire and dialect (pure)."""
+"""Build one request from a prompt for a wire and dialect, with the table of wires.
+
+This module is pure.
+"""
 
 from __future__ import annotations
 

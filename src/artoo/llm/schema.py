@@ -1,4 +1,4 @@
-"""JSON schemas of contracts in the form that model servers need."""
+"""JSON schemas of contracts without the keywords that model servers do not need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sends prompts to one model of one server until it answers. Handles wires, refused forms, retries and budget."""
+"""Send prompts to one model until it answers, and detect its wire, context window and size.
+
+It handles refused forms, retries and budget.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Resolves the two tiers' endpoints from the environment and the configuration file (pure; SPEC section 9)."""
+"""Resolve both tiers' endpoints from `BRAIN_*`, `TOOL_*`, `OPENAI_*` and the file, with default URLs.
+
+This module is pure.
+"""
 
 from __future__ import annotations
 

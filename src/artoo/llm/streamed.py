@@ -1,4 +1,7 @@
-"""The events of a streamed answer, which are recognised by their content and not by the content type (pure)."""
+"""Parse a streamed answer (server-sent events or newline-delimited JSON) by its content.
+
+This module is pure. The content type is ignored.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The two tiers as one model. A question goes to the endpoint of its tier."""
+"""Route a question to the endpoint of its tier (brain or tool).
+
+A question goes to the endpoint of its tier.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The port through which requests reach a model server of any kind.
+"""The interface of a transport to a model server, and its reply with status and headers.
 
 Two implementations: HTTP (`artoo.llm.http`) and the embedded model (`artoo.llm.embedded`). All higher layers,
 such as wires, retries, structured output and budgets, use only this port.

@@ -1,4 +1,4 @@
-"""The access of a role to a language model: assemble the prompt, ask, and publish the call.
+"""A role's access to a model, which assembles the prompt, asks, publishes the call, and streams its text.
 
 A question is asked once (`ask`). A conversation is opened (`opening`) and then continued by turns (`converse`).
 """

@@ -1,4 +1,6 @@
-"""Rules of thumb in one table. They are no laws: each can be switched off by name and must prove its benefit.
+"""The table of heuristics that can be switched off by name, such as `second_way` and `other_language`.
+
+They are no laws. Each must prove its benefit.
 
 `benchmarks/ablate.py` runs tasks with one of them off; docs/figures.md lists the benefit of each.
 """

@@ -1,4 +1,4 @@
-"""A megram before it is stored: its subject, its weight and its reason."""
+"""The record of a lesson before memory stores it, with subject, weight and reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that tell a model about pending changes, which are prepared and not yet applied."""
+"""Prompt texts about today's date, pending changes, and earlier turns of the conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main loop of a role: it reads its inbox, handles one message at a time, and reports its failures."""
+"""The message loop of a role, which handles its inbox in order and publishes a RoleFailure on errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that describe tools in prompts: one line each, the same for the planner and the executor."""
+"""Describe tools in prompts, one line each, for planner and executor, and choose the other language."""
 
 from __future__ import annotations
 

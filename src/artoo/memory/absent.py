@@ -1,4 +1,4 @@
-"""Provide the memory that is used if the store is unusable or the operator turned memory off."""
+"""The empty memory, which is used if the store is unusable or memory is off."""
 
 from __future__ import annotations
 

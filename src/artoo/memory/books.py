@@ -1,4 +1,4 @@
-"""Show and correct memory (`memory.views`): the pyramid, explanations, corrections, the Dreamer's reports."""
+"""The operations of `artoo memory` on the store, such as overview, explain, rename, oppose and proposals."""
 
 from __future__ import annotations
 

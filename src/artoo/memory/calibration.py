@@ -1,4 +1,7 @@
-"""Derive advice for a plan from potentials and rules (paper, section 6.5). Pure: no store, no model, no clock."""
+"""Rank memory's potentials and rules into PREFER, MUST NOT and CAUTION, and cut the list to ten entries.
+
+This module is pure. It uses no store, no model and no clock. Reference: paper, section 6.5.
+"""
 
 from __future__ import annotations
 

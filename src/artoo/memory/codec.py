@@ -1,4 +1,4 @@
-"""Encode and decode records as JSON text, one object each, and define the errors of the store."""
+"""Encode megrams and records as JSON text, and the errors for damaged or unreachable stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define the commands that can be queued for the writer, and apply a batch of them to the store."""
+"""The write commands of memory (append, touch, oppose), and their application as a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Implement the Dreamer's side of the store (`ports.dream`): small slices, atomic changes, one Dreamer at a time.
+"""The Dreamer's reads and writes in the store, with a lease of 300 seconds and 100 retained reports.
+
+It uses small slices and atomic changes, and allows one Dreamer at a time. It implements `ports.dream`.
 
 The active Dreamer holds a lease by the store's clock. The lease has an epoch, and every write of the Dreamer checks
 it. So a machine that was suspended while its lease expired finds its epoch outdated, and changes nothing.

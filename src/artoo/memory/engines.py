@@ -1,4 +1,4 @@
-"""Choose the engine of the memory store: a file in this home, or a database that machines share."""
+"""Choose the engine of memory, `memory.db` in the home or the shared PostgreSQL store."""
 
 from __future__ import annotations
 

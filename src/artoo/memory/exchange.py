@@ -1,4 +1,7 @@
-"""Export and import memory as JSON lines: one megram per line, oldest id first."""
+"""Export and import memory as JSON lines, at most 1 MiB for each line.
+
+Each line is one megram, oldest id first.
+"""
 
 from __future__ import annotations
 

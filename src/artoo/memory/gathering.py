@@ -1,4 +1,4 @@
-"""Gather all facts for calibration in one snapshot and two round trips."""
+"""Read the facts for planning in one snapshot, at most ten rules, ten known things and five recent entries."""
 
 from __future__ import annotations
 

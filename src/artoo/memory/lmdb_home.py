@@ -1,4 +1,6 @@
-"""Import the memory of a home that an earlier version kept in an LMDB file. This is done once, on first opening.
+"""Import the memory of an earlier version from an LMDB file (`data.mdb`), once.
+
+This is done on first opening.
 
 The file is kept as `data.mdb.old`, and the user may delete it. The LMDB reader is an optional extra, which only
 homes with such a file need.

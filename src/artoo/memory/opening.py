@@ -1,4 +1,7 @@
-"""Open memory. Engines are imported only when used, and a task can run without memory."""
+"""Open the memory store for tasks or commands, or fall back to no memory.
+
+Engines are imported only when used.
+"""
 
 from __future__ import annotations
 

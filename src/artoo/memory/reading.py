@@ -1,4 +1,4 @@
-"""Read the store inside one transaction (a consistent snapshot).
+"""SQL queries of memory, for megrams, sums, rules, newest entries and potentials in one snapshot.
 
 Queries that a task waits for are combined in few round trips, because `Query.each` runs many queries at once.
 """

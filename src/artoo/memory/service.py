@@ -1,4 +1,7 @@
-"""Provide shared memory (R5): the read and write ports over one store with any engine."""
+"""Shared memory (R5) for roles, that is, recall and remember over the store, with its closing timeout.
+
+Any engine can be used.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define the values of a megram from which the sums are computed."""
+"""The signal of a megram (magnitude, valence, decay), and the recomputation of sums by definition."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Keep pending writes on this machine while a store cannot be reached, in one bounded file for all processes of a
-home.
+"""Queue writes on disk while the store is unreachable, at most 64 MiB, with retries every five seconds.
 
 The first process that reaches the shared store again writes the entries of all processes. Commands have ids, so a
 command that two processes write at once is stored only once.

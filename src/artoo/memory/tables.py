@@ -1,4 +1,6 @@
-"""Define memory's tables, and add or remove megrams together with the running sums of their pairs.
+"""The tables of memory, and their running sums of decayed signals by epoch.
+
+It adds or removes megrams together with the sums.
 
 On PostgreSQL the same tables are made by `store/migrations` (0010 and 0030).
 

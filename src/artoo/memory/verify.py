@@ -1,4 +1,7 @@
-"""Check that the store is consistent. Columns and sums can be rebuilt from the records, which are authoritative."""
+"""Check memory's columns and sums against the records, and repair them (`artoo memory verify`).
+
+Columns and sums can be rebuilt from the records, which are authoritative.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define the views of memory for people: the overview, an explanation, the kinds, the problems found."""
+"""The records that `artoo memory` shows, such as overview, explanation, kinds and findings."""
 
 from __future__ import annotations
 

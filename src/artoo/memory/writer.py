@@ -1,4 +1,6 @@
-"""Write memory through one queue and one thread, so that callers never wait and the store gets batches.
+"""The writer thread of memory, with a queue of 65,536 commands and batches of 2,048.
+
+Callers never wait for the store.
 
 A batch is one transaction. A crash loses only commands still in the queue, and never stores half a batch.
 """

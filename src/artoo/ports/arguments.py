@@ -1,8 +1,9 @@
-"""Read the arguments of a tool call by the tool's schema.
+"""Convert the arguments of a tool call to the types of its schema, at most 1,000,000 characters each.
 
     aliases → own names, members → a list of objects, text → number, boolean, list or object, then the check
 
-Models that call tools natively give typed values; the text dialect gives text. Both yield the same arguments."""
+Models that call tools natively give typed values; the text dialect gives text. Both yield the same arguments.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Define the interfaces of the message stream (SPEC section 1)."""
+"""The interfaces of the stream, for a role's port, a watcher's subscription, and the bus.
+
+Reference: SPEC section 1.
+"""
 
 from __future__ import annotations
 

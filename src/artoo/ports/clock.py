@@ -1,4 +1,4 @@
-"""Define time as a port, because replay, resume and tests use clocks of their own."""
+"""The interface of a clock, which replay, resume and tests replace."""
 
 from __future__ import annotations
 

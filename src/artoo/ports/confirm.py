@@ -1,4 +1,7 @@
-"""Define the interface through which the approval questions of Law 1 reach the user."""
+"""The interface of questions to the user, and the conversion of answers to consent.
+
+The questions are the approval questions of Law 1.
+"""
 
 from __future__ import annotations
 

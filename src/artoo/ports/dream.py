@@ -1,7 +1,8 @@
-"""Define the maintenance of memory, used only by the Dreamer: bounded scans and atomic changes.
+"""The interface of the Dreamer's store, with bounded scans, clusters and atomic changes.
 
 A scan returns a slice and an opaque cursor for the next slice (`after`; None at the end). Slices are small, so
-that neither a snapshot nor a lock is held for long. Every method may raise MemoryStoreError."""
+that neither a snapshot nor a lock is held for long. Every method may raise MemoryStoreError.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Define the validators' access to a task's present files, and to throw-away runs of commands.
+"""The interface of evidence for validators (files, changes, trial runs), with limits on characters.
 
 All methods read the task's workspace (`ports.workspace`): R4a's source reports the changes of its subtask, R4b's
-source the changes of the task. No method changes the workspace, and no method raises."""
+source the changes of the task. No method changes the workspace, and no method raises.
+"""
 
 from __future__ import annotations
 

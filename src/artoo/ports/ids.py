@@ -1,4 +1,4 @@
-"""Define identifiers as a port, because replay and tests make their own ids."""
+"""The interface of id creation, which replay and tests replace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Define the roles' interface to a language model: a question with a contract yields a valid value or an error."""
+"""The interface of a model for roles, with tier, question, conversation, answer and cost.
+
+A question with a contract yields a valid value or an error.
+"""
 
 from __future__ import annotations
 

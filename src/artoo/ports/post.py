@@ -1,4 +1,4 @@
-"""Define the interface through which an agent's tools send letters."""
+"""The interface by which an agent's tools send letters."""
 
 from __future__ import annotations
 

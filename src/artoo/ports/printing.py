@@ -1,6 +1,7 @@
-"""Define the live output of a running command for user interfaces.
+"""The interface of a command's live output for displays, which is not logged.
 
-This output is no message of the stream: it is not logged and may be lost."""
+This output is no message of the stream: it is not logged and may be lost.
+"""
 
 from __future__ import annotations
 

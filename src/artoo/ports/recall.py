@@ -1,4 +1,7 @@
-"""Define the read side of memory for planner, solver and people (SPEC section 5)."""
+"""The interface to read memory (potentials, rules, known requests), for planner, solver and people.
+
+Reference: SPEC section 5.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Define the write side of memory. Only the solver, the Dreamer, memory itself and the runtime may import this."""
+"""The interface to write memory, for solver, Dreamer, memory and runtime only.
+
+Only the solver, the Dreamer, memory itself and the runtime may import this.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Define the user's directories and a command's output, for the sandbox and its callers (SPEC section 8)."""
+"""The directories that a command may see, the access that a policy opens, and a captured output stream.
+
+Reference: SPEC section 8.
+"""
 
 from __future__ import annotations
 

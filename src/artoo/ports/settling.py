@@ -1,5 +1,7 @@
-"""Define how a task's changes are applied: all changes when R7 ends the task, ordinary changes earlier if the
-user wants that (SPEC section 8)."""
+"""The interface by which a task's changes are applied, at its end or earlier with `--apply live`.
+
+Ordinary changes are applied earlier if the user wants that. Reference: SPEC section 8.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Define the consumer's interface to a lossless tap of the stream (SPEC section 1)."""
+"""The interface of a lossless tap of the stream, with gaps, and the definition of a lull.
+
+Reference: SPEC section 1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Measure the time of a task, paused while a user is asked (SPEC section 4)."""
+"""The time of a task, which is paused while a user is asked.
+
+Reference: SPEC section 4.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Define the surroundings of a request: its project's files, described in a few lines for small models."""
+"""The interface to the project's file listing for prompts, with changes before each turn.
+
+For small models it is a few lines.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define the interface of tools for the executor, the planner and the model servers."""
+"""The interface of tools, with spec, parameters, JSON types, tickets, and a subtask's toolbox."""
 
 from __future__ import annotations
 

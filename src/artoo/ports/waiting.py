@@ -1,4 +1,7 @@
-"""Suspend time limits while a user is asked, so that only tools and attempts are limited in time."""
+"""Pause time limits while a user is asked.
+
+Only tools and attempts are limited in time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define a task's access to the user's files: one copy-on-write workspace with one long-running sandbox.
+"""The interface of a workspace, and the limits of a sandbox (4 GiB memory, 1,024 processes, disk, output size).
 
     user's files ◄── applied once ── Workspace (upper directory on disk) ◄── commands, processes, file tools
 

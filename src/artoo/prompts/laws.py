@@ -1,4 +1,7 @@
-"""The Four Laws as data, each with the places that enforce it (paper, section 9; SPEC section 6)."""
+"""The Four Laws as data, each with its priority and the places that enforce it.
+
+Reference: paper, section 9; SPEC section 6.
+"""
 
 from __future__ import annotations
 

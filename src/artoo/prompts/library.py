@@ -1,4 +1,4 @@
-"""Procedural texts, which are read once and refused if they differ from the shipped texts.
+"""Load the prompt texts of roles, and refuse texts that differ from the hashes in `manifest.json`.
 
 A changed prompt makes a different agent, so `manifest.json` holds the SHA-256 of every text;
 `python -m artoo.prompts.library` writes it again after an intended change.

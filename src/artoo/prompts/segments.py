@@ -1,4 +1,6 @@
-"""The 24 segments of a prompt and their two orders (SPEC section 9; `004`, pitfall "context window fragmentation").
+"""The 24 segments of a prompt, their headings, and their two orders (small model or prompt cache).
+
+Reference: SPEC section 9; `004`, pitfall "context window fragmentation".
 
 Servers cache prompts by prefix, so the parts that two calls share come first. An empty segment costs nothing.
 

@@ -1,4 +1,7 @@
-"""The question for approval (law 1) as text for a client, and its possible answers."""
+"""The text and the answer options of an approval question for a protocol's client.
+
+Reference: law 1.
+"""
 
 from __future__ import annotations
 

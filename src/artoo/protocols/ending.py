@@ -1,4 +1,7 @@
-"""Orderly shutdown of a server process. The first signal stops serving, so that the tasks can end with a result."""
+"""Shut down a server process at the first signal, with 40 seconds for tasks to end.
+
+The first signal stops serving, so that the tasks can end with a result.
+"""
 
 from __future__ import annotations
 

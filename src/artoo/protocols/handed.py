@@ -1,4 +1,4 @@
-"""A task that another program has started, with its present state and its open question."""
+"""A task that another program started, with its open question, which times out after 600 seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""HTTP servers for other programs, on loopback only and with a token. Web pages in a browser are refused.
+"""The loopback HTTP server of protocols, with token, Host and Origin checks, connection and body limits.
+
+Web pages in a browser are refused.
 
 The caller is checked before any byte of the body is read.
 """

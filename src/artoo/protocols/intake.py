@@ -1,4 +1,4 @@
-"""The intake of tasks from other programs, which starts the tasks and finds them by their ids.
+"""Start and find tasks of other programs, at most eight running and 100 retained.
 
     client ─ MCP, ACP, A2A ─► Intake ─► Artoo ─► the stream
                                  └─► HandedTask: the state, the open question and the result of one task

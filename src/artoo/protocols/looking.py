@@ -1,4 +1,4 @@
-"""Queries to artoo's home directory: pending changes, ended tasks, logs, and the Auditor's report."""
+"""Read pending changes, ended tasks, logs and audit reports of a home for protocol clients."""
 
 from __future__ import annotations
 

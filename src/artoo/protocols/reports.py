@@ -1,4 +1,4 @@
-"""Reports of tasks and changes for clients, as pydantic models that every protocol uses."""
+"""Models of task and change reports that all protocols return, with limits on paths and diff length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remove secrets from every text that leaves the process: logs, events, results, messages to the terminal."""
+"""Removal of secrets from logs, events, results and messages, by format, by name, or by known value."""
 
 from artoo.redaction.redactor import MARK, Redactor, holds_secret, secret_values
 

@@ -1,4 +1,4 @@
-"""Define the forms of secrets: the formats that issuers publish, and the names in files and programs.
+"""The formats of published secret prefixes, and the names of secrets in files and programs.
 
 Each rule is anchored at a literal that is rare in other text, so that a line without any such literal costs one
 pass. Issuers document these prefixes for scanners (GitHub, GitLab, Slack, Stripe and so on), and the rule set of

@@ -1,8 +1,9 @@
-"""Remove values that are known to be secret, in many ways of writing them.
+"""Remove known secret values in all spellings, such as JSON, URL, hex and base64.
 
 They are found unchanged, in a JSON string, in a URL, in hex, base64 or base32, in another letter case, backwards,
 and with blanks, line ends or zero-width characters between their letters. They are not found in a hex dump with
-columns, which has other text between the letters."""
+columns, which has other text between the letters.
+"""
 
 from __future__ import annotations
 

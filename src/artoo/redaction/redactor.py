@@ -1,4 +1,4 @@
-"""Remove secrets from a log: keys, tokens, Authorization headers, private keys, passwords.
+"""The redactor of log lines, which applies all rules, and collects secret values of environment variables.
 
 Redaction recognises the form of secrets and gives no guarantee: a secret that looks like a word is not found,
 unless its exact value is given. It is idempotent. It works on the bytes of an encoded line, and matches patterns

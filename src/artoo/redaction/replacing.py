@@ -1,8 +1,11 @@
-"""Replace secrets so that JSON stays JSON with the same structure, also JSON inside a string of JSON.
+"""Replace secret spans by `[redacted]`, so that JSON stays valid.
+
+This also holds for JSON inside a string of JSON.
 
 The search for secrets reads bytes and knows no grammar, so a span may begin inside an escape, extend beyond the
 end of a string or be a number. This module limits a span to whole letters and whole escapes of a string, or to a
-whole number. All other text stays unchanged."""
+whole number. All other text stays unchanged.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Find secrets without a name or prefix by their form.
+"""Find secrets without a prefix, such as card numbers, key blocks and random strings, by entropy.
 
 For each form a fast check (in C) runs over the whole text first, so that text without secrets costs few
-passes."""
+passes.
+"""
 
 from __future__ import annotations
 

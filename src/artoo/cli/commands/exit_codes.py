@@ -1,4 +1,4 @@
-"""The exit codes of all commands."""
+"""The exit codes of all commands (0 done, 1 failed, 2 usage, 3 no model, 4 pending, 5 needs input, 130 stopped)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The embedded local model, with its download, its files, llama.cpp, and stored prompt prefixes."""

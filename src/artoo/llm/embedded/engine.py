@@ -1,4 +1,6 @@
-"""The only module that uses llama.cpp: it loads a GGUF file into this process and starts its HTTP server.
+"""Load a GGUF file with llama.cpp, and set its context, slots, threads and grammar options.
+
+This is the only module that uses llama.cpp. It also starts the HTTP server of the engine.
 
 The bindings (`xllamacpp`) have no type information, so no untyped value leaves this module. All functions block,
 so `transport` runs them in threads.

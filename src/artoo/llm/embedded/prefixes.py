@@ -1,4 +1,6 @@
-"""Stores the engine's state after the static part of a prompt on disk, so that a new process can reuse it.
+"""Store the engine's state after a long system prompt (200 characters or more) on disk, in at most twelve files.
+
+So a new process can reuse it.
 
 first call with a system message ──► stored before?  yes: restored into a slot, in milliseconds
                                                      no:  computed once in a slot (as the call must anyway), stored

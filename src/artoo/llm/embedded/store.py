@@ -1,4 +1,4 @@
-"""Models on disk: the known models, their files, the active model, and verification by pinned hashes.
+"""The models directory with the list of known models, their pinned hashes, and the active model.
 
     <home>/models/<file name>            a fetched model; it is complete and verified before it gets this name
     <home>/models/<file name>.verified   size, time stamp and hash of the last full check

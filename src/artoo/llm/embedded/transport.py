@@ -1,4 +1,6 @@
-"""The embedded model as a `Transport`: llama.cpp in this process, accessed over its UNIX socket (SPEC section 9).
+"""Send requests to the embedded model over its UNIX socket, loading it at the first request.
+
+Reference: SPEC section 9.
 
     first request ──► model file ready ──► loaded ──► static prefix restored or computed ──► HTTP requests
 

@@ -1,4 +1,6 @@
-"""Parses tool calls that open models write as text, if a server passes them on instead of parsing them (pure).
+"""Parse tool calls that open models write as text in their own marks, at most 64.
+
+A server may pass them on instead of parsing them. This module is pure.
 
 Each form is one line of data: the opening mark, with or without the tool's name, and the content between the marks,
 which is a JSON value or a list of single arguments. A form that begins and does not end is an incomplete call,

@@ -1,4 +1,7 @@
-"""Finds fenced blocks in a model's text (pure)."""
+"""Find Markdown fenced code blocks in a model's text, at most 64.
+
+This module is pure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finds JSON objects in a model's text, tolerantly but without guessing (pure)."""
+"""Find and decode JSON objects in a model's text, tolerant of trailing commas and Python literals.
+
+It does not guess. This module is pure.
+"""
 
 from __future__ import annotations
 

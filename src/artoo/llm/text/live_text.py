@@ -1,4 +1,4 @@
-"""Shows the words of an answer while it streams, without thoughts, and without repetitions after a retry."""
+"""Show the words of a streaming answer, without thoughts, and without repetition after a retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Parses a model's text into a valid value, or into a problem that the model can repair (pure; SPEC section 9)."""
+"""Parse a model's text into a valid value of a schema, or into a problem to repair.
+
+This module is pure. Reference: SPEC section 9.
+"""
 
 from __future__ import annotations
 

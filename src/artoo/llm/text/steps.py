@@ -1,4 +1,6 @@
-"""Parses a step of the text dialect, in the forms that models write, into a turn (pure).
+"""Parse one step of the text dialect (tool, input, more arguments) into a turn.
+
+Models write steps in several forms. This module is pure.
 
     {"tool": T, "input": I, "more": {name: value}}      the form that prompts show; a block below it is its body
     {"tool": T, name: value}                            arguments next to the tool

@@ -1,4 +1,6 @@
-"""Separates a model's thoughts from its words, by their marks, before the text is parsed (pure).
+"""Split a model's thoughts from its words by marks such as `<think>`.
+
+This happens before the text is parsed. This module is pure.
 
 Each format is one line of data: the mark that opens a thought and the mark that closes it. A thought is at the
 beginning of an answer or follows another thought. Tags named `think` may begin any later line outside of a block.

@@ -1,4 +1,7 @@
-"""Converts a completion into the model's turn in a conversation, or into a problem that it can repair (pure)."""
+"""Convert a completion into a conversation's turn, with native calls or the text dialect.
+
+If that fails, it returns a problem that the model can repair. This module is pure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The wire `chat`: any OpenAI-compatible `/chat/completions` (pure).
+"""The wire `chat`, for any OpenAI-compatible `/chat/completions`.
+
+This module is pure.
 
 A conversation becomes messages with the roles system, user, assistant and tool. Images of tool results follow in a
 user message, because on most servers tool messages can hold only text.

@@ -1,4 +1,7 @@
-"""The parts that all wires share: the interface of a wire, and the options of one request (pure)."""
+"""The interface of a wire, the options of one request, and the default lengths of answers.
+
+This module is pure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The wire `messages`: Anthropic's `/v1/messages` (pure).
+"""The wire `messages`, for Anthropic's `/v1/messages`, with cache marks and thinking budgets.
+
+This module is pure.
 
 Cache marks are at the end of the tools, of the system prompt and of the two newest user messages. Thinking blocks
 are sent back with their signatures, at their original positions. The format no longer has a temperature and a seed,

@@ -1,4 +1,6 @@
-"""The wire `responses`: OpenAI's `/responses`, without storage on the server (pure).
+"""The wire `responses`, for OpenAI's `/responses`, with encrypted reasoning items.
+
+Nothing is stored on the server. This module is pure.
 
 Reasoning items are encrypted by the server and sent back at their original positions, so that a model keeps its
 thoughts between the turns of a conversation.

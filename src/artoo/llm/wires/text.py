@@ -1,4 +1,6 @@
-"""The text dialect: one step per message, written as JSON, with programs and files in a fenced block (pure).
+"""Render a conversation in the text dialect, one JSON step per message with fenced blocks.
+
+Programs and files are in a fenced block. This module is pure.
 
     free text
     {"tool": "write_file", "input": "a.txt"}        a call; code and file content are in the block below

@@ -1,0 +1,1 @@
+"""The fast loop for one subtask, with executor, validator, agreement, judgement and compaction."""

@@ -1,4 +1,6 @@
-"""R4a (validator), sensor and controller of the fast loop: decides each criterion, corrects the work at most twice.
+"""R4a (validator), which decides each criterion of a subtask and corrects the executor at most twice.
+
+It is sensor and controller of the fast loop.
 
 result ──► given up? ──► checks ──► facts ──► agreement ──► judgement ──► the remaining criteria are open
              (an earlier step overrules the later ones: SPEC section 3.6)

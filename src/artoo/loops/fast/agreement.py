@@ -1,4 +1,6 @@
-"""Agreement: a second program, written without knowledge of the first, is run in a copy of the original files.
+"""Confirm a result by a second program, written independently in another language, for small models or `--verify`.
+
+The second program is run in a copy of the original files.
 
     intent + listing ──► whole program, in another language ──► trial ──► tokens or file hashes are compared
 

@@ -1,4 +1,6 @@
-"""The tool calls of a subtask: how they are made, and their record, numbered from 1 over all attempts.
+"""Make a subtask's tool calls, number and record them, at most 16 in parallel, and print results for the model.
+
+The numbers begin at 1 and continue over all attempts.
 
     [2] exit 1
     FAILED test_cart.py::test_total

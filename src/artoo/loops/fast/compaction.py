@@ -1,4 +1,6 @@
-"""Shortens a conversation that exceeds its share of the model's window (SPEC section 3.4).
+"""Shorten a conversation above 70 % of the model's window to 50 %, by dropped outputs and a summary.
+
+Reference: SPEC section 3.4.
 
     outputs of older calls → one line each │ older turns → a summary │ outputs of the newest turns → one line each
 

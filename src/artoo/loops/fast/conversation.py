@@ -1,4 +1,4 @@
-"""The executor's side of a conversation with a model: the messages, and how much of the window they fill."""
+"""The messages of an executor's conversation, and the estimate of their tokens."""
 
 from __future__ import annotations
 

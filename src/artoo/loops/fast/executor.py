@@ -1,4 +1,6 @@
-"""R3 (executor), the plant of the fast loop: one conversation with a model for one subtask. It never judges itself.
+"""R3 (executor), which works on one subtask in turns of a conversation, with the token limits of a turn.
+
+It is the plant of the fast loop. It never judges itself.
 
 SubTask ──► opening, first calls ──► between turns ──► a turn ──► its calls ──► … ──► ExecutionResult
                                      │ news, messages, directives

@@ -1,4 +1,4 @@
-"""The inbox of a working executor: messages of the user, the solver's directives, and answers to its questions.
+"""The queue of user messages, directives and answers for a working executor, at most 256.
 
 port ──► Inbox ──► drained once between two turns │ a hold cancels the running model call
 """

@@ -1,4 +1,7 @@
-"""Judgement: a capable model judges the remaining criteria in one call, and must quote the facts it is shown."""
+"""Judge the remaining criteria by one model call with quotes, at most two tries, with the length of the claim.
+
+A capable model judges. It must quote the facts that it is shown.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first message of an executor's conversation, which contains its whole assignment."""
+"""Write the first message of an executor (its assignment), with the length of the file tree in it."""
 
 from __future__ import annotations
 

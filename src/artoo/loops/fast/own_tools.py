@@ -1,4 +1,7 @@
-"""The executor's own tools. They end or shape an attempt, and change nothing on the machine."""
+"""The executor's own tools `deliver`, `cannot`, `recall`, `update_plan` and `ask_person`.
+
+They end or shape an attempt, and change nothing on the machine.
+"""
 
 from __future__ import annotations
 

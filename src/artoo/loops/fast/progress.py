@@ -1,4 +1,7 @@
-"""The progress of an attempt by facts: whether it is stuck, and when to sample it (SPEC section 3.5)."""
+"""Detect a stuck attempt (three equal results, ten idle turns), and sample every eight turns or 120 seconds.
+
+Reference: SPEC section 3.5.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The planner's queries to memory, and the advice for one plan that follows from the answers. No model is asked.
+"""The planner's queries to memory, and its advice as prohibitions, cautions and prompt lines.
+
+No model is asked.
 
 Calibration ──► advice_from ──► must_not  enforced by the plan validator and the tool layer
                            ├──► cautions  the user is asked before the call

@@ -1,4 +1,7 @@
-"""The budgets of a task. They depend on its effort, unless the user or the configuration fixed them."""
+"""The budgets that the user fixed for a task, and those that follow from its effort.
+
+A budget depends on the effort, unless the user or the configuration fixed it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selects the tools and targets that a directive forbids."""
+"""Select the tools and targets that a directive forbids in the next plan."""
 
 from __future__ import annotations
 

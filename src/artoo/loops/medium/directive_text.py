@@ -1,4 +1,4 @@
-"""The directive in the planner's prompt: the change that it demands, its strength, and the finished parts.
+"""Write the planner prompt's directive, with the required change, its strength, and the finished parts.
 
 The control law knows the distance to the goal, its change, and the class of the failures. It does not know the
 cause, so the text names failures only from the records of calls.

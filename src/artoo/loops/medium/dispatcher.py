@@ -1,4 +1,4 @@
-"""Gives subtasks their ids, runs groups by sequence, and feeds each group's outputs into the next."""
+"""Assign ids to subtasks, run groups by sequence in parallel, and feed 1,500 characters of outputs forward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ending of a task: its matched and unmet criteria, the attempts, the reason for the end, and next moves."""
+"""Write a task's final result, with met and unmet criteria, attempts, reason to stop, and next moves."""
 
 from __future__ import annotations
 

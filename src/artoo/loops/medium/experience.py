@@ -1,4 +1,7 @@
-"""The solver's access to shared memory. No other part of a task writes to memory."""
+"""The solver's reading and writing of shared memory, which no other part of a task writes.
+
+No other part of a task writes to memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The part of the meta-validator without a model: collects a round's outcomes, applies verdicts to the whole."""
+"""Collect the outcomes of a round and merge them without a model, with paths that several subtasks changed.
+
+It is a part of the meta-validator, and applies verdicts to the whole.
+"""
 
 from __future__ import annotations
 

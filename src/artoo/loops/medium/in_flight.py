@@ -1,4 +1,6 @@
-"""The control law on samples of one long attempt, while the executor works (SPEC section 3.5). Pure.
+"""Apply the control law to samples of one long attempt, while the executor works.
+
+This module is pure. Reference: SPEC section 3.5.
 
     sample ──► D (checked criteria), P (calls since the last sample), Ω ──► ∇L ──► a directive, the end, or nothing
 

@@ -1,4 +1,6 @@
-"""The kind of a request: a label of two to four words by which memory groups the lessons of such requests.
+"""The kind of a request, found by word similarity from 0.5 on to known requests, with five labels shown.
+
+The label has two to four words. Memory groups the lessons of such requests by it.
 
 The planner's plan carries the label. The planner is shown the labels of the most similar known requests and reuses
 one if it fits. If the planner gives no label, the most similar request's label is used if it is similar enough.

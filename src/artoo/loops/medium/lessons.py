@@ -1,4 +1,6 @@
-"""The lessons of a task: from outcomes and decisions to megrams (SPEC section 5, "What is written").
+"""Derive megrams for memory from a task's outcomes and decisions, at most 32 pairs.
+
+Reference: SPEC section 5, "What is written".
 
     directive              each newly blocked pair, and its tool for this kind of request and in general, with the
                            stimulus of the directive

@@ -1,4 +1,4 @@
-"""The merge of several subtasks' results into one answer, which one model call writes."""
+"""Merge the results of several subtasks into one answer by a model call, with token limit and two tries."""
 
 from __future__ import annotations
 

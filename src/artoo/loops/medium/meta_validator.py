@@ -1,4 +1,7 @@
-"""R4b (meta-validator), sensor of the medium loop: collects and merges outcomes, reports gaps to the solver."""
+"""R4b (meta-validator), which collects the outcomes of a round, merges them, and reports gaps to the solver.
+
+It is the sensor of the medium loop.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""R1 (perceiver): restates a user's request. It resolves references to earlier turns and does nothing else."""
+"""R1 (perceiver), which restates a request with references to the last five turns resolved.
+
+It does nothing else.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The model's answer under the contract Plan: code turns it into a plan and finds reasons why it must not run."""
+"""The schema of the model's plan, its limits (six criteria, eight first calls), and reasons to refuse it.
+
+Code turns the draft into a plan.
+"""
 
 from __future__ import annotations
 

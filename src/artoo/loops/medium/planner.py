@@ -1,4 +1,7 @@
-"""R2 (planner), the actuator of the medium loop: turns a TaskSpec, later a PlanDirective, into an allowed plan."""
+"""R2 (planner), which asks for a plan and one repair, with the token limits of a plan.
+
+It is the actuator of the medium loop. It turns a TaskSpec, later a PlanDirective, into an allowed plan.
+"""
 
 from __future__ import annotations
 

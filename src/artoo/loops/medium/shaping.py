@@ -1,4 +1,4 @@
-"""Converts a delivered answer to JSON that fits the schema of the caller.
+"""Convert a delivered answer to JSON of the caller's schema, with at most 24,000 characters of output.
 
     the output is already such a value ──► it is used unchanged, without a call
     otherwise ──► one call (repeated once if the value does not fit) ──► every leaf is searched in the output

@@ -1,4 +1,7 @@
-"""R7 (solver), the controller of the medium loop: measures the gap, decides, and ends every task."""
+"""R7 (solver), which measures the gap, decides after each round, handles interruption, and ends the task.
+
+It is the controller of the medium loop.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The loss of a task: its terms, computed from a round's verdicts, and its trajectory over rounds (SPEC 4)."""
+"""Compute D, P, Ω, the loss and the gradients of a round, and keep their course over rounds.
+
+Reference: SPEC 4.
+"""
 
 from __future__ import annotations
 

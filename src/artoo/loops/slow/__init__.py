@@ -1,0 +1,1 @@
+"""The slow loop, that is, the Dreamer, with its passes, its steps, and rules worded by a model."""

@@ -1,4 +1,4 @@
-"""Words a rule with a language model (contract `SOPDraft`)."""
+"""Ask the model to word a rule (contract `SOPDraft`), with evidence of 240 characters each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The Dreamer, which is the slow loop: it maintains memory while no task needs it (paper, section 7)."""
+"""The Dreamer, which runs passes over memory every five minutes and after tasks, with the order of the steps.
+
+It is the slow loop, and maintains memory while no task needs it. Reference: paper, section 7.
+"""
 
 from __future__ import annotations
 

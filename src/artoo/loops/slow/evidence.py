@@ -1,4 +1,4 @@
-"""The Dreamer's steps over experience (levels M and K): forget it, find a bias in it, and guess from it.
+"""The Dreamer's steps `forget`, `doubt` and `transfer` over experience (levels M and K), with thresholds.
 
 forget     faded entries are deleted, so that they do not become noise (paper, section 7.1)
 doubt      if rounds of an intent came nearer by a wrong approach in several tasks, its evaluation is biased

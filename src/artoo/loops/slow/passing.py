@@ -1,4 +1,7 @@
-"""The parts that all steps of a Dreamer pass share: its limits, its pace, and its report."""
+"""The limits, pace and report of a Dreamer pass (interval 300 seconds, processor share, drafts per pass).
+
+All steps share them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The Dreamer's steps over rules (level C): promote experience to a rule, demote a rule, propose a permanent rule.
+"""The Dreamer's steps `consolidate`, `bankrupt` and `propose` over rules, with retry after one day.
+
+They work on level C.
 
 consolidate   strong, one-sided experience becomes a timeless rule, once per cluster and sign until its evidence
               has doubled (paper, section 7.2). A model words it; evidence and sign are computed.

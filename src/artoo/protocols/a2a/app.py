@@ -1,4 +1,4 @@
-"""The ASGI application, which serves card, JSON-RPC and REST of the team and of each exposed agent.
+"""The URLs of the A2A server (cards, JSON-RPC, REST), its token check, and the body limit of 1 MiB.
 
 Every request needs a token, except for the cards and the public keys.
 """

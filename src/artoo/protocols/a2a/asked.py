@@ -1,4 +1,7 @@
-"""The parser for the requests of a foreign agent. Its messages may contain only text."""
+"""Parse a foreign agent's message (text only) and its queries for pages of tasks.
+
+Its messages may contain only text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Agent cards, which describe the team and its agents. They are signed with the key of this home."""
+"""Agent cards of the team and its agents, and the signing key `a2a-key.pem`.
+
+They are signed with the key of this home.
+"""
 
 from __future__ import annotations
 

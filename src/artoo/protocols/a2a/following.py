@@ -1,4 +1,7 @@
-"""Observation of a foreign agent's task through the board, because another process may work on the task."""
+"""Follow a foreign agent's task through the board every five seconds, and clean up after it.
+
+Another process may work on the task.
+"""
 
 from __future__ import annotations
 

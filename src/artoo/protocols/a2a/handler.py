@@ -1,4 +1,7 @@
-"""The handler of all requests of foreign agents, for JSON-RPC and REST. Implements the SDK's `RequestHandler`."""
+"""Handle A2A requests to send, get, list, cancel and subscribe, with at most 100 followers.
+
+It serves JSON-RPC and REST, and implements the SDK's `RequestHandler`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Push notifications, by which each change of a task reaches its targets at least once, even after a crash.
+"""Send A2A push notifications at least once, with the retry delays and the token header.
 
 The last delivered position is stored with each target. A failed delivery is retried a few times, each time with the
 present state of the task. After the last retry nothing is sent until the next change. Targets do not wait for each

@@ -1,4 +1,7 @@
-"""`artoo a2a`: the server for foreign agents. It also runs the team, unless `artoo serve` runs for this home."""
+"""`artoo a2a`, the server for foreign agents, with token files and 20 seconds of grace.
+
+It also runs the team, unless `artoo serve` runs for this home.
+"""
 
 from __future__ import annotations
 

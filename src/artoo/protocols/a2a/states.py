@@ -1,4 +1,4 @@
-"""The mapping of the board's nine states to A2A states, and of a board task to an A2A task.
+"""Map board states to A2A task states, with their messages and the result artifact.
 
     pending      SUBMITTED, until work begins                 completed    COMPLETED, with the result
     in_progress  WORKING                                      failed       FAILED

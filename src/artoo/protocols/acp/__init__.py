@@ -1,1 +1,4 @@
-"""artoo as an editor's agent: sessions over the intake by the Agent Client Protocol, with the official library."""
+"""artoo as an agent of an editor by ACP, with sessions, permissions, models, modes and commands.
+
+It uses the official library. Sessions run over the intake.
+"""

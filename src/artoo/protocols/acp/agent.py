@@ -1,4 +1,4 @@
-"""The requests of an editor: sessions, prompts, cancellation, and earlier sessions again."""
+"""The methods that an editor calls by ACP, such as new session, prompt, cancel and load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions of the gate as permission requests: the editor shows them, and its answer is the person's."""
+"""Show the gate's questions as permission requests of the editor, and read its answer."""
 
 from __future__ import annotations
 

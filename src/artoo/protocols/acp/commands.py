@@ -1,4 +1,4 @@
-"""Slash commands of an editor's session: what the terminal has for what waits, what ended, and what was seen."""
+"""The slash commands of an editor's session, that is, status, diff, apply, discard, undo and resume."""
 
 from __future__ import annotations
 

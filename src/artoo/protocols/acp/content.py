@@ -1,4 +1,4 @@
-"""Conversion between artoo and editors: a prompt's parts to a request, a difference to hunks."""
+"""Convert an editor's prompt to a request, and diffs to the editor's hunks and locations."""
 
 from __future__ import annotations
 

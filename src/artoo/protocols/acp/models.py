@@ -1,4 +1,4 @@
-"""Let an editor choose the model of a session, by ACP's session configuration options."""
+"""The choice of a session's model in the editor, by ACP's configuration options."""
 
 from __future__ import annotations
 

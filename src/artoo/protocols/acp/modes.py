@@ -1,4 +1,4 @@
-"""The modes of a session, which are those of `artoo --apply`: what takes effect without approval."""
+"""The modes of an editor's session, which are those of `--apply`, and their stored choice (500 sessions)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conversations that an editor has open: where each works, what it was given, and whether it answers now."""
+"""The open sessions of an editor (at most 64), with directory, MCP servers, and running prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`artoo acp`: one runtime, one intake, one editor, until it leaves or the process is asked to end."""
+"""`artoo acp`, which serves one editor on standard input and output.
+
+It ends when the editor leaves, or when the process is asked to end.
+"""
 
 from __future__ import annotations
 

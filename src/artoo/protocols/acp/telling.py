@@ -1,4 +1,4 @@
-"""A task's stream as updates of an editor's session: plan, calls, changes, and the answer."""
+"""Convert a task's stream to ACP session updates, that is, plan, calls, changes and answer."""
 
 from __future__ import annotations
 

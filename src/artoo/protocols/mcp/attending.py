@@ -1,4 +1,6 @@
-"""Waiting for a task during one call, with progress notifications, and with questions if the client supports them.
+"""Wait for a task in an MCP call, with progress notifications every 0.25 seconds, and elicit consent.
+
+Questions are asked if the client supports them.
 
 Up to protocol version 2025-11-25 the server asks in the middle of a call. Since 2026-07-28 it may not, so the call
 ends with the question, and the client repeats the call with the answer and the sealed state.

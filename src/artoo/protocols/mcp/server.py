@@ -1,4 +1,4 @@
-"""The MCP server with all tools (their schemas and hints) and resources."""
+"""The MCP server's instructions, its tools with hints (read-only, destructive), and its resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`artoo mcp`: one runtime, intake and server, until the client disconnects or a signal ends the process."""
+"""`artoo mcp` by standard input or HTTP, with its token file and at most 64 sessions.
+
+It runs until the client disconnects or a signal ends the process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools for MCP clients: run and query tasks, apply or discard changes, read memory and Auditor reports."""
+"""The MCP tools (run, resume, status, diff, apply, undo, recall, audit), with the default wait of 45 seconds."""
 
 from __future__ import annotations
 
