@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from artoo.contracts.changes import printable_path
-from artoo.words.shown import printable
+from artoo.words.shown import local_time, printable
 
 TAGS = "".join(chr(0xE0000 + ord(one)) for one in "no")
 
@@ -60,3 +61,9 @@ def test_a_printable_path_stays_as_it_is(raw: bytes) -> None:
     """The page's forms name paths by it."""
     path = printable_path(raw)
     assert printable(path) == path
+
+
+def test_a_time_and_its_seconds_are_shown_alike() -> None:
+    """Databases hold times, records hold seconds; both are shown in the local zone."""
+    moment = datetime(2026, 3, 1, 23, 59, 30, tzinfo=UTC)
+    assert local_time(moment) == local_time(moment.timestamp()) == f"{moment.astimezone():%Y-%m-%d %H:%M}"

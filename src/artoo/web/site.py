@@ -24,7 +24,7 @@ from artoo.web.starting import Starter
 from artoo.words.catalogue import Catalogue
 from artoo.words.names import led_to
 from artoo.words.question import beside
-from artoo.words.shown import duration, printable
+from artoo.words.shown import duration, local_time, printable
 
 LANGUAGE = "artoo_language"
 LONGEST_FORM = 1024 * 1024
@@ -148,10 +148,7 @@ def _shown(value: object) -> object:
 
 
 def _moment(when: datetime | float | None) -> str:
-    if when is None:
-        return ""
-    local = when.astimezone() if isinstance(when, datetime) else datetime.fromtimestamp(when).astimezone()
-    return f"{local:%Y-%m-%d %H:%M}"
+    return "" if when is None else local_time(when)
 
 
 def _number(value: float) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import UTC, datetime
 
 from artoo.contracts.changes import is_ignorable
 
@@ -68,6 +69,12 @@ def _is_plain(character: str) -> bool:
 def plural(number: int, noun: str) -> str:
     """Return `1 path` or `2 paths`, for English sentences."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def local_time(moment: datetime | float) -> str:
+    """Format a time, or the seconds since the epoch, to the minute in the local time zone."""
+    local = moment if isinstance(moment, datetime) else datetime.fromtimestamp(moment, UTC)
+    return f"{local.astimezone():%Y-%m-%d %H:%M}"
 
 
 def duration(milliseconds: float, *, whole: bool = False) -> str:

@@ -16,6 +16,7 @@ from artoo.cli.display.screen import report
 from artoo.cli.views.team_access import JsonObject, in_office
 from artoo.contracts.agents import OPERATOR, TrustLevel
 from artoo.contracts.errors import ConfigurationError
+from artoo.words.shown import local_time
 
 if TYPE_CHECKING:
     from artoo.agents.identity.folders import AgentFolder
@@ -196,7 +197,6 @@ async def _shown(office: Office, name: str) -> tuple[JsonObject, list[str]]:
     """Return an agent with its latest activity, as a JSON object and as lines of text."""
     from artoo.agents.cognition.store import CognitionStore
     from artoo.agents.identity.identity import read_identity
-    from artoo.cli.views.team_view import when
     from artoo.team.roster import listed
 
     record = await office.registry.get(name)
@@ -228,5 +228,5 @@ async def _shown(office: Office, name: str) -> tuple[JsonObject, list[str]]:
     lines.append(f"unread letters: {found['unread']}")
     for pulse in pulses:
         why = f": {pulse.why}" if pulse.why else ""
-        lines.append(f"pulse {when(pulse.due_at)}  {pulse.outcome} x{pulse.count}{why}")
-    return found, [*lines, *(f"{when(at)}  {session.kind}: {session.summary}" for at, session in sessions)]
+        lines.append(f"pulse {local_time(pulse.due_at)}  {pulse.outcome} x{pulse.count}{why}")
+    return found, [*lines, *(f"{local_time(at)}  {session.kind}: {session.summary}" for at, session in sessions)]

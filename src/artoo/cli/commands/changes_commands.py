@@ -22,7 +22,7 @@ from artoo.cli.display.screen import Screen, show_lines
 from artoo.cli.results.pending_view import all_waiting, settling_commands, waiting_object, with_the_task
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.settlement_view import SettledLines, from_here
-from artoo.cli.results.task_names import local_time, name_at
+from artoo.cli.results.task_names import name_at
 from artoo.cli.review.layout import Layout, conflict_hint
 from artoo.cli.review.review_prompt import SURE_TO_DISCARD
 from artoo.cli.review.selection import of_path
@@ -31,6 +31,7 @@ from artoo.contracts.settling import BY_NAME, Review, Settled, counts_of, with_a
 from artoo.runtime.app.task_ids import named
 from artoo.runtime.config.loader import load_config
 from artoo.words.catalogue import in_language
+from artoo.words.shown import local_time
 
 if TYPE_CHECKING:
     from artoo.runtime.changes.pending_changes import Pending

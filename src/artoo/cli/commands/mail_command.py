@@ -13,6 +13,7 @@ from artoo.cli.display.screen import report, show_lines
 from artoo.cli.views.team_access import JsonObject, in_office, plain_object, the_one
 from artoo.contracts.agents import OPERATOR, Priority
 from artoo.runtime.config.loader import load_config
+from artoo.words.shown import local_time
 
 if TYPE_CHECKING:
     from artoo.agents.mail.request_reply import Reply
@@ -79,10 +80,10 @@ def send(
 def list_(name: str, box: str, limit: int, as_json: bool) -> None:
     """Show the newest letters of a mailbox, oldest first."""
     found = in_office(lambda office: _listed(office, name, box, limit))
-    from artoo.cli.views.team_view import short, table_lines, when
+    from artoo.cli.views.team_view import short, table_lines
 
     rows = [
-        (short(kept.mail.id), when(kept.mail.sent_at), kept.mail.sender, kept.mail.recipient, kept.mail.text)
+        (short(kept.mail.id), local_time(kept.mail.sent_at), kept.mail.sender, kept.mail.recipient, kept.mail.text)
         for kept in found
     ]
     lines = table_lines(("id", "sent", "from", "to", "text"), rows, f"No letters in the {box} of {name}.")
@@ -119,10 +120,8 @@ def read(letter: str | None, everything: bool, as_json: bool) -> None:
 
 
 def _show_letter(kept: Kept) -> None:
-    from artoo.cli.views.team_view import when
-
     found = kept.mail
-    head = f"{found.sender} to {found.recipient}, {when(found.sent_at)}, {found.priority.value}"
+    head = f"{found.sender} to {found.recipient}, {local_time(found.sent_at)}, {found.priority.value}"
     about = [f"in reply to {found.in_reply_to}"] if found.in_reply_to else []
     about += [f"{kept.partition}: {kept.note}"] if kept.note else []
     show_lines([head, *about, "", found.text], prose=True)

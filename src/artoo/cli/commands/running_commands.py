@@ -9,8 +9,9 @@ import click
 from artoo.cli.commands.exit_codes import FAILED
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.display.sanitize import asked_line, one_line, print_json, show
-from artoo.cli.results.task_names import local_time, name_at
+from artoo.cli.results.task_names import name_at
 from artoo.runtime.config.loader import load_config
+from artoo.words.shown import local_time
 
 
 @click.command(context_settings=HELP)

@@ -23,6 +23,7 @@ from artoo.contracts.agents import (
 )
 from artoo.contracts.confirmation import Choice, Consent
 from artoo.contracts.errors import ConfigurationError, SandboxError
+from artoo.words.shown import local_time
 
 if TYPE_CHECKING:
     from artoo.contracts.settling import Review
@@ -284,10 +285,8 @@ def _undone(home: Path, task_id: str) -> tuple[SettledRecord, ...]:
 def _undone_line(one: SettledRecord) -> str:
     from datetime import UTC, datetime
 
-    from artoo.cli.views.team_view import when
-
     left = f", {one.left} left as they are" if one.left else ""
-    return f"{when(datetime.fromtimestamp(one.at, UTC))}  files restored: {one.count}{left} (by {one.by})"
+    return f"{local_time(datetime.fromtimestamp(one.at, UTC))}  files restored: {one.count}{left} (by {one.by})"
 
 
 async def _shown(office: Office, beginning: str) -> tuple[JsonObject, list[str]]:

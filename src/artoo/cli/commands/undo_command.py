@@ -18,7 +18,7 @@ from artoo.cli.display.sanitize import asked_line, one_line, print_json, show
 from artoo.cli.display.screen import show_lines
 from artoo.cli.results.redact_output import say
 from artoo.cli.results.relative_paths import Here
-from artoo.cli.results.task_names import local_time, name_at
+from artoo.cli.results.task_names import name_at
 from artoo.contracts.changes import UndoableTask, UndoReport, path_bytes
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import is_gits
@@ -27,7 +27,7 @@ from artoo.runtime.changes.request_lookup import what_was_asked
 from artoo.runtime.config.loader import load_config
 from artoo.words.catalogue import in_language
 from artoo.words.language import language_of
-from artoo.words.shown import plural
+from artoo.words.shown import local_time, plural
 
 if TYPE_CHECKING:
     from artoo.runtime.config.model import Config

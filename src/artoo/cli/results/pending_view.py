@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from artoo.cli.display.sanitize import asked_line
 from artoo.cli.results.relative_paths import Here
-from artoo.cli.results.task_names import local_time, name_at
+from artoo.cli.results.task_names import name_at
 from artoo.cli.review.layout import waiting_line
 from artoo.contracts.agents import BoardState
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.app.task_ids import SHORTEST, named, short_name
 from artoo.team.by_hand import UNKNOWN
 from artoo.words.catalogue import ENGLISH
+from artoo.words.shown import local_time
 
 if TYPE_CHECKING:
     from artoo.runtime.changes.pending_changes import Pending

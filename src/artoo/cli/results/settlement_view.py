@@ -10,7 +10,6 @@ from artoo.cli.display.colors import Paint, Tone
 from artoo.cli.display.sanitize import one_line
 from artoo.cli.display.symbols import ARROW, DOT
 from artoo.cli.results.relative_paths import PATHS_SHOWN, Here, on_one_line
-from artoo.cli.results.task_names import local_time
 from artoo.cli.review.layout import conflict_hint, waiting_line
 from artoo.contracts.changes import ChangeKind, Conflict
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Settled, implied
@@ -19,6 +18,7 @@ from artoo.tools.files.unified_diff import plain
 from artoo.words.catalogue import Catalogue, in_language
 from artoo.words.repositories import apart, told
 from artoo.words.settling import counted
+from artoo.words.shown import local_time
 
 
 def from_here(reason: str, conflicts: Sequence[Conflict], here: Here, language: str) -> str:

@@ -1,11 +1,10 @@
-"""The short names of tasks (unique beginnings of ids, 13 characters), and local times.
+"""The short names of tasks (unique beginnings of ids, 13 characters).
 
 A name is a short but unique beginning of the task's id.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 
 from artoo.runtime.app.task_ids import short_name
@@ -33,8 +32,3 @@ def tasks_at(home: Path, most: int) -> list[str]:
     logs = tasks_directory(home)
     known = sorted((entry.name for entry in logs.iterdir()), reverse=True) if logs.is_dir() else []
     return [short_name(task_id, known) for task_id in known[:most]]
-
-
-def local_time(seconds: float) -> str:
-    """Format a time (seconds since the epoch) in the local time zone."""
-    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -11,7 +11,7 @@ from artoo.cli.conversation.conversation_hints import typed
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.symbols import FAILED, MATCHED, OPEN, WAITING, cost_line, loss_line
 from artoo.cli.results.task_names import ID_SHOWN
-from artoo.cli.views.team_view import table_lines, when
+from artoo.cli.views.team_view import table_lines
 from artoo.contracts.base import Contract
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation
@@ -30,7 +30,7 @@ from artoo.words.catalogue import Catalogue, in_language
 from artoo.words.language import language_of
 from artoo.words.outcome import ending_of
 from artoo.words.result import result_words
-from artoo.words.shown import plural
+from artoo.words.shown import local_time, plural
 
 LINE = 160
 NAMED = 3
@@ -145,7 +145,7 @@ def task_lines(tasks: Sequence[TaskSummary], machines: Mapping[str, str], change
     rows = [
         (
             task.task_id[:ID_SHOWN],
-            when(task.started),
+            local_time(task.started),
             ending_of(task.result, running=task.running),
             *(where.get(task.task_id, other) for _, where, other in more),
             task.request,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from artoo.cli.display.sanitize import one_line
-from artoo.cli.views.team_view import table_lines, when
+from artoo.cli.views.team_view import table_lines
 from artoo.contracts.memory import DreamReport, MemoryAction, MemoryChange, Potentials, SOPRecord
 from artoo.contracts.shortened import shortened
 from artoo.memory.views import Explanation, Findings, Kind, Overview
-from artoo.words.shown import plural
+from artoo.words.shown import local_time, plural
 
 LEVEL_NAMES = {"C": "common sense", "K": "knowledge", "M": "megrams"}
 ADVICE = {
@@ -73,7 +73,7 @@ def explanation_lines(found: Explanation) -> list[str]:
             share.megram.level.value,
             f"{share.attention:.3f}",
             f"{share.decision:+.3f}",
-            when(share.megram.created_at),
+            local_time(share.megram.created_at),
             one_line(share.megram.content)[:CONTENT_WIDTH],
         )
         for share in found.shares
@@ -88,8 +88,8 @@ def report_lines(report: DreamReport) -> Iterator[str]:
     """Lay out one pass of the Dreamer."""
     state = "" if report.finished else " (to be continued)"
     yield (
-        f"Dream of {when(report.started_at)}{state}: {report.examined:,} examined, {report.forgotten:,} forgotten, "
-        f"{len(report.demoted)} demoted, {len(report.promoted)} promoted, "
+        f"Dream of {local_time(report.started_at)}{state}: {report.examined:,} examined, "
+        f"{report.forgotten:,} forgotten, {len(report.demoted)} demoted, {len(report.promoted)} promoted, "
         f"{len(report.hypotheses)} guessed, {len(report.proposals)} proposed"
     )
     if report.error is not None:

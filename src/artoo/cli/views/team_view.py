@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
 from rich.cells import cell_len, set_cell_size
 
 from artoo.cli.display.sanitize import one_line
 from artoo.cli.results.task_names import ID_SHOWN
 from artoo.contracts.agents import BoardTask, TaskChanged, TaskMoved
+from artoo.words.shown import local_time
 
 LONGEST_ID = 20
 """The number of characters that are shown of an id that is not a UUID, with its kind and enough of the rest."""
@@ -25,11 +25,6 @@ _GAP = 2
 def short(identifier: str) -> str:
     """Shorten an id to a beginning that is unique in practice."""
     return identifier[: ID_SHOWN if len(identifier) == _PLAIN_ID else LONGEST_ID]
-
-
-def when(moment: datetime) -> str:
-    """Format a time in the local time zone."""
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]], empty: str) -> list[str]:
@@ -68,8 +63,8 @@ TASK_HEADS = ("id", "state", "priority", "agent", "text")
 def record_line(record: TaskMoved | TaskChanged) -> str:
     """Format one line of a task's history."""
     if isinstance(record, TaskChanged):
-        return f"{when(record.at)}  {record.change}: {record.detail} (by {record.actor})"
+        return f"{local_time(record.at)}  {record.change}: {record.detail} (by {record.actor})"
     before = record.before.value if record.before is not None else "new"
     why = f": {record.reason}" if record.reason else ""
     policy = ", as the trust policy says" if record.by_policy else ""
-    return f"{when(record.at)}  {before} -> {record.after.value} (by {record.actor}{policy}){why}"
+    return f"{local_time(record.at)}  {before} -> {record.after.value} (by {record.actor}{policy}){why}"
