@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, get_args, get_origin
 
@@ -57,6 +58,13 @@ def report(problems: list[Problem], whole: str = "the configuration") -> str:
     return "\n".join([f"{whole} has {len(ordered)} problems:", *(f"  {problem}" for problem in ordered)])
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the name that a user probably meant, for "did you mean". None if no known name is close enough."""
+    # With a lower cutoff, variables of other programs would resemble settings.
+    near = get_close_matches(name, list(known), n=1, cutoff=0.7)
+    return near[0] if near else None
+
+
 def _problem(detail: ErrorDetails, places: Places, model: type[BaseModel], whole: str) -> Problem:
     route: Route = detail["loc"]
     if detail["type"] == "extra_forbidden":
@@ -72,9 +80,9 @@ def _unknown(route: Route, model: type[BaseModel], whole: str) -> str:
             " write api_key_env: NAME, the environment variable that holds it"
         )
     known = _names_at(route[:-1], model)
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    near = nearest(name, known)
     around = dotted(route[:-1]) or whole
-    hint = f"did you mean {near[0]}?" if near else f"{around} knows: {', '.join(known)}"
+    hint = f"did you mean {near}?" if near else f"{around} knows: {', '.join(known)}"
     return f"{dotted(route)} is not a setting; {hint}"
 
 
@@ -140,8 +148,8 @@ def _near_choice(detail: ErrorDetails) -> str:
     if detail["type"] != "literal_error":
         return ""
     choices = [choice.strip("' ") for choice in detail.get("ctx", {})["expected"].replace(" or ", ",").split(",")]
-    near = get_close_matches(str(detail["input"]), choices, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest(str(detail["input"]), choices)
+    return f"; did you mean {near}?" if near else ""
 
 
 def _names_at(route: Route, model: type[BaseModel]) -> list[str]:

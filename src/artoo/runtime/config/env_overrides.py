@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from pydantic import BaseModel
 
 from artoo.runtime.config.model import Config
 from artoo.settings.places import Place, Places, Problem, Route, Tree, Value
-from artoo.settings.problems import REMOVED
+from artoo.settings.problems import REMOVED, nearest
 
 PREFIX, JOINT = "ARTOO_", "__"
 
@@ -81,9 +80,8 @@ def warn_once(warning: Problem | str) -> None:
 
 
 def _hint(name: str, known: Mapping[str, Route]) -> str:
-    names = [each.removeprefix(PREFIX) for each in known]
-    near = get_close_matches(name.removeprefix(PREFIX), names, n=1, cutoff=0.7)
-    return f"; did you mean {PREFIX}{near[0]}?" if near else ""
+    near = nearest(name.removeprefix(PREFIX), (each.removeprefix(PREFIX) for each in known))
+    return f"; did you mean {PREFIX}{near}?" if near else ""
 
 
 def _set(tree: Tree, route: Route, text: str) -> None:
