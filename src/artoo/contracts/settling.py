@@ -49,6 +49,11 @@ BY_NAME = frozenset({ChangeClass.DELETION, ChangeClass.PERSISTENCE, ChangeClass.
 _MADE = frozenset({ChangeKind.CREATED, ChangeKind.LINK})
 
 
+# How long changes may be pending, and how much room all of them may take, unless the configuration says otherwise.
+PENDING_DAYS = 30.0
+PENDING_MEGABYTES = 8_192
+
+
 class ApplyMode(StrEnum):
     """The changes that may be applied without approval.
 

@@ -32,7 +32,7 @@ def test_a_damaged_manifest_concerns_no_other_task(world: CommitWorld) -> None:
     for task, name in (("one", "a"), ("two", "b"), ("three", "c")):
         assert world.apply(lambda p, name=name: write(p / name, "new"), task).applied
     cut(manifest_of(world, "two"))
-    keep = Keep()
+    keep = Keep(days=30, total_bytes=1 << 30)
     assert recover(world.artoo_home).conflicts == ()
     assert {one.task_id for one in undoable(world.artoo_home, keep)} == {"one", "three"}
     assert [line.partition(":")[0] for line in unreadable(world.artoo_home)] == ["task two"]

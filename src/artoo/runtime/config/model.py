@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.settling import ApplyMode
+from artoo.contracts.settling import PENDING_DAYS, PENDING_MEGABYTES, ApplyMode
 from artoo.control.hyperparameters import MOST_COST, Hyperparameters
 from artoo.runtime.app.home import default_home
 from artoo.runtime.app.run_options import check_policy_line
@@ -224,8 +224,8 @@ class Pending(Section):
     The user is warned before changes are deleted: `artoo status` lists them with their last day.
     """
 
-    days: Number = Field(default=30.0, gt=0, le=3_650)
-    megabytes: Whole = Field(default=8_192, ge=1, le=1 << 20)
+    days: Number = Field(default=PENDING_DAYS, gt=0, le=3_650)
+    megabytes: Whole = Field(default=PENDING_MEGABYTES, ge=1, le=1 << 20)
 
 
 class Log(Section):

@@ -293,8 +293,8 @@ _DAY_SECONDS = 86_400.0
 class Keep:
     """The bounds for keeping before-images. The bound that is reached first applies."""
 
-    days: float = 30.0
-    total_bytes: int = 4 << 30
+    days: float
+    total_bytes: int
 
 
 def undoable(artoo_home: Path, keep: Keep) -> tuple[UndoableTask, ...]:

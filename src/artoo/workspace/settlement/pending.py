@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from artoo.contracts.errors import SandboxError
-from artoo.contracts.settling import ClassCount
+from artoo.contracts.settling import PENDING_DAYS, PENDING_MEGABYTES, ClassCount
 from artoo.disk.file_system import sync_file_system
 from artoo.disk.whole import write_durably
 from artoo.sandbox.limits.usage import disk_usage
@@ -61,8 +61,8 @@ class PendingRecord(BaseModel):
 class Keeping:
     """The bounds for pending change sets, in days and in total bytes."""
 
-    days: float = 30.0
-    total_bytes: int = 4 << 30
+    days: float = PENDING_DAYS
+    total_bytes: int = PENDING_MEGABYTES << 20
 
 
 def write_pending(directory: WorkspaceDirectory, record: PendingRecord) -> None:

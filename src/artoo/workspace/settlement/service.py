@@ -24,7 +24,7 @@ from pathlib import Path
 from artoo.contracts.changes import ApplyReport
 from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import SandboxError
-from artoo.contracts.settling import ChangeClass, Settled, SettledState, counts_of, in_order_of_danger
+from artoo.contracts.settling import PENDING_DAYS, ChangeClass, Settled, SettledState, counts_of, in_order_of_danger
 from artoo.ports.workspace import Files
 from artoo.sandbox.protocols import Backend
 from artoo.sandbox.reading.mount_table import MountTable
@@ -40,7 +40,7 @@ from artoo.workspace.settlement.finish import ActNote, Moment
 from artoo.workspace.settlement.history import LISTED, SettledRecord
 from artoo.workspace.settlement.inside import run_inside
 from artoo.workspace.settlement.parts import Part, named, ordinary_part, part_of
-from artoo.workspace.settlement.pending import DAY, Keeping, PendingRecord, read_pending, write_pending
+from artoo.workspace.settlement.pending import DAY, PendingRecord, read_pending, write_pending
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Subject:
 
     task_id: str = ""
     since: float = field(default_factory=time.time)
-    expires_at: float = field(default_factory=lambda: time.time() + Keeping().days * DAY)
+    expires_at: float = field(default_factory=lambda: time.time() + PENDING_DAYS * DAY)
     request: str = ""
     language: str = "en"
     went_out: tuple[str, ...] = ()
