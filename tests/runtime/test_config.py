@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.app.home import default_home
 from artoo.runtime.config.env_overrides import variables
 from artoo.runtime.config.loader import load_config, read_config
@@ -68,6 +71,20 @@ def complaint(tmp_path: Path, text: str, environ: dict[str, str] | None = None) 
     with pytest.raises(ConfigurationError) as caught:
         read(tmp_path, text, environ)
     return str(caught.value).replace(str(tmp_path / "config.yaml"), "FILE")
+
+
+def test_the_template_shows_the_defaults_of_settings_and_control_law(tmp_path: Path) -> None:
+    """Users read the defaults in the template, so a default that changes must change there too."""
+    template = files("artoo.runtime").joinpath("config_template.yaml").read_text(encoding="utf-8")
+    assert same(read(tmp_path, template), Config())
+    assert Config().control.hyperparameters() == Hyperparameters()
+    budget = re.search(r"^  # time_budget_ms: (\d+) ", template, re.MULTILINE)
+    assert budget is not None
+    assert int(budget[1]) == Hyperparameters().time_budget_ms
+    # Without these, an empty template would be equal too.
+    shown = {name for name, route in variables().items() if f"\n  {route[-1]}: " in template}
+    named = {f"ARTOO_CONTROL__{field.rstrip('_').upper()}" for field in Hyperparameters.__dataclass_fields__}
+    assert named - {"ARTOO_CONTROL__TIME_BUDGET_MS"} <= shown
 
 
 def test_the_seeds_template_works_as_it_is(tmp_path: Path) -> None:

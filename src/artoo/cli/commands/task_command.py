@@ -283,10 +283,9 @@ def _undone(home: Path, task_id: str) -> tuple[SettledRecord, ...]:
 
 
 def _undone_line(one: SettledRecord) -> str:
-    from datetime import UTC, datetime
 
     left = f", {one.left} left as they are" if one.left else ""
-    return f"{local_time(datetime.fromtimestamp(one.at, UTC))}  files restored: {one.count}{left} (by {one.by})"
+    return f"{local_time(one.at)}  files restored: {one.count}{left} (by {one.by})"
 
 
 async def _shown(office: Office, beginning: str) -> tuple[JsonObject, list[str]]:
