@@ -1,1 +1,1 @@
-"""Confines commands by backends, a supervisor in the sandbox, limits, an allow-list for reading, and a proxy."""
+"""The confinement of commands, with backends, supervisor, limits, readable paths, and network."""

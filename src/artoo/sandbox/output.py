@@ -1,4 +1,4 @@
-"""Stores the output of one command: the start and the end of each stream in memory, both streams in a file on disk.
+"""Store a command's output, with head and tail in memory, and a bounded spool file.
 
     command ── stdout, stderr (or its pseudo-terminal) ──► Output ──► Captured, for the model
                                                              └─────► spool file, readable by offset at any time

@@ -1,4 +1,4 @@
-"""The interface between a workspace and the sandbox of its commands."""
+"""The interfaces of backend and sandbox, and the layout that they get."""
 
 from __future__ import annotations
 

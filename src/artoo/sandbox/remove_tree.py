@@ -1,4 +1,4 @@
-"""Deletes a directory tree of artoo's own, of any depth, and with any modes that a command set in it."""
+"""Delete a directory tree of any depth and any mode, without following links."""
 
 from __future__ import annotations
 

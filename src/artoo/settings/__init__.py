@@ -1,0 +1,1 @@
+"""Reading and editing of YAML settings files, with places, problems, sections and proxies."""

@@ -1,4 +1,4 @@
-"""Remember the source of each setting: a line of the file, or a variable of the environment."""
+"""Record the file line or variable of each setting, for error messages."""
 
 from __future__ import annotations
 

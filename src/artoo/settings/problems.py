@@ -1,4 +1,7 @@
-"""Convert Pydantic's validation errors to sentences for users, each with its line."""
+"""Turn validation errors of settings into sentences, with removed settings and suggestions.
+
+Each has its line.
+"""
 
 from __future__ import annotations
 

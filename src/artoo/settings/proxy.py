@@ -1,4 +1,4 @@
-"""Find the proxy for a URL in the environment, for the model's client and the search tool."""
+"""Find the proxy (`HTTPS_PROXY`, `NO_PROXY`) for a URL, for model requests and web search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Define the base of all settings: frozen sections that refuse unknown keys, and strict number types."""
+"""The base class of settings sections, and the strict number types.
+
+Sections are frozen and refuse unknown keys.
+"""
 
 from __future__ import annotations
 

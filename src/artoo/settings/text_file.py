@@ -1,4 +1,7 @@
-"""Read a small settings file as UTF-8 text, distinguishing an empty file from a missing one."""
+"""Read and write small settings files, at most 256 KiB of UTF-8.
+
+An empty file is distinguished from a missing one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parse YAML into plain values, with the line and column of every key and value."""
+"""Parse YAML with line and column of every value, and YAML 1.2 rules for numbers."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The query layer over SQLite and PostgreSQL, with connections, schema steps, and stored files."""

@@ -1,4 +1,6 @@
-"""Parse the address of the shared store, and require a secure connection to it (SPEC section 13).
+"""Parse the `store` address (PostgreSQL URL), with password variables and required TLS.
+
+Reference: SPEC section 13.
 
 The address is a libpq URL. It must not contain a password, because addresses are shown in messages, stored in the
 settings and visible in process lists.

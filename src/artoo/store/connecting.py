@@ -1,4 +1,4 @@
-"""Connect to the shared store, with error messages that say what to do.
+"""Connect to PostgreSQL with a ten-second timeout, and explain connection errors.
 
 Connections are synchronous, because transactions run in threads, as on SQLite.
 """

@@ -1,4 +1,4 @@
-"""Open a connection to a store whose schema matches this program, with error messages that say what to do."""
+"""Open a PostgreSQL connection, and check that its schema matches this program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Send byte parcels to the store in pieces with hashes, and join the pieces after verifying the hashes."""
+"""Send and receive byte parcels in the store, in pieces of 1 MiB with hashes."""
 
 from __future__ import annotations
 

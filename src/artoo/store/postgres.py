@@ -1,4 +1,4 @@
-"""Run the query layer on a PostgreSQL store that several machines share.
+"""The PostgreSQL engine, with its connection pool, retries of conflicts (20), and commit receipts.
 
 Transactions run concurrently on connections of a pool. A transaction that meets a conflict is retried. While the
 store cannot be reached, callers are refused at once after the first one has waited.

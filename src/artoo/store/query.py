@@ -1,4 +1,4 @@
-"""Define the query layer: the same SQL for SQLite and PostgreSQL, inside one transaction.
+"""The interface of engine and query for SQLite and PostgreSQL, with rows and failure kinds.
 
     Engine.read(work)    work(query) on one consistent snapshot
     Engine.write(work)   work(query) in one transaction: all of it, or nothing when it raises

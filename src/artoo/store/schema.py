@@ -1,4 +1,4 @@
-"""Create the store's tables by numbered steps in plain SQL (`migrations/NNNN_name.sql`).
+"""Create, upgrade and check PostgreSQL tables by numbered SQL files in `migrations/`.
 
 A released step is never edited, so each change is a new step. The table `artoo_schema` records the applied steps
 with their hashes, so that a store made by a different program version with the same step numbers is detected.

@@ -1,4 +1,4 @@
-"""Run the query layer on one SQLite file, which several processes may use at once.
+"""The SQLite engine, with file schema, busy timeout of ten seconds, and advice for errors.
 
 The file uses write-ahead logging with full synchronisation, so a write is on disk when it returns, and killing a
 process during a write leaves the file unchanged. Readers never wait. Writers wait for each other.

@@ -1,4 +1,4 @@
-"""Store append-only files in the database, in pieces that are each written once."""
+"""Store task logs and audit anchors of machines in PostgreSQL, in pieces of 1 MiB."""
 
 from __future__ import annotations
 

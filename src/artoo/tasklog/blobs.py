@@ -1,4 +1,4 @@
-"""Store long strings of payloads in files next to the log, named by hash, so that the log's lines stay short."""
+"""Store long strings of a log as files named by SHA-256."""
 
 from __future__ import annotations
 

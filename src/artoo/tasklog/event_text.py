@@ -1,6 +1,7 @@
-"""Summarise an event of a task's log in one line, for `artoo log show` and the web UI's timeline.
+"""One line of text for each kind of event, for `artoo log show` and the web UI's timeline.
 
-Lines are made from parsed JSON instead of contracts, because the web UI makes hundreds while a user scrolls."""
+Lines are made from parsed JSON instead of contracts, because the web UI makes hundreds while a user scrolls.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Append whole lines to one task's log on disk, which is rotated, bounded, and records missing messages."""
+"""Append lines to one task's log, rotate its parts, and record gaps of missing messages."""
 
 from __future__ import annotations
 

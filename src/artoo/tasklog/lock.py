@@ -1,4 +1,7 @@
-"""Lock a task with a file next to its log while a process runs it. A crash of the process releases the lock."""
+"""The lock file of a task that runs, and the check if a task is running.
+
+A crash of the process releases the lock.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Read task logs, also while they are written; an incomplete last line is skipped."""
+"""Find, read and list task logs, and summarise a task from both ends of its log.
+
+It also reads logs while they are written, and skips an incomplete last line.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
-"""Delete old task logs: first by age, then the oldest logs while all take too many bytes. Call it in a worker
-thread.
+"""Delete old task logs by age and total size, and keep resumable logs for 14 days.
+
+Call it in a worker thread.
 
 Logs that are still needed are kept regardless of their size: those of running tasks, and of recently interrupted
 tasks that could be resumed. A log is renamed before it is deleted, so that no reader finds half a log.
 
 A log is only deleted for its age if an earlier pass, days ago, found it too old as well, so that a temporarily
 wrong clock deletes nothing. The earlier pass leaves a mark file in the log's directory (`old`, `cut`), which a
-later pass removes if it finds the log young enough."""
+later pass removes if it finds the log young enough.
+"""
 
 from __future__ import annotations
 

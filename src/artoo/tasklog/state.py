@@ -1,9 +1,10 @@
-"""Reduce the messages of one task to its present state.
+"""Reduce a task's messages to its state, with phases, rounds, subtasks and calls, and limits of its lists.
 
 `TaskState.apply` takes one message after the other and reads no clock, file or setting. The terminal, `artoo
 log`, the web UI, ACP and MCP show parts of this state, and never interpret the messages themselves. The size of
 the state is bounded, because its lists keep only the latest entries (`MOST_…`) and a round has the subtasks of
-its manifest."""
+its manifest.
+"""
 
 from __future__ import annotations
 

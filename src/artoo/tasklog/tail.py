@@ -1,7 +1,10 @@
-"""Read one task's log while it grows, also in another process than the writer, and read any lines again.
+"""Follow one growing log by line numbers, in chunks of 256 KiB.
+
+The writer may be another process.
 
 A line's number is its index among all lines except headers, from 0. It never changes, because logs are
-append-only."""
+append-only.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""Write all messages of the stream to the task logs, one log for each task (SPEC section 10).
+"""Write the stream to task logs in batches of 512 messages, with at most 64 open files.
+
+Reference: SPEC section 10.
 
 The writer consumes a spool in the background and writes in batches. Small batches are written to the page cache
 on the event loop's thread; large batches, task endings and batches for a slow disk are written by a worker
-thread. No publisher waits for the disk."""
+thread. No publisher waits for the disk.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Answer a letter or a patrol item, which is handled like any other request (SPEC section 11).
+"""Answer a letter or a patrol item by a task, and send the result, at most 20,000 characters.
+
+Reference: SPEC section 11.
 
 The answer is the result's summary. The operator gets the same text as for a task of their own. There is no review
 before changes of these requests take effect. So an agent works on them in its own folder of the workspace, and all

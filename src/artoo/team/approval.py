@@ -1,4 +1,6 @@
-"""Approve a submission: apply its files, all or none, then complete the task (SPEC 8, 11).
+"""Approve or reject a board submission, apply its files all or none, and complete the task.
+
+Reference: SPEC 8, 11.
 
     look ─ conflict ───────────────────────► sent back by artoo, with the paths
       └─ Law 1 asks, and no one may approve ► stays in review, for the operator

@@ -1,4 +1,4 @@
-"""Run one attempt at a board task in a separate workspace, which becomes the submission at the end.
+"""The workspace of an attempt at a board task, with its start from the last submission, and its hand-in.
 
     user's files ◄─ approved ── workspace of the board task ◄─ submitted (renamed into place) ── attempt, a copy
 

@@ -1,4 +1,4 @@
-"""Provide the board, mailbox, submissions and artoo itself to the agents of a team."""
+"""The shared services of a team's agents (board, mailbox, submissions, runtime), and the member record."""
 
 from __future__ import annotations
 

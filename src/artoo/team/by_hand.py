@@ -1,4 +1,4 @@
-"""Perform the operator's actions on the board and on letters, for the CLI and the web UI."""
+"""The operator's moves, approvals and other actions on the board, for CLI and web UI."""
 
 from __future__ import annotations
 

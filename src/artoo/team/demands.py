@@ -1,4 +1,4 @@
-"""Compose the request of a board task from its text and the operator's later demands.
+"""Compose a board task's request from its text, the operator's answers and reasons.
 
 The operator's answers, and their reasons for sending a version back, change the request. An agent's reasons only
 describe the problems of a version. This keeps the request the same for the worker and the reviewer.

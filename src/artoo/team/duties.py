@@ -1,4 +1,4 @@
-"""Do the work from the board and the mailbox at a heartbeat, in the order of the attention controller."""
+"""The heartbeat duty for board and mailbox, which takes the next work and runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Send an agent's letters during its work. Each letter is sent once, even if the sending process crashes."""
+"""Send an agent's letters during its work exactly once, with a hint on the reply.
+
+Each letter is sent once, even if the sending process crashes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Lock a home for one `artoo serve`, and a submission for one ruling. Locks end with their process."""
+"""The locks of `artoo serve` (`serve.lock`) and of one submission's approval, with 20 seconds of patience.
+
+Locks end with their process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Give agents memory in three tiers (`004`; SPEC section 11).
+"""Give an agent's prompts its three tiers of memory, and record what it learns.
 
 | tier | where | becomes |
 |---|---|---|

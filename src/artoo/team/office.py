@@ -1,4 +1,4 @@
-"""Open the team's database and submissions without running the team, for commands and for `artoo serve`."""
+"""Open the team's database, registry and submissions, for commands and `artoo serve`."""
 
 from __future__ import annotations
 

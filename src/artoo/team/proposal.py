@@ -1,4 +1,4 @@
-"""Compare a submission with the user's files for an approval, and apply approved changes."""
+"""Compare a submission with the user's files, and apply the approved changes."""
 
 from __future__ import annotations
 

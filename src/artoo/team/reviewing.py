@@ -1,4 +1,6 @@
-"""Review a submission as a senior agent: code checks first, then one question to the agent's model.
+"""Review a submission by an agent's model, with token limits and room for evidence.
+
+Code checks come first, then one question to the agent's model.
 
 The verdict takes effect like the operator's. Request, result and changes are shown to the model completely or not
 at all, because an approval applies all changes. Evidence gets the remaining room. Each call's input and output have

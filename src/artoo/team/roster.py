@@ -1,4 +1,4 @@
-"""List the agents of a home: their trust levels, whether they may work, and why not."""
+"""List the agents of a home, with trust level, stopped state, and reason, for `artoo agent list`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Run the team: one heartbeat for each agent, all on one stream, in one process (SPEC section 11).
+"""Start and run all agents of a home, with upkeep every 20 seconds, and archiving after seven days.
+
+Reference: SPEC section 11.
 
 database (Office) ─┬─ outbox ─────────────► the stream
                    ├─ wake ─► heartbeat ──► duties: work, patrol, dream cycle ──► Artoo.run

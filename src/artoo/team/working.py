@@ -1,4 +1,7 @@
-"""Run an agent's work on a board task: a separate workspace, the dual loop, a submission (SPEC section 11)."""
+"""Run a board task's work as a task of the dual loop, and submit its result and changes.
+
+It works in a separate workspace. Reference: SPEC section 11.
+"""
 
 from __future__ import annotations
 

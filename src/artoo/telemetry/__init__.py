@@ -1,0 +1,1 @@
+"""OpenTelemetry spans and metrics, built from the message stream."""

@@ -1,7 +1,8 @@
-"""Define the names of spans, attributes and measurements, by OpenTelemetry's GenAI conventions.
+"""The names of spans, attributes and metrics, by OpenTelemetry's GenAI conventions.
 
 The conventions are developed in their own repository (semantic-conventions-genai); these are its names as of
-November 2026. Names that are not in the conventions begin with `artoo.`."""
+November 2026. Names that are not in the conventions begin with `artoo.`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert records of whole operations to spans, and verdicts and corrections to events of a span."""
+"""Attributes of the spans of model calls, tool calls and memory, and events of verdicts."""
 
 from __future__ import annotations
 

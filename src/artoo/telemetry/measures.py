@@ -1,4 +1,4 @@
-"""Measure model calls, tool calls and tasks from the messages of the stream."""
+"""The metrics (histograms, counters) of model calls, tool calls and tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describe the server and model of a tier in the terms of the conventions."""
+"""The provider name, server and model of a tier, for spans and metrics."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Set up OpenTelemetry's SDK by its own environment variables, without registering anything globally.
+"""Set up exporters, tracer and meter of OpenTelemetry's SDK, with a closing timeout of three seconds.
 
-The SDK itself reads the other variables from the environment (headers, sampling, batches, resource)."""
+The SDK itself reads the other variables from the environment (headers, sampling, batches, resource).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read OpenTelemetry's own environment variables, without importing it.
+"""Read the `OTEL_*` variables that enable traces, metrics and content capture.
 
 Telemetry is enabled only by a variable that names an exporter. Without such variables it costs nothing.
 """

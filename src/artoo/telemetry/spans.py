@@ -1,4 +1,4 @@
-"""Build spans from the stream: task → round → subtask → model call, tool call, memory operation.
+"""Build the tree of spans (task, round, subtask, call) from the stream, for at most 256 tasks.
 
 Times are those of the messages. A call's record is published when the call ends and contains its duration.
 """

@@ -1,4 +1,7 @@
-"""Watch the stream for telemetry. It may miss messages, but it never delays a task."""
+"""The watcher of the stream that feeds telemetry, with a queue of 16,384 messages.
+
+It may miss messages, but it never delays a task.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The library object `Artoo`, run options, budgets, models, images, skills, MCP servers and telemetry."""

@@ -1,4 +1,4 @@
-"""artoo as a library: one object that holds models, message bus and tools, and runs tasks."""
+"""The class `Artoo`, which holds models, bus and tools, and runs, streams or resumes tasks."""
 
 from __future__ import annotations
 

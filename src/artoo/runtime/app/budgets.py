@@ -1,4 +1,4 @@
-"""Compute the budget of one task from configuration and options."""
+"""Build a task's budget from configuration and options, and its price list from settings and catalogue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that starts a task: its name, and how its user is asked."""
+"""The description of the program that starts a task, and the way in which its user is asked."""
 
 from __future__ import annotations
 

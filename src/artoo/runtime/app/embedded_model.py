@@ -1,4 +1,7 @@
-"""The embedded model of a process. It is downloaded and loaded at the first question (SPEC section 9)."""
+"""Open the embedded model for both tiers, with its loading timeout of 600 seconds and its download report.
+
+It is downloaded and loaded at the first question. Reference: SPEC section 9.
+"""
 
 from __future__ import annotations
 

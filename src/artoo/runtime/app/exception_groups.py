@@ -1,4 +1,4 @@
-"""Raise a single error instead of the exception groups of concurrent parts.
+"""Unwrap exception groups of concurrent parts to a single error.
 
 A caller that writes `except ConfigurationError` or `except TimeoutError` around artoo expects the error itself,
 wherever it was raised.

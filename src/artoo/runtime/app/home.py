@@ -1,4 +1,7 @@
-"""Find artoo's own directory. This is a separate module, because every command imports it at startup."""
+"""Find artoo's home directory (`ARTOO_HOME`, or else `~/.artoo`), and the name of its configuration file.
+
+This is a separate module, because every command imports it at startup.
+"""
 
 from __future__ import annotations
 

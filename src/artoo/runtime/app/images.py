@@ -1,4 +1,6 @@
-"""Images of a request. They are checked before the task starts, stored next to its log, and added to questions.
+"""Check and store the images of a request, at most eight of 5 MiB each, by media type.
+
+They are checked before the task starts, stored next to its log, and added to questions.
 
     <home>/tasks/<task id>/images/<sha256>     the bytes, for a resumed task
 

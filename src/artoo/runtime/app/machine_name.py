@@ -1,4 +1,4 @@
-"""Name this home among the machines that share a store."""
+"""Create and read the name of this home among machines that share a store (`<host>-<key>`)."""
 
 from __future__ import annotations
 

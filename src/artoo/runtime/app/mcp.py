@@ -1,4 +1,7 @@
-"""Start the MCP servers of a task: the configured ones, and a project's servers only after approval."""
+"""Select and start a task's MCP servers from the configuration, `mcp.json` and a project's `.mcp.json`.
+
+A project's servers start only after approval.
+"""
 
 from __future__ import annotations
 

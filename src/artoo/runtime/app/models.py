@@ -1,4 +1,7 @@
-"""Make the models of a process from the configuration: an endpoint per tier, or the embedded model for both."""
+"""Open the models of a process for each tier, and list the models that a server offers (three-second timeout).
+
+There is an endpoint per tier, or the embedded model for both.
+"""
 
 from __future__ import annotations
 

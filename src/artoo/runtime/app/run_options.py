@@ -1,4 +1,7 @@
-"""The options of one run: where it works, what it may do, what it may cost."""
+"""The options of one run, with the parser of `--budget`, validation of permission lines, and largest amounts.
+
+They say where the task works, and limit its operations and its cost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The services that the tasks of one Artoo share besides the stream: sandbox, tools, memory, models."""
+"""The shared services of one `Artoo` (sandbox, tools, memory, models), opened once and reused."""
 
 from __future__ import annotations
 

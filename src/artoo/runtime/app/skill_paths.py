@@ -1,5 +1,6 @@
-"""The folders of skills. This is separate from the code that reads skills, because every task checks whether any
-exist.
+"""The folder names of skills in a project and in the home, and the check if any exists.
+
+This is separate from the code that reads skills, because every task makes this check.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Select the skills of a task: the user's own, and a project's if the user has approved exactly their content.
+"""Select a task's skills, and store the user's approvals in `skills-agreed.json`.
+
+These are the user's own skills, and a project's if the user has approved exactly their content.
 
 <home>/skills/NAME/…        the user's own; copies, one for each content, are placed where tasks can read them
 PROJECT/.artoo|.agents|.claude/skills/NAME/…

@@ -1,4 +1,7 @@
-"""Run tasks whose messages a caller reads while they run. The caller may stop reading at any time."""
+"""Run tasks as streams of messages that a caller reads, and may leave at any time.
+
+The caller may stop reading at any time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a request with artoo in a program without an event loop."""
+"""`run_sync`, which runs a request in a program without an event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real clock and the real source of ids."""
+"""The real clock, and the real source of ids (UUIDv7)."""
 
 from __future__ import annotations
 

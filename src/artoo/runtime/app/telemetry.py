@@ -1,4 +1,7 @@
-"""Run OpenTelemetry inside the process. It is imported only if its own variables configure an exporter."""
+"""Start the export of OpenTelemetry for a process, if its environment variables configure an exporter.
+
+It is imported only if its own variables configure an exporter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Return results in a type of the caller: its JSON schema is given to the task, whose value is converted to it."""
+"""`Artoo.run(returns=…)`, which gives a task the JSON schema of a type and converts its result."""
 
 from __future__ import annotations
 

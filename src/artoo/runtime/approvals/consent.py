@@ -1,4 +1,7 @@
-"""Ask for the user's consent (Law 1). Permission policies answer first, then the user; without a user, it is no."""
+"""Answer a task's approval questions by policies first, then by the user, and refuse without a user.
+
+Reference: Law 1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Ask one question in several windows. One window asks, and the prompt queue offers the question to the others.
+"""Ask one question in several windows, polled every 0.2 seconds, and accept the first answer.
+
+One window asks, and the prompt queue offers the question to the others.
 
 The first answer counts.
 """

@@ -1,4 +1,6 @@
-"""The prompt queue of a home. Processes use it to exchange questions of running tasks, answers and stop requests.
+"""The prompt queue on disk, with questions, answers, messages and stop requests between processes, and limits.
+
+Processes use it to exchange questions of running tasks, answers and stop requests.
 
     <home>/desk/<task>.<key>.question   a question; the asking process holds a lock on it while it is pending
                 <task>.<key>.answer     the first answer; it is created by a hard link, so a second one fails

@@ -1,4 +1,7 @@
-"""Find the pending change sets of all ended tasks, or of one task. The module `pending_changes` applies them."""
+"""Find and list the pending change sets of all ended tasks, or of one task.
+
+The module `pending_changes` applies them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Change sets that are pending after their tasks have ended, for `artoo status|diff|apply|discard` and the library.
+"""Show, apply or discard one pending change set, in any process after the task's end.
+
+This serves `artoo diff|apply|discard` and the library.
 
     pendings(config) ─► Pending ─► diff()      show the changes against the present files, with conflicts
                                ├─► apply()     apply all changes, or only the named paths

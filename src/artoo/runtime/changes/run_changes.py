@@ -1,4 +1,4 @@
-"""The changes of a task as the library returns them: facts, and the operations that are still possible."""
+"""The `changes` of a library's result, with a summary and the operations apply, discard and undo."""
 
 from __future__ import annotations
 

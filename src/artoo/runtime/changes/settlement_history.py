@@ -1,4 +1,4 @@
-"""The history of a task's changes: how they ended with the task, and the later events.
+"""The history of a task's changes after its end, and the present state for later prompts.
 
 The log ends with the task. A later apply, discard or undo adds a line to `settled.jsonl`, and pending changes have
 a workspace. Both exist only on this machine.

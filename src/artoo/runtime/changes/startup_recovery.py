@@ -1,4 +1,4 @@
-"""Recover at startup from earlier tasks: roll back interrupted applies, and delete old undo data and logs."""
+"""Recover at startup, roll back interrupted applies, and delete expired undo data, logs and spools."""
 
 from __future__ import annotations
 

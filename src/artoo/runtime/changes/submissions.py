@@ -1,4 +1,6 @@
-"""The documents of submitted work. The files of the work are in its workspace.
+"""The documents of submitted board work on disk, such as dossier, review and `approval.json`.
+
+The files of the work are in its workspace.
 
 <home>/workspaces/<board task>/              the submitted work
 <home>/workspaces/<board task> attempt/      the work of an agent until it submits it; begins as a copy of the above

@@ -1,4 +1,7 @@
-"""Undo the changes of a task, for a command or for another program. All functions here block."""
+"""List tasks that can be undone, and undo one of them, for commands and other programs.
+
+All functions here block.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Shared-store functions of a runtime, with names of projects, upload and reading of logs."""

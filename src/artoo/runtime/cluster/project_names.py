@@ -1,4 +1,6 @@
-"""The projects of this machine, under names that are the same on every machine (SPEC section 13).
+"""Name a project by its git remote as `host/path`, or by its directory.
+
+The names are the same on every machine. Reference: SPEC section 13.
 
 A directory with a git remote is named by the remote's URL, as `host/path` without user, password and `.git`, so
 that clones over HTTPS and SSH are one project. Any other directory is named by its path.

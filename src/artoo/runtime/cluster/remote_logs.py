@@ -1,4 +1,4 @@
-"""Read the logs of other machines from the store: a task's log, and the proof that audits are complete."""
+"""Read and list tasks' logs of other machines from the store, and verify their audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Copy this machine's logs in the background into the store that other machines read. No task waits for it.
+"""Upload this machine's task logs and audit chains to the store every two seconds.
+
+No task waits for it.
 
 The local files are kept until they are in the store. So if the store cannot be reached, only time is lost, and if
 the process dies, the next process sends the rest. Pieces are sent in an order that keeps every state of the store

@@ -1,4 +1,6 @@
-"""Find the endpoint of each tier from the configuration file and the environment (SPEC section 9).
+"""Resolve the model endpoint of each tier from `config.yaml` and the environment, with key variables.
+
+Reference: SPEC section 9.
 
 The order of precedence is that of `artoo.llm.settings`: `BRAIN_*` and `TOOL_*`, then the file, then `OPENAI_*`.
 """

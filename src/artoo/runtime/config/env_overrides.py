@@ -1,4 +1,4 @@
-"""Settings from the environment: `ARTOO_` and the setting's route, joined by two underscores.
+"""Override settings by environment variables such as `ARTOO_CONTROL__DELTA`.
 
 `ARTOO_CONTROL__DELTA=0.2` is `control.delta`, `ARTOO_WORKSPACE=~/out` is `workspace`. Lists have one value per
 line. A variable with a double underscore that names no setting is an error like an unknown key, and so is one that

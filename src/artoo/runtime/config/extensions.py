@@ -1,4 +1,4 @@
-"""The settings of hooks and notifications."""
+"""The settings `hooks` (moments, commands, timeouts) and `notify`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator's policy for foreign agents, which submit work over A2A."""
+"""The settings of `artoo a2a`, with tokens and limits of each foreign agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the configuration: the file, with the position of every key, and the environment, which overrides it.
+"""Load `config.yaml` and the environment, and report all mistakes with line and suggestion.
 
 Nothing is guessed or skipped. All problems are reported at once, each with its position and a suggestion.
 """

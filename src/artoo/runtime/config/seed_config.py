@@ -1,4 +1,7 @@
-"""The seed's `runtime:` tree: standing agents, their memory, mail, governance and heartbeat (SPEC section 11)."""
+"""The settings below `runtime:` for standing agents, with heartbeat, mail, governance, and memory tiers.
+
+Reference: SPEC section 11.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The user's extensions, such as hooks, notifications, slash commands and background tasks."""

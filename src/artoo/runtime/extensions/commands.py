@@ -1,4 +1,4 @@
-"""Run the user's own commands during a task, with JSON on standard input."""
+"""Run one of the user's commands with JSON on standard input and a timeout."""
 
 from __future__ import annotations
 

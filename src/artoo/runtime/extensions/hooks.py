@@ -1,4 +1,6 @@
-"""The hooks of one task: the user's own, and the project's if the user has approved exactly their content.
+"""Run the hooks of a task before and after tools, apply and end, with exit code 2 as refusal.
+
+These are the user's own, and the project's if the user has approved exactly their content.
 
 before_tool ─► exit 2: the call is refused      after_tool ─► exit 2: the model reads the message
 before_apply ─► exit 2: the changes are pending  task_end ─► gets the result

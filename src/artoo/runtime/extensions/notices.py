@@ -1,4 +1,4 @@
-"""Notifications: a bell, a terminal message (OSC 9), a command or a webhook when a task needs the user or ends."""
+"""Notify the user by bell, OSC 9, command or webhook, when a task needs them or ends."""
 
 from __future__ import annotations
 

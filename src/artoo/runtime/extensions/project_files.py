@@ -1,4 +1,4 @@
-"""Files of a project that take effect only after the user has approved exactly their content.
+"""Read a project's hooks and slash commands, which need approval of exactly their content.
 
 PROJECT/.artoo/hooks.yaml, PROJECT/.artoo/hooks/…    hooks, and the scripts that they call
 PROJECT/.artoo/commands/NAME.md                      slash commands

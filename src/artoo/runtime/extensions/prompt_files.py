@@ -1,4 +1,6 @@
-"""Slash commands of the user. They are Markdown files that contain a request with placeholders for arguments.
+"""Parse slash commands in Markdown, and fill in `$1` and `$ARGUMENTS`.
+
+They are Markdown files that contain a request with placeholders for arguments.
 
     ---
     description: Review one file

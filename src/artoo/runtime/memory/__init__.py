@@ -1,0 +1,1 @@
+"""Shared memory of a runtime, with its opening, its background Dreamer, and corrections after discards."""

@@ -1,4 +1,4 @@
-"""Open memory's database for one command or one page."""
+"""Open memory for one command or page, query advice about a pair, and answer proposals."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Run shared memory inside the process: the first task that needs it opens the store, and the Dreamer runs in the
-background.
-"""
+"""Open shared memory at first use, and run the Dreamer in the background of a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Oppose the lessons of a task in memory that were recorded as successes, if its changes were discarded later."""
+"""Oppose lessons of tasks with changes that were discarded later, at most 20 tasks at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models, sources, tools and ids that answer from the log, and after its end use the real ones if there are any."""
+"""Recorded models, tools, sources and ids, which answer from the log, then live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describe the point where a replay differs from its log."""
+"""Compare two messages without volatile fields, and describe the first difference of a replay."""
 
 from __future__ import annotations
 

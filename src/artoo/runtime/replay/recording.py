@@ -1,4 +1,4 @@
-"""Split a task's log into the messages of its roles and the answers that they got from outside the stream."""
+"""Split a task's log into messages of roles and recorded outside answers."""
 
 from __future__ import annotations
 

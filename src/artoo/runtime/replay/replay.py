@@ -1,4 +1,7 @@
-"""Run a whole task again from its log without model, tools, memory or network (SPEC section 10)."""
+"""`artoo log replay`, which runs a task again from its log and proves its invariants.
+
+It uses no model, tools, memory or network. Reference: SPEC section 10.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The context of a replayed or resumed task. It answers from the log first; a resumed task then goes live."""
+"""The context of a replayed or resumed task, with recorded answers before live services.
+
+It answers from the log first; a resumed task then goes live.
+"""
 
 from __future__ import annotations
 

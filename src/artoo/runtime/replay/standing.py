@@ -1,4 +1,6 @@
-"""Select the messages of a log that still hold when the task is resumed (pure).
+"""Select the messages of a log that still hold at a resumption, and the endings that can be resumed.
+
+This module is pure.
 
 Work of a role that ended after the interruption still holds, because it does not follow from the interruption.
 """

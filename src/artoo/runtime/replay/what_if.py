@@ -1,4 +1,4 @@
-"""Recompute decisions with other hyperparameters, from the gaps in the log and the control law (pure).
+"""Recompute logged decisions with other hyperparameters, and parse changes such as `delta=.2`.
 
 Only decisions are recomputed. After the first decision that differs, the task would have taken another course,
 about which the log has no data.

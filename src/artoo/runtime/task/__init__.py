@@ -1,0 +1,1 @@
+"""One task from request to result, with its roles, tools, log, Auditor, resumption and conversations."""

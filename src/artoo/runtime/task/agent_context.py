@@ -1,4 +1,4 @@
-"""The agent of a team for which a task is done: its identity, its limits, and its workspace."""
+"""The settings that a standing agent adds to its task, such as identity, limits and tier."""
 
 from __future__ import annotations
 

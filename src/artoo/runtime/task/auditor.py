@@ -1,4 +1,4 @@
-"""Run the Auditor inside the process: it receives every message, and has no port to publish any.
+"""Attach the Auditor to the bus of a process before the first message, and run it.
 
 Its tap is attached before the first message. That message is written to the audit chain before any role receives
 it, so a process that dies at once has recorded what it began. The rules are loaded in a thread after that, so a

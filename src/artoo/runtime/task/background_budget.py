@@ -1,4 +1,4 @@
-"""The daily budget of memory's own model calls, which all processes of one home share.
+"""The daily budget of memory's own model calls, in `upkeep.json`, shared by all processes.
 
 The Dreamer and the agents' dream cycles ask models while no user waits. Their cost is counted in a separate
 account, `<home>/upkeep.json`, which holds the day (UTC) and the cost of that day. Two processes that ask at the

@@ -1,4 +1,6 @@
-"""Conversations that can be resumed. The exchanges of each are stored in artoo's home, readable only by its owner.
+"""Store conversations in `sessions/NAME.jsonl`, with limits of 200 exchanges and 100 conversations.
+
+They can be resumed, and are readable only by the owner of the home.
 
 <home>/sessions/NAME.jsonl   one exchange a line; a later line of the same task replaces the earlier one
 

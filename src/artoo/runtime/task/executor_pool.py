@@ -1,4 +1,7 @@
-"""The pool of effector agents. Every SubTask on the stream gets its own executor and its own validator."""
+"""Start an executor and a validator for each SubTask, and cancel them at a Halt.
+
+Every SubTask on the stream gets its own executor and its own validator.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that a task left running outside its workspace with the user's consent.
+"""Commands left running after a task (`keep: true`), with their folder, output and stop.
 
 ARTOO_HOME/running/<id>/
   process.json   the command, its task, and its process group

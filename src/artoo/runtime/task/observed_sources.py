@@ -1,4 +1,4 @@
-"""Publish every observation that a role makes outside the stream, with its question and its answer.
+"""Publish each observation that a role makes outside the stream, for replay.
 
 The wrappers here are between a role and its sources. They observe through an `Eyes` object: the live one reads the
 source and publishes the answer, the one of a replay (artoo.runtime.replay) takes the answer from the log.

@@ -1,4 +1,6 @@
-"""The T layer without the Four Laws: only sentences that the operator has accepted (SPEC section 5).
+"""The accepted texts of the T layer in `thinking/`, their hashes, and their limit of 4,000 characters.
+
+Reference: SPEC section 5.
 
     <home>/thinking/<id>.md         one accepted proposal each, read-only
     <home>/thinking/manifest.json   file name → SHA-256

@@ -1,4 +1,4 @@
-"""Find the tasks that stopped before their end and can be resumed, from the last messages of their logs."""
+"""List stopped tasks that can be resumed, by the last messages of their logs."""
 
 from __future__ import annotations
 

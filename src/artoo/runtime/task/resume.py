@@ -1,4 +1,6 @@
-"""Decide from a task's log whether the task can be resumed, and resume it (SPEC section 10).
+"""Decide if a task can be resumed from its log, and resume it with its first options.
+
+Reference: SPEC section 10.
 
 log ──► resumption_of ──► refused, because it has ended, its log has gaps, or its project is gone
                     └───► Resumption: the recorded stream, the cost so far, the options of the first run

@@ -1,4 +1,4 @@
-"""The context of a task's roles: their ports on the stream, and their access to models, sources, tools and time."""
+"""The ports, models, sources, tools and clock that a task's roles get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Begin a task: turn a request into roles that are ready to run."""
+"""Begin a task from a request, with working directory, piped material, workspace and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert a task's settings to its first message and back, for replay and resume."""
+"""Convert a task's settings to its first message (TaskOpened) and back, and read the version."""
 
 from __future__ import annotations
 

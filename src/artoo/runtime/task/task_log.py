@@ -1,4 +1,4 @@
-"""Run the task log inside the process: it is attached before the first message, and flushed before the end."""
+"""Attach the task log to the bus of a process, and upload logs to the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One task from request to result: all roles share one context and communicate only over the bus."""
+"""Assemble the roles of one task, run them until the result, and end the workspace."""
 
 from __future__ import annotations
 

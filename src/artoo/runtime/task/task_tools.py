@@ -1,4 +1,4 @@
-"""Assemble the tools of a task, for one project and one request."""
+"""Open the tools of a task, such as built-in, user's, MCP, skills and processes, with the gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposals for the numbers of the control law, computed from the user's own task logs (docs/tune.md).
+"""`artoo config tune`, with records of decisions and proposals for the control law's numbers.
 
 logs ──► records ──► the decisions of each law ──► the outcomes of comparable rounds ──► proposals
                                                      └──► without comparable rounds, the worst is assumed

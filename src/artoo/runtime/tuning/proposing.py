@@ -1,4 +1,6 @@
-"""Propose better numbers for the control law. Half of the tasks chooses them, the other half judges them (pure).
+"""Propose better hyperparameters, with candidate values, at least 40 tasks, and a 95 % confidence level.
+
+Half of the tasks chooses them, the other half judges them. This module is pure.
 
 The law is applied again along the record of each task. If it decides as before, or ends the task earlier, the
 outcome is in the record. If it continues differently, the outcome is unknown, because no record contains it.

@@ -1,4 +1,4 @@
-"""Records of tasks for the control law: the rounds, the result and cost of each, and the decision."""
+"""Read rounds, results, costs and decisions of ended tasks from their logs, for tuning."""
 
 from __future__ import annotations
 

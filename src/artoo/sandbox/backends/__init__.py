@@ -1,1 +1,1 @@
-"""The backends that confine commands: bubblewrap with an overlay, Landlock or seatbelt over a copy, or none."""
+"""The backends of the sandbox (bubblewrap, Landlock, seatbelt, none), their choice, and their self-test."""

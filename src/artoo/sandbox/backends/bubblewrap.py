@@ -1,4 +1,4 @@
-"""Run a task's commands in one bubblewrap sandbox (0.11 or newer) with overlays over the user's files.
+"""The bubblewrap backend (0.11 or newer), which finds the program and starts a sandbox with overlays.
 
     artoo ──starts── bwrap ──becomes the parent of── supervisor (process 1) ── commands
       └─ socket ──────────────────────────────────────────┘

@@ -1,4 +1,4 @@
-"""Build bubblewrap's arguments for a sandbox with overlays over the user's directories and the rest read-only.
+"""The bubblewrap arguments for mounts, such as overlays, private /tmp, and covers over hidden paths.
 
 The order of mounts matters: the machine's files read-only, private /tmp, /dev, /run and /proc, read-only paths that
 must stay visible, the overlays, mounts inside the overlays, and last the covers over paths that must not be read.

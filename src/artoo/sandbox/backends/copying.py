@@ -1,4 +1,6 @@
-"""Sandboxes without an overlay. Commands work in plain copies, confined by Landlock, by seatbelt, or not at all.
+"""The backend over plain copies, for Landlock, seatbelt or no confinement, with paths translated in output.
+
+Commands work in plain copies, confined by Landlock, by seatbelt, or not at all.
 
     artoo ──► supervisor ──► commands, each confined to the copies; no network
                         └──► commands that the user approved as unconfined

@@ -1,4 +1,4 @@
-"""Explain why a backend does not work on this machine, with commands to fix it, for `artoo doctor`."""
+"""Explain a failing sandbox backend, with the commands that repair it, for `artoo doctor`."""
 
 from __future__ import annotations
 

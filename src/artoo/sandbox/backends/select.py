@@ -1,4 +1,4 @@
-"""Selects the best backend that works on this machine, and caches the choice until the machine changes."""
+"""Select the best working backend, and cache the choice in `sandbox-backend.json`."""
 
 from __future__ import annotations
 

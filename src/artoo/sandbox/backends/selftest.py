@@ -1,4 +1,7 @@
-"""Tests a backend on this machine before it is used. Attempts to escape and to change files must fail."""
+"""Test a backend by an escape attempt that must fail, within 120 seconds.
+
+Attempts to escape and to change files must fail.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The limits of a sandbox for system calls, memory, processes and disk."""
+"""Enforcement of the limits in `ports.workspace`, for system calls, memory, processes and disk."""

@@ -1,4 +1,4 @@
-"""Make a control group (cgroup v2) for one sandbox, in which the kernel bounds memory and tasks.
+"""Create a control group (cgroup v2) for one sandbox, with kernel limits on memory and tasks.
 
 A small shell writes its pid into the group and then executes bubblewrap. All processes that bubblewrap starts are
 in the group from their first instruction and cannot leave it, because nothing inside can write to any group.

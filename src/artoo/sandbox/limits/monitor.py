@@ -1,4 +1,6 @@
-"""Watches one sandbox from outside while commands run in it, and reports a command that exceeds its limits.
+"""Kill the command that exceeds a sandbox limit on memory, tasks, disk or inotify.
+
+The sandbox is watched from outside while commands run in it. `ports.workspace` holds the numbers.
 
     memory       private and shared memory of processes, files in memory, buffers of sockets and pipes
     tasks        processes and their threads

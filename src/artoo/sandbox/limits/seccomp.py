@@ -1,4 +1,6 @@
-"""Make the system-call filter of commands, as classic BPF for x86_64 and aarch64, without a library.
+"""Build the seccomp filter, with refused system calls, socket families and ioctl requests.
+
+It is classic BPF for x86_64 and aarch64, without a library.
 
 Read-only mounts and empty namespaces do not prevent every escape. `connect()` on a UNIX socket reaches a service,
 an io_uring opens sockets without passing the filter, all processes of a user share kernel keyrings, and nested user

@@ -1,4 +1,6 @@
-"""Measures the resources of a sandbox: its processes and their memory (from /proc), and its directories on disk.
+"""Measure memory, open files and written bytes of a sandbox's processes from /proc.
+
+Its directories on disk are measured too.
 
 A deleted file that is still open, or a `memfd`, is found in the table of open files of the process that holds it. A
 file that is mapped and no longer open counts as memory of the process.

@@ -1,4 +1,4 @@
-"""The egress proxy, which is the only connection out of a sandbox's network, and only to a command's allowed hosts.
+"""The network of commands, with the parser of hosts, the egress proxy, and its variables.
 
     command ─ 127.0.0.1:PORT ─► Proxy ─ permitted? ─ resolve, check the address ─ right name in TLS? ─► host
           (the sandbox's network)  └──► refused, with a reason that names the missing permission

@@ -1,4 +1,6 @@
-"""Parses hosts into a canonical (plain) form, and decides which connections a permission covers.
+"""Parse host patterns and addresses of permissions, default ports 443 and 80, and forbidden address ranges.
+
+It decides which connections a permission covers.
 
 Alternative spellings of a name or address could bypass a filter. Therefore a host in an unusual form (an address in
 hexadecimal, a name outside ASCII, a user before the host) is refused and not interpreted.

@@ -1,4 +1,4 @@
-"""Gives a command either its own proxy while it runs, or variables that report that there is no network.
+"""Start a proxy for each command, and set its variables (`http_proxy` and others), or those of no network.
 
 Ordinary programs (pip, uv, npm, git over http, curl, wget, Python's and Go's clients) use the proxy from the
 environment. For a command without network, the variables contain a proxy name that cannot exist and that tells what

@@ -1,4 +1,6 @@
-"""Serve the connections of one command. Each connection is checked separately, and is reported when it has ended.
+"""The egress proxy of one command, with limits on connections, connect and idle timeouts, and status 403.
+
+Each connection is checked separately, and is reported when it has ended.
 
 _serve_connection   accept, and report at the end even after an error
 └─ _relay           read the request, check the permission

@@ -1,4 +1,6 @@
-"""Reads the host name in a TLS ClientHello (RFC 8446 section 4.1.2, RFC 6066 section 3).
+"""Parse the server name (SNI) of a TLS ClientHello, and detect an encrypted one.
+
+Reference: RFC 8446 section 4.1.2, RFC 6066 section 3.
 
 The connection is never changed or decrypted. An encrypted client hello is detected, because its unencrypted name is
 not the real host.

@@ -1,2 +1,1 @@
-"""Decide which files commands may read, by an allow-list for the user's home, and no files that other users may not
-read."""
+"""The readable part of the machine for commands, with hidden paths, environment, mounts and programs."""

@@ -1,4 +1,4 @@
-"""Build the environment of a command from an allow-list of the user's variables and settings for quiet programs.
+"""Select the environment variables of commands by an allow-list, and set quiet defaults.
 
 A list of secret names is never complete (`MYSQL_PWD`, `SSHPASS`, a connection string under any name). Therefore a
 variable is passed only if its name is on the list (`passed_variables.txt`), because it gives the location or the

@@ -1,4 +1,6 @@
-"""Decide which paths of the machine commands and tools may not read. The same rule applies to both.
+"""Decide the hidden paths of the machine, for commands and tools alike, such as dot names and secrets.
+
+The same rule applies to both.
 
     home          documents are open; the hidden part (dot names, application data) is closed, except programs,
                   harmless settings, project and workspace, and paths that a policy opens

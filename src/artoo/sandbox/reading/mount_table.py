@@ -1,4 +1,4 @@
-"""Read the mount table, to find mounts inside a root, and other names of a path by bind mounts.
+"""Parse the mount table, for mounts inside roots, bind mounts, and file systems in memory.
 
 An overlay shows only one file system, so mounts inside a root must be mounted again. A rule about a path must apply
 to all names of the path, otherwise it could be bypassed.

@@ -1,4 +1,7 @@
-"""A set of paths. The time of a query depends on the depth of the path, and not on the size of the set."""
+"""A set of paths with fast lookup of ancestors and outermost members.
+
+The time of a query depends on the depth of the path, and not on the size of the set.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the programs and modules that artoo itself runs, and never take them from directories where tasks write.
+"""Find git, Python and other programs on a safe PATH, never in a directory that a task could write.
 
 The user's PATH and Python search path may include a project, by an active environment, a `.` or an empty entry. A
 program there may have been written by a task, and would run with artoo's rights. Commands in a sandbox use the

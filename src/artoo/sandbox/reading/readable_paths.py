@@ -1,4 +1,4 @@
-"""List the open paths in a home's hidden part, namely programs, their libraries, and settings without secrets.
+"""The allow-list of a home's hidden part, with folders of package and version managers.
 
 It is an allow-list, because a list of secrets is never complete. It has three sources: the directories of package
 and version managers; the directories of the user's PATH and of this Python; and git's files with patterns and

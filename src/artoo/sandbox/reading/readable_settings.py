@@ -1,4 +1,4 @@
-"""Show commands those git settings files that contain only keys which are known to be harmless.
+"""The harmless part of git's settings that commands may read, with its allowed keys.
 
 Any other settings file stays closed, and commands get an extract. It has the name for commits, for example, but no
 credential helper, header or token in an address. Changes of commands to an open file need approval at the end. The

@@ -1,1 +1,1 @@
-"""The first process of a sandbox, which starts commands inside, and artoo's side of the socket to it."""
+"""The first process of a sandbox, which starts and confines commands, and artoo's client of it."""

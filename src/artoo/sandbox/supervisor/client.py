@@ -1,4 +1,4 @@
-"""Communicate with a supervisor over its socket, with requests, answers, and messages about ended commands.
+"""The client of a supervisor, with packets, answers, command ends, and the start timeout of 120 seconds.
 
 All methods are used in one event loop.
 """

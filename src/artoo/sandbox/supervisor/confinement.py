@@ -1,4 +1,6 @@
-"""Confine one command with Landlock and a system-call filter, and judge the calls that Landlock does not restrict.
+"""Confine a command with Landlock, and judge its chmod, chown, utime and kill calls.
+
+A system-call filter passes these calls to the supervisor.
 
 The supervisor forks a process for each command, which confines itself permanently and then executes the program.
 Landlock does not control modes, owners and times, nor, before Linux 6.12, signals. Without these calls `chmod +x`,

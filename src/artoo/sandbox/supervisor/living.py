@@ -1,4 +1,4 @@
-"""Run a sandbox with its supervisor, its commands and their limits, from its start to its end."""
+"""Start and end a running sandbox, with its supervisor, control group and monitor."""
 
 from __future__ import annotations
 

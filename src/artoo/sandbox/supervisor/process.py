@@ -1,4 +1,4 @@
-"""Run a command in a sandbox, with its output, its input, its end, and the ways to stop it."""
+"""One command in a sandbox, with input, output, terminal size, stop, and detection of waiting for input."""
 
 from __future__ import annotations
 

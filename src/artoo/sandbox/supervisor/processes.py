@@ -1,4 +1,7 @@
-"""Find processes by /proc. This is part of the supervisor's program, so only the standard library is used."""
+"""List, find and kill processes by /proc, inside the supervisor.
+
+It uses the standard library only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drop the kernel's caches of a sandbox's overlays, so that the sandbox sees the user's present files.
+"""Drop the kernel's caches of overlays, so that a sandbox sees the user's present files.
 
 The arguments are descriptor numbers of a mount namespace and of overlays. An unprivileged user has rights over a
 namespace only after joining the user namespace that owns it, which a process with threads cannot do. Therefore this

@@ -1,4 +1,7 @@
-"""Restrict a process permanently by Landlock, capabilities and a system-call filter. Standard library only."""
+"""System calls that restrict a process for ever (Landlock, capabilities, seccomp).
+
+They use the standard library only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start the sandbox's own Python programs from modules of this folder, as byte code in a file in memory.
+"""Pack and start the supervisor's Python modules from a file in memory, with its list of modules.
 
 They are passed in this way because the directory of the modules may not be visible in the sandbox.
 """

@@ -1,5 +1,6 @@
-"""Start commands inside a sandbox and report how they end. This is a separate program; it uses only the standard
-library and the modules named in `starting.SUPERVISOR`.
+"""The program in the sandbox that starts commands, reports their ends, and kills them.
+
+This is a separate program. It uses only the standard library and the modules named in `starting.SUPERVISOR`.
 
 Its first argument, CHANNEL, is the descriptor number of one end of a UNIX socket that preserves packet boundaries
 (SOCK_SEQPACKET, or SOCK_DGRAM on macOS, which lacks SOCK_SEQPACKET). The other arguments are options:
