@@ -1,4 +1,4 @@
-"""Provide doubles for tests: a scripted model, and a predictable clock and ids.
+"""Doubles for tests, with a scripted model and server, a predictable clock and ids, and `forbid_real_models`.
 
     async with ScriptedServer({"Plan": [plan], "ExecutorStep": [step, too_many_requests(1), answer]}) as server:
         ...  # point OPENAI_BASE_URL at server.base_url

@@ -1,4 +1,4 @@
-"""Ask a user without a stream."""
+"""A double of questions to the user, which are answered by a function without a stream."""
 
 from __future__ import annotations
 

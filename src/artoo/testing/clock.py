@@ -1,4 +1,4 @@
-"""Provide a clock that only advances when a test moves it."""
+"""`FakeClock`, a clock that only advances when a test moves it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Provide ids that a test can predict."""
+"""`SequentialIds`, ids that a test can predict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Provide the replies of a scripted model, and all kinds of faults of real models."""
+"""The replies of a scripted model, and its faults, such as HTTP 429, cut text, fences and thoughts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Script a language model: the replies for each contract, their number, and the record of requests."""
+"""The script of a model by contract, its player, and the record of its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Play a script as a language model inside the process."""
+"""`ScriptedModel` and its transport, which play a script inside the process."""
 
 from __future__ import annotations
 

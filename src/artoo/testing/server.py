@@ -1,4 +1,4 @@
-"""Serve the scripted model by real HTTP, for tests of HTTP behaviour."""
+"""`ScriptedServer`, an OpenAI-compatible HTTP server that plays a script."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Send scripted replies like a server to a client that offers tools or asks for a stream.
+"""Send a scripted step as native tool calls, or as stream events.
 
 An entry of a script is one step of the executor in the text dialect. A request with `tools` gets it as native
-calls, so that one script works for both dialects."""
+calls, so that one script works for both dialects.
+"""
 
 from __future__ import annotations
 

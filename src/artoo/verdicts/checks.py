@@ -1,4 +1,7 @@
-"""Decide the closed set of checks by code, read-only and without a model (SPEC sections 2 and 3)."""
+"""Run the checks of criteria, with time limits for regular expressions and reasons for failures.
+
+The set of checks is closed. They are read-only and use no model. Reference: SPEC sections 2 and 3.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make verdicts: who decided them, k of N, the accountable role, and the correction that follows."""
+"""Make verdicts from k of N attempts, with the accountable role, failure class and correction."""
 
 from __future__ import annotations
 

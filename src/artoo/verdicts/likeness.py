@@ -1,4 +1,4 @@
-"""Compare two independently found answers by their tokens, without understanding any word."""
+"""Compare two independent answers by their numbers and names."""
 
 from __future__ import annotations
 

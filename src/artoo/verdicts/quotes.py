@@ -1,4 +1,4 @@
-"""Look up the quote of a model's verdict in the texts that it was shown."""
+"""Check a judge's quotes against the evidence, and number the criteria."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embed a JSON Schema in another one so that its references keep their targets."""
+"""Move a JSON Schema into another one, so that its references stay valid."""
 
 from __future__ import annotations
 

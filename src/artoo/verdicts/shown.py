@@ -1,6 +1,9 @@
-"""Render the calls and changes that a judge is shown and from which it must quote.
+"""Render calls and changes as evidence for a judge, at most 16,000 characters.
 
-Every line of an output is indented by a blank and headings are not, so that a file's text cannot forge a call."""
+The judge must quote from this text.
+
+Every line of an output is indented by a blank and headings are not, so that a file's text cannot forge a call.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The web application. One table lists all addresses of the web UI, and the guard checks every request."""
+"""The table of web UI addresses and static files, and the login with a token.
+
+The guard checks every request.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of memory and of the Auditor."""
+"""The web pages of memory, with answers to proposals, and of the Auditor's reports and verification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages that show, apply, discard and undo a task's changes, and the page "what if"."""
+"""The web pages to show, apply, discard and undo a task's changes, and the page "what if"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The geometry of the two SVG drawings, in SVG units: the diagram of the three loops, and the decision plane."""
+"""Coordinates of the SVG diagram of the three loops, and of the decision plane."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Access to the web UI. A token in the address, valid once, is exchanged for a cookie. Only hashes are stored.
+"""Tokens (15 minutes) and session cookies (30 days) of the web UI, stored as hashes.
+
+A token in the address, valid once, is exchanged for a cookie. Only hashes are stored.
 
     <home>/web/tokens/<sha256>     an unused token; the file's modification time is the time of its creation
     <home>/web/sessions/<sha256>   a cookie, valid for a month, so that pages still work after a server restart

@@ -1,4 +1,4 @@
-"""The index of one task's log for the web UI: the positions of lines, the short view, and the task's state.
+"""The index of a task's log for the web UI, with line positions, folded rows, and at most 16 open logs.
 
 The index is built once and extended as the log grows. All clients share it, so ten open pages read a log only once.
 """

@@ -1,4 +1,4 @@
-"""The English names of roles, states and other terms in the web UI, and the choice of a page's language."""
+"""The choice of a web page's language, and the names of roles and states on it."""
 
 from __future__ import annotations
 

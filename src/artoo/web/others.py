@@ -1,4 +1,6 @@
-"""The tasks of other machines, their logs, and the team's work that needs the operator, for the first page.
+"""Cache tasks of other machines for the first page, refreshed every ten seconds.
+
+The team's work that needs the operator is read here too.
 
 A shared store is read in a thread, at most every ten seconds, and the page waits half a second for it. A later
 answer is shown on the next page. A server that ends does not wait for the thread. If a store cannot be reached, the

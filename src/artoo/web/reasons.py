@@ -1,4 +1,4 @@
-"""The explanation of each decision of a task, in sentences built from the decision's numbers."""
+"""Explain each decision of a task in sentences with its numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The rows of the timeline. Each line of a log becomes a row with a short plain text, even if it is damaged.
+"""Build the rows of the web timeline from log lines, and choose the quiet kinds that can be folded.
+
+Each line becomes a row, even if it is damaged.
 
 Rows are built from parsed JSON, without decoding to contracts, because hundreds of rows are built while a user
 scrolls. The page shows the text of a row as text, never as markup.

@@ -1,4 +1,4 @@
-"""The server of the web UI: its socket, its application, and the tasks that it runs."""
+"""The web server with its address 127.0.0.1 and port 7226, its connection limit, and one server per home."""
 
 from __future__ import annotations
 

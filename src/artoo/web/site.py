@@ -1,4 +1,4 @@
-"""The parts that all pages share: the home, the indexes of logs, the language, forms, and templates."""
+"""The shared parts of web pages, such as templates, form limits, language cookie and home."""
 
 from __future__ import annotations
 

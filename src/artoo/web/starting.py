@@ -1,4 +1,7 @@
-"""Tasks that are started from the web UI. They run in this process, and their questions are in the prompt queue."""
+"""Start tasks from the web UI, at most four at once.
+
+They run in this process, and their questions are in the prompt queue.
+"""
 
 from __future__ import annotations
 

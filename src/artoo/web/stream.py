@@ -1,4 +1,7 @@
-"""Server-sent events. An event's id is a line number of the task's log, so that a client can resume there."""
+"""Server-sent events of a task and of the first page, with polling and heartbeat seconds.
+
+An event's id is a line number of the task's log, so that a client can resume there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of tasks: the list of tasks, and each task with its timeline and its questions."""
+"""The web pages of the task list (50 tasks) and of one task, with answers, messages and stop."""
 
 from __future__ import annotations
 

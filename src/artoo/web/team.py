@@ -1,4 +1,7 @@
-"""The pages of the team: the board, agents and letters, as in `artoo task`, `artoo agent` and `artoo mail`."""
+"""The web pages of the board, agents and letters, with the operator's forms.
+
+They offer the same as `artoo task`, `artoo agent` and `artoo mail`.
+"""
 
 from __future__ import annotations
 

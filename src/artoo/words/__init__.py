@@ -1,1 +1,1 @@
-"""artoo's own sentences in the user's language, shared by the command line, the web UI and the protocols."""
+"""artoo's sentences in the user's language, for the command line, the web UI and protocols."""

@@ -1,4 +1,6 @@
-"""artoo's own sentences in the user's language. The code has the English text, and gettext files the translations.
+"""Translate English sentences by gettext files such as `zh.po`, with the list of languages.
+
+The code has the English text, and gettext files the translations.
 
 `in_language("zh")` returns a catalogue, which translates an English sentence by `zh.po`. A new language needs only
 a new file. A sentence without a translation stays English. A test compares the catalogue with the code.

@@ -1,4 +1,4 @@
-"""The language of artoo's own sentences, chosen by the script of the request."""
+"""Choose the language of artoo's sentences by the script of the request."""
 
 from __future__ import annotations
 

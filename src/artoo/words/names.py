@@ -1,4 +1,4 @@
-"""The English names of roles, directives and deciders; `zh.po` has the Chinese names."""
+"""English display names of roles, directives and deciders."""
 
 from __future__ import annotations
 

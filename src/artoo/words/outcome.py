@@ -1,4 +1,4 @@
-"""The state of a result in one word, shared by the command line, the web UI and the protocols."""
+"""The state of a result in one word (success, pending, failed), and the check if it can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summary of a long question, which is repeated close to the answer, where it is still in sight."""
+"""Summarise a long approval question close to its answer, at most eight lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The meaning of changed files in `.git`, so that a user sees branches, tags and commits instead of file names.
+"""Describe changed files in `.git` as branches, tags, commits or hooks.
 
 This module uses only the path of a file. Losses of commits are found by git itself (`workspace.git`), and are in
 the change's class and reason.

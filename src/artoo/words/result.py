@@ -1,4 +1,4 @@
-"""artoo's sentences about a result, in the user's language.
+"""Sentences about a result, such as stop reasons, unmet criteria and suggested next moves.
 
 Criteria, outputs, and texts of models and tools are not translated.
 """

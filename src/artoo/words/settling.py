@@ -1,4 +1,4 @@
-"""artoo's sentences about applied, discarded and pending changes, in the user's language."""
+"""Sentences and counts about applied, discarded and pending changes, by class."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Functions that make text from models, tools and files safe to show. On a terminal such text could contain control
-sequences, and on a web page it could contain invisible characters or reverse a line.
+"""Escape invisible and control characters, and format durations and counts with plurals.
+
+Text from models, tools and files could contain control sequences on a terminal. On a web page it could contain
+invisible characters or reverse a line.
 """
 
 from __future__ import annotations

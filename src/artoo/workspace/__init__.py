@@ -1,2 +1,1 @@
-"""Manage the files that a task sees and changes, with overlays on disk, change sets, apply and undo, git, and
-settlement."""
+"""A task's workspace on disk, with files, change set, apply and undo, git, and settlement."""

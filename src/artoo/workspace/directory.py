@@ -1,4 +1,6 @@
-"""Find, make, lock and delete the directory of a task's workspace. It is made at the task's first command or write.
+"""Find, make, lock and delete workspace directories, with the layout and `workspace.json`.
+
+A workspace is made at the task's first command or write.
 
 docs/design/workspace.md shows the layout. `upper/N` is the overlay over root N, `copy/N` the copy of root N. Forks
 and running checks have directories of the same layout inside.

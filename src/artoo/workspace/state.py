@@ -1,4 +1,6 @@
-"""The state of one task's workspace in this process: lock, tree, bases and copies. All methods block.
+"""The blocking state of a task's open workspace, with lock, tree, bases and copies.
+
+All methods block.
 
 `LiveWorkspace` calls them in threads, one at a time.
 """

@@ -1,4 +1,4 @@
-"""The workspace of a running task, with one running sandbox over the workspace on disk.
+"""The live workspace of a running task, which starts its sandbox at first use, and restarts it.
 
 Before the first command or write, the files are the user's own, nothing is on disk and no process runs. If the
 sandbox dies, the next command starts a new one over the same files and reports the loss once instead of running.

@@ -1,4 +1,7 @@
-"""Tools that ask before operations that cannot be undone: the user's own functions, and tools from others."""
+"""Put approval before the calls of the user's functions and of foreign tools, with the details of the question.
+
+These operations cannot be undone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The approval gate of Law 1: operations that cannot be staged need approval before they happen.
+"""The approval gate, which asks before operations that cannot be staged, and remembers answers for a task.
+
+Reference: Law 1.
 
 Operations that can be staged happen in the task's workspace, and are settled together at its end (`settler`). One
 gate serves all tools of one task and remembers the answers.

@@ -1,4 +1,7 @@
-"""The texts of a question in the user's language. Reasons come from the rules in English and are translated."""
+"""The texts of an approval question in the user's language, with commands and reasons translated.
+
+Reasons come from the rules in English and are translated.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Network access by consent: the question before a command reaches a host, and the report afterwards."""
+"""Ask before a command reaches hosts, and report its connections and refusals."""
 
 from __future__ import annotations
 

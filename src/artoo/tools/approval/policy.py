@@ -1,4 +1,6 @@
-"""Standing permissions: short rules for one kind of operation and its targets. No rule permits everything.
+"""Parse and match permission lines (`allow:`), by kind, pattern, host or tool, and refuse too wide ones.
+
+They are short rules. No rule permits everything.
 
     policy  = ("create" | "edits" | "delete" | "mode" | "link" | "history") PATTERN
             | "network" HOST[:PORT] | "credential" VARIABLE | "recipient" ADDRESS | "tool" NAME

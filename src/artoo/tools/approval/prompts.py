@@ -1,4 +1,7 @@
-"""The gate's connection to the event stream, on which it asks questions and learns that the task ends."""
+"""Publish the gate's questions on the stream, and refuse if no one can answer.
+
+It also learns there that the task ends.
+"""
 
 from __future__ import annotations
 

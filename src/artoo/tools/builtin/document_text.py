@@ -1,4 +1,6 @@
-"""Print a document as text. This program runs in the task's sandbox, where a document parser can do no harm.
+"""A sandboxed program that prints Office, OpenDocument, notebook or PDF files as text, with a memory limit.
+
+This program runs in the task's sandbox, where a document parser can do no harm.
 
     python document_text.py FILE FIRST_LINE LINES CHARACTERS ─► Office │ OpenDocument │ notebook │ PDF as text
 

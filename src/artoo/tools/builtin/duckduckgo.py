@@ -1,4 +1,4 @@
-"""Query DuckDuckGo with the `ddgs` library, in a separate process whose memory the kernel limits.
+"""A DuckDuckGo search in a separate process, with eight results, and timeout and memory limits.
 
 The library unpacks pages of any length, so the memory of the process is limited. A process can also be ended
 together with the query, whereas a thread would continue.

@@ -1,4 +1,4 @@
-"""The tool `edit_file`: replaces exact text in a file, and shows the changes as a diff."""
+"""The tool `edit_file`, which replaces exact text, and shows a diff or the nearest place."""
 
 from __future__ import annotations
 

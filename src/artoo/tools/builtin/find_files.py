@@ -1,4 +1,4 @@
-"""The tool `find_files`: finds files by name or path pattern, in the project or another folder."""
+"""The tool `find_files`, which finds files by name or pattern, with a 30-second limit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The tools `mdfind`, `applescript` and `shortcuts` on macOS. The effects of the last two cannot be staged, so they
-always ask.
+"""The tools `mdfind`, `applescript` and `shortcuts` on macOS, with their timeout of 120 seconds.
+
+The effects of the last two cannot be staged, so they always ask.
 """
 
 from __future__ import annotations

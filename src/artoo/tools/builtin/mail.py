@@ -1,4 +1,7 @@
-"""The tools `send_mail` and `ask_agent`: letters between agents. They need no approval, as they stay local."""
+"""The tools `send_mail` and `ask_agent` for letters between agents.
+
+They need no approval, as they stay local.
+"""
 
 from __future__ import annotations
 

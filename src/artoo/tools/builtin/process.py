@@ -1,4 +1,4 @@
-"""The tool `process`: waits for, reads, answers and stops commands that continued after their call."""
+"""The tool `process`, which waits for, reads, writes to or stops a command that continued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The tool `python`: runs a script in the shell's sandbox. Small models handle data better in it than in bash."""
+"""The tool `python`, which runs a script of at most 100,000 characters in the sandbox.
+
+Small models handle data better in it than in bash.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool `search_text`: finds the lines of text files that match a regular expression."""
+"""The tool `search_text`, which finds lines by regular expression, at most 200 matches and 4 MiB a file."""
 
 from __future__ import annotations
 

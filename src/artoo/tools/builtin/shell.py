@@ -1,4 +1,7 @@
-"""The tool `shell`: runs bash commands in the project root, in the task's sandbox."""
+"""The tool `shell`, which runs bash commands, with exit code 1 of grep and others as an answer.
+
+Commands run in the project root, in the task's sandbox.
+"""
 
 from __future__ import annotations
 

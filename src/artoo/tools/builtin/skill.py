@@ -1,4 +1,7 @@
-"""The tool `skill`: shows the instructions of a skill that a model has chosen by its description."""
+"""The tool `skill`, which shows a skill's instructions in parts of 3,000 characters.
+
+A model has chosen the skill by its description.
+"""
 
 from __future__ import annotations
 

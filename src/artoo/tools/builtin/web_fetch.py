@@ -1,4 +1,7 @@
-"""The tool `web_fetch`: reads a web page as Markdown, a PDF as text. Each host needs approval or a policy line."""
+"""The tool `web_fetch`, with its description, approval of hosts, ports, and 90-second timeout.
+
+It reads a web page as Markdown, a PDF as text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Print one web page as Markdown or text. This runs in the task's sandbox, where a page parser can do no harm.
+"""The sandboxed program behind `web_fetch`, with redirect, memory and request limits, and HTML as Markdown.
+
+A page parser can do no harm in the task's sandbox.
 
     python web_page.py URL ─► egress proxy ─► HTML as Markdown │ PDF as text │ other text as it is
 

@@ -1,4 +1,4 @@
-"""The read-only tool `web_search`: uses Google Custom Search if its key and engine are set, else DuckDuckGo."""
+"""The tool `web_search`, by Google Custom Search with its key variables, else DuckDuckGo."""
 
 from __future__ import annotations
 

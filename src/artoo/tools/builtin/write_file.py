@@ -1,4 +1,4 @@
-"""The tool `write_file`: writes one text file, and creates its directories, in the task's workspace."""
+"""The tool `write_file`, which writes one text file and creates its directories in the workspace."""
 
 from __future__ import annotations
 

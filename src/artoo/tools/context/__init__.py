@@ -1,0 +1,1 @@
+"""Context for prompts and validators, with project listing, guides, skills and evidence."""

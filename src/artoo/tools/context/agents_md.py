@@ -1,4 +1,7 @@
-"""Find a project's guides: AGENTS.md (or CLAUDE.md) in each directory above the files in question."""
+"""Find AGENTS.md or CLAUDE.md guides, at most eight of 32,000 characters.
+
+They are searched in each directory above the files in question.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The evidence for validators: a workspace's files, and the results of commands whose changes are discarded.
-Implements `ports.evidence`.
+"""Evidence for validators from the workspace, with trial runs, check timeouts (30 and 60 seconds) and sizes.
+
+Changes of these commands are discarded. Implements `ports.evidence`.
 """
 
 from __future__ import annotations

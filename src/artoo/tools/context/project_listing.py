@@ -1,4 +1,4 @@
-"""Describe the surroundings of a request in a few lines: the files, and the beginnings of the files that it names.
+"""Write the project listing for prompts from a snapshot, with limits on tree, heads and named files.
 
     entries + request ──► named_in: paths on disk that it contains ──► describe ──► Surroundings
 

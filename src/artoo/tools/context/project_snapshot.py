@@ -1,4 +1,4 @@
-"""Take the project snapshot for a listing: a short directory walk, the beginnings of named files, the guides."""
+"""Walk the project for its listing, with limits of time and entries, and read named files and guides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skills: folders with a SKILL.md that explains how to do a kind of work (agentskills.io), read within limits.
+"""Parse skills (folders with SKILL.md), with limits on number, name and text.
 
 <folder>/<name>/SKILL.md   front matter (YAML: name, description), then instructions
                 …          scripts and references, which the instructions name

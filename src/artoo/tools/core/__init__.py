@@ -1,0 +1,1 @@
+"""The tool layer, with interface, registry, command runs, truncation and user functions as tools."""

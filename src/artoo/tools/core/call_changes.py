@@ -1,4 +1,4 @@
-"""Attribute changes to calls, because parallel subtasks and background processes share one workspace.
+"""Attribute workspace changes to calls, when subtasks and processes run in parallel.
 
 begin ─► Mark ─► … the call … ─► end ─► changes since the mark, and whether something else ran meanwhile
 

@@ -1,4 +1,4 @@
-"""Commands that tools run, and the outcome of a command."""
+"""Run a tool's command, with the default time limit of a command (120 seconds), and convert its end."""
 
 from __future__ import annotations
 

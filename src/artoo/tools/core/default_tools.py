@@ -1,4 +1,4 @@
-"""Create the built-in tools that work on this machine."""
+"""The list of built-in tools that exist on this machine, and the gate around the user's own."""
 
 from __future__ import annotations
 

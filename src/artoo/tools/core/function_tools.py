@@ -1,4 +1,4 @@
-"""Tools made from the user's own functions, with `@tool` over a plain or async function.
+"""`@tool`, which makes a user's function a tool, with its default timeout and schema.
 
 @tool(writes=True)
 def note(text: str, *, title: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Show a command's output while it runs: bounded, a few times a second, without secrets."""
+"""Show a running command's last eight lines, every 0.2 seconds, with secrets redacted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Middleware around every tool call of a task. It may inspect, change, answer or refuse a call."""
+"""Middleware around every tool call, which may inspect, change, answer or refuse it.
+
+It may inspect, change, answer or refuse a call.
+"""
 
 from __future__ import annotations
 

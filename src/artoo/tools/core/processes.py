@@ -1,4 +1,4 @@
-"""The processes of one task: commands that continued after their call, and the output that was shown of them."""
+"""Track the commands that continued after their call, with output, time limit and end."""
 
 from __future__ import annotations
 

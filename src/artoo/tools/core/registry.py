@@ -1,4 +1,6 @@
-"""All tools of a task, and the toolbox of one subtask. Every call produces a record, whatever happens.
+"""The registry and toolbox of tools, which validates, refuses, runs and records every call.
+
+Every call produces a record, whatever happens.
 
 Registry ──► toolbox(subtask, must_not) ──► call ──► refused │ ok │ error │ running │ timeout │ interrupted
 """

@@ -1,4 +1,4 @@
-"""Run blocking work in threads that can be abandoned.
+"""Run blocking work in daemon threads that can be abandoned, at most 64.
 
 A read from a dead network mount, or a user's function, may never return. A thread of the event loop's own pool
 would then delay the exit of the process. Therefore these threads are daemons, and their number is limited.

@@ -1,4 +1,4 @@
-"""The interface between a tool and the registry: a spec, the identity and target of a call, and the call itself."""
+"""The interface of a tool (spec, identity, target, call), its outcome, and helpers for arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of all tools, for settings that are written long before a task has its tools."""
+"""The names of built-in tools, and the validation of tool names in settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Shorten a tool's output to its beginning and end, with a mark between them that gives the omitted amount."""
+"""Truncate a tool's output to head and tail, in proportion to the model's window.
+
+A mark between them gives the omitted amount.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""News for the model before a turn: events outside its calls.
+"""Write the news before a model's turn, such as files saved by others and ended processes.
 
 refresh of the workspace ─► files that both sides changed, files that the user saved, processes that ended
 changes in a new folder  ─► the guide of that folder

@@ -1,4 +1,6 @@
-"""Run commands in the task's workspace, without approval, because nothing there is the user's yet (SPEC section 8).
+"""Run shell and Python commands in the workspace, and continue slow ones as processes.
+
+Approval is not needed, because nothing there is the user's yet. Reference: SPEC section 8.
 
 shell, python ─► WorkspaceCommands.run ─► Workspace.start ─► ended in time: its end, output and changes
                                                           └► continues as a process: `process` waits, reads, stops

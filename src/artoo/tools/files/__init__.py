@@ -1,0 +1,1 @@
+"""Files for tools, with search, walk, glob patterns, decoding, diffs and documents."""

@@ -1,4 +1,4 @@
-"""Convert Word, Excel, PowerPoint, OpenDocument, notebook and PDF files to text by a script in the sandbox."""
+"""The document suffixes (Word, Excel, PDF and others), and their conversion in the sandbox, within 90 seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Patterns for paths, component by component. `*`, `?` and `[...]` match within one, `**` matches any depth."""
+"""Compile glob patterns (`*`, `?`, `[…]`, `**`, `{a,b}`) for paths.
+
+`*`, `?` and `[...]` match within one, `**` matches any depth.
+"""
 
 from __future__ import annotations
 

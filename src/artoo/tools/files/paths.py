@@ -1,4 +1,4 @@
-"""Paths as users and models write them: their absolute form, their display, and the file that they lead to."""
+"""Resolve paths of users and models, with quotes, `~` and links, and refuse closed ones."""
 
 from __future__ import annotations
 

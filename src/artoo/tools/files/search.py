@@ -1,4 +1,7 @@
-"""Find files by name or path pattern, with Spotlight for the user's other folders on macOS, otherwise by a walk."""
+"""Search files by name or pattern, at most 200, by Spotlight or by a walk.
+
+Spotlight searches the user's other folders on macOS.
+"""
 
 from __future__ import annotations
 

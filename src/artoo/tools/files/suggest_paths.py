@@ -1,4 +1,4 @@
-"""Suggest alternatives to a missing path: the same name elsewhere, copies of the file, and similar names."""
+"""Suggest up to three existing paths for a missing one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounded reading of files at paths that others chose: only plain files, without blocking, in any encoding."""
+"""Open, read and decode a plain file safely, with detection of encoding and binary kind."""
 
 from __future__ import annotations
 

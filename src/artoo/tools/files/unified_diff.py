@@ -1,4 +1,4 @@
-"""Diffs for users, complete and with every line printable."""
+"""Unified diffs for users, with invisible characters escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A bounded breadth-first walk over a directory. Links are not followed; .gitignore is optionally respected."""
+"""A breadth-first directory walk with limits, kinds of entries, and .gitignore rules.
+
+Links are not followed.
+"""
 
 from __future__ import annotations
 

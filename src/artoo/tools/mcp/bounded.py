@@ -1,4 +1,7 @@
-"""Limit the answers of an MCP server over HTTP, because the SDK collects answers of any length."""
+"""Limit HTTP answers of an MCP server to 32 MiB.
+
+The SDK collects answers of any length.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A bounded connection to one MCP server. If the server dies, hangs or floods, only calls to it fail.
+"""A connection to one MCP server, with connect (20) and call (60) timeouts in seconds, and two starts.
+
+If the server dies, hangs or floods, only calls to it fail.
 
 call ──► ready? ──► client.call_tool, bounded in time
            └──► started at most twice; a call that was lost is never repeated automatically

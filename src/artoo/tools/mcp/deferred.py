@@ -1,4 +1,4 @@
-"""Two tools that find and call MCP tools, if there are too many of these for every prompt.
+"""`find_tools` and `call_tool`, used if MCP tools take too much of the prompt.
 
 find_tools(query) ──► names, descriptions and parameters of the best matches
 call_tool(tool, arguments) ──► the tool itself, behind the gate under its own identity

@@ -1,4 +1,6 @@
-"""The login at MCP servers that require OAuth, with the SDK's own client. Only the owner can read the tokens.
+"""OAuth login at MCP servers, with the token file and a login timeout of 300 seconds.
+
+It uses the SDK's own client. Only the owner can read the tokens.
 
 artoo mcp login NAME ──► browser ──► http://127.0.0.1:PORT/callback ──► mcp/tokens/NAME.json
 a task ──► the token of that file, which the SDK refreshes when it has expired

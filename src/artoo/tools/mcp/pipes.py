@@ -1,4 +1,6 @@
-"""An MCP server as a child process, with bounded messages in both directions. Closing it ends all its processes.
+"""Run an MCP server as a child process over standard streams, with lines of at most 8 MiB.
+
+Closing it ends all its processes.
 
 The SDK's own transport reads lines of any length, so a server that floods would exhaust the memory.
 """

@@ -1,4 +1,4 @@
-"""The tool `read_resource`: reads the resources that MCP servers offer in addition to their tools."""
+"""The tool `read_resource`, which lists and reads resources of MCP servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MCP servers in the usual `mcpServers` JSON, which is validated strictly."""
+"""Parse and validate the `mcpServers` JSON and settings entries of MCP servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Repair the answers of servers that deviate from the protocol, so that one odd tool or block costs nothing else.
+"""Repair invalid tool listings and call results of MCP servers.
+
+So one odd tool or block costs nothing else.
 
     SDK client ── request ──► [remembers its method] ──► server
                ◄── repaired ── [by the method] ◄──────── answer

@@ -1,4 +1,7 @@
-"""Offer the tools of an MCP server as artoo tools. The server's description is shortened, and not trusted."""
+"""MCP tools as artoo tools, with shortened descriptions, approval, and the pool of connections.
+
+The server's description is not trusted.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The origin of files and names, with files read, foreign names and matching text."""

@@ -1,4 +1,4 @@
-"""The user's files that a task was shown.
+"""Remember the files that a task was shown, and refuse to overwrite newer or partly read ones.
 
 A file is not replaced unread if someone else saved it after it was shown, or if only part of it was shown. A text
 made from an older state would overwrite the user's save, and a text made from the first lines would delete the

@@ -1,4 +1,6 @@
-"""The sources of names: a name that first came from a file, page, mail or tool is data, and data gives no orders.
+"""Index hosts and mail addresses by the first foreign text that mentioned them.
+
+A name that first came from a file, page, mail or tool is data, and data gives no orders.
 
 A bounded index of the hosts and mail addresses in the outputs of a task's tools, each with the first source that
 contained it. Names in the user's own request have no source.

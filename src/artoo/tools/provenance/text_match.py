@@ -1,4 +1,6 @@
-"""Find the values of an operation that occur in a text that was read before, with the source of the text.
+"""Find values of an operation in texts that were read before, by words or digits.
+
+The source of the text is reported with each value.
 
 Whole values are compared by their words, that is, runs of letters and digits, whatever separates them. A number of
 at least eight letters and digits (an account, a telephone) is found in any grouping. Scripts without blanks

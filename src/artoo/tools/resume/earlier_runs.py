@@ -1,4 +1,4 @@
-"""The history of a resumed task: the events of its earlier processes."""
+"""The calls, approvals and processes of a resumed task's earlier processes."""
 
 from __future__ import annotations
 

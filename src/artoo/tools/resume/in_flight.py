@@ -1,4 +1,4 @@
-"""The current tool call, and the way in which the code that runs it announces that it takes effect now.
+"""The current tool call in a context variable, and the announcement that it takes effect.
 
 The call is in a context variable and not a parameter. The registry receives its number, and the gate knows when it
 takes effect, but the tool or user's function between them has no use for the number. Each asyncio task has its own

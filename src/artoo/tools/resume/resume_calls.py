@@ -1,4 +1,4 @@
-"""Decide about each call of a resumed task that a crash may have interrupted.
+"""Decide for each interrupted call to repeat it, report it, or ask the user.
 
 started, only reads ──────► it is run again
 started, in the workspace ► reported: its changes there remain, and the model decides

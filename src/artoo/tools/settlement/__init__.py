@@ -1,0 +1,1 @@
+"""The end of a task's workspace, with review, approval question and diffs."""

@@ -1,4 +1,4 @@
-"""The changes of a task as text: unified diffs, and one line for each change without a diff.
+"""Render a task's changes as diffs and lines, with limits, and refs of git by name.
 
 Changes of git's own files come first, one line for each repository, because a commit changes nothing else.
 """

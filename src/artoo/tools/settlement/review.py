@@ -1,4 +1,7 @@
-"""Present a task's change set as one complete question, most dangerous changes first, bound to its digest."""
+"""Build the approval question for a change set, most dangerous first, with diffs up to 64 KiB.
+
+It is bound to the digest of the change set.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settle a task's workspace when R7 reports the end of the task: apply it, keep it pending, or delete it.
+"""Apply, keep or delete a workspace at the end of a task, and apply live after calls.
 
 change set ─► all silent ───────────────────► applied
            └─► something needs approval ─► ask ─► yes: applied · a part: that part · discard: deleted

@@ -1,4 +1,7 @@
-"""Replace a `find` on personal files by an index search (SPEC section 3), which need not read the disk."""
+"""Replace a `find` on personal folders by an index search.
+
+Reference: SPEC section 3.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The network access that a bash or Python script requests in its first line:
+"""Parse the comment `# artoo hosts:` in a script's first line, at most 32 hosts.
+
+This is the network access that a bash or Python script requests, for example:
 
     # artoo hosts: pypi.org files.pythonhosted.org
 

@@ -1,4 +1,6 @@
-"""Parse a shell command with tree-sitter's bash grammar, without running it.
+"""Parse a bash command into programs, arguments and its normal form, at most 100,000 characters.
+
+It uses tree-sitter's bash grammar, and does not run the command.
 
     text ──► parse_command ──► ShellCommand: identities, normal form, the only command, whether errors are masked
 

@@ -1,4 +1,7 @@
-"""Programs that run other programs. For example, `sudo env X=1 xargs rm` starts `rm`."""
+"""Find programs started by wrappers such as sudo, env, xargs, timeout and `sh -c`.
+
+For example, `sudo env X=1 xargs rm` starts `rm`.
+"""
 
 from __future__ import annotations
 

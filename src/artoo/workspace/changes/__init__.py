@@ -1,1 +1,1 @@
-"""Read the changes of a workspace from its upper directories, compare and classify them, and compute a digest."""
+"""The change set of a workspace, read from disk, compared, classified, and bound to a digest."""

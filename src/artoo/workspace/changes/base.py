@@ -1,4 +1,6 @@
-"""Record the user's version of files when a task first changed them. It is the base with which conflicts are found.
+"""Record the user's version of each changed path (`base.jsonl`), for the detection of conflicts.
+
+It is the base with which conflicts are found.
 
 `base.jsonl` has one JSON object per line. The first line for a path holds the user's version that the task found.
 `absent` lists paths that did not exist. The file's mtime is the time of the last comparison with the user's files.

@@ -1,4 +1,4 @@
-"""Read the change set of a task from its workspace, classify it, and compute the digest that approvals refer to.
+"""Compute the change set with conflicts and digest, and the sizes above which a flood of changes is reported.
 
 workspace next to the user's files ─► tree ─► compare ─► git ─► describe ─► ChangeSet
 """

@@ -1,4 +1,6 @@
-"""Turn effects into change records, and classify them by the table of SPEC section 8.3.
+"""Classify each change (silent, edit, deletion and so on), and leave out caches.
+
+Reference: the table of SPEC section 8.3.
 
 | change | class |
 |---|---|

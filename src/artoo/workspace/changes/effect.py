@@ -1,4 +1,4 @@
-"""The effect of a task on one path, from the user's version to the task's version."""
+"""The record of one changed path, with the user's state before and the task's state after."""
 
 from __future__ import annotations
 

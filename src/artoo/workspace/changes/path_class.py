@@ -1,4 +1,6 @@
-"""Classifies paths by location. The functions take resolved, absolute byte paths; the user's links are read once.
+"""Classify paths by location (project, home, start-up file, program folder), and list names that programs start.
+
+The functions take resolved, absolute byte paths; the user's links are read once.
 
 Another module (`silent_rule`) decides which changes may be applied without approval. A written file may be executed
 even if its path looks ordinary. For example, a start-up file, a hook or an editor's settings may be a link into the

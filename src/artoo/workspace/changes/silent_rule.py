@@ -1,4 +1,6 @@
-"""The allow-list rule for changes that are applied without approval (SPEC section 8.3). All others need approval.
+"""Decide if a change may apply without approval (`--apply new`), by name, mode and shadowed modules.
+
+Changes that the rule does not name need approval. Reference: SPEC section 8.3.
 
 An ordinary path is a regular file or a new directory. Its path has no hidden name, no invisible character and no
 name that a tool starts by itself. It has no execute bit, access list, extended attribute or second hard link, and

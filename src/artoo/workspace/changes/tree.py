@@ -1,4 +1,6 @@
-"""Read a workspace, and compare it with an earlier snapshot (for one call) or with the user's files.
+"""Read the tree of a workspace, and compare it with an earlier one, at most 500,000 paths.
+
+It can also be compared with the user's files.
 
     before a call:   read_tree ──────────────────────────► Tree
     after the call:  read_tree, compared with that Tree ─► Difference ─► effects of the call

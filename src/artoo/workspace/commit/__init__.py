@@ -1,4 +1,6 @@
-"""Apply approved changes to the user's files atomically, and undo them. Both use the same mechanism.
+"""Atomic apply and undo of approved changes, with manifest, preparation, execution, restoration and recovery.
+
+Both use the same mechanism.
 
     check ─► prepare (before-images, staged contents) ─► manifest synced ─► execute ─► done synced
                                                               │                 │

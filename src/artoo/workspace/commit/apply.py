@@ -1,4 +1,4 @@
-"""Apply approved changes to the user's files atomically, undo them, recover after a crash, delete old records."""
+"""Apply effects and git operations atomically, undo them, recover after crashes, and delete old records."""
 
 from __future__ import annotations
 

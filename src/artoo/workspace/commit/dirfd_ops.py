@@ -1,4 +1,7 @@
-"""Operations on single paths through directory descriptors. Links in a path are never followed."""
+"""Copy, link, rename, exchange and sync single paths through directory descriptors.
+
+No component of a path is ever followed as a link.
+"""
 
 from __future__ import annotations
 

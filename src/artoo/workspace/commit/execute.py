@@ -1,4 +1,4 @@
-"""Changes paths from one state to another, forward to apply, backward to restore.
+"""Replace paths step by step, forward or backward, and detect the user's edits meanwhile.
 
 Each old version is checked *after* it was moved away, when no program can reach it by its path any more. After the
 exchange with its slot, or the move into it, the slot must contain the version that was seen before. If it does not,

@@ -1,4 +1,4 @@
-"""The record of one apply on disk, with the old and new state of every path and the before-images.
+"""The undo record on disk (`manifest.json`), with steps, slots, before-images and lock.
 
 UNDO/lock                     held by the only apply or undo that may run at a time
 UNDO/TASK/N/manifest.json     renamed into place and synced before the first path is replaced

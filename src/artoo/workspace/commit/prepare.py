@@ -1,4 +1,4 @@
-"""Checks an apply against the user's present files, and prepares its slots and before-images.
+"""Check an apply for conflicts, and stage new contents and before-images in slots.
 
 The user's paths do not change here. New contents are linked or copied into slots, and a before-image is copied if
 the slot cannot become one. Therefore a full disk fails before the first path is replaced.

@@ -1,4 +1,4 @@
-"""Restores the paths that an apply changed, after a failure or a crash, or when the user undoes it.
+"""Restore the paths of an apply after failure, crash or undo, except paths changed since.
 
 Every path is judged separately. Paths that the user changed since are kept and reported. During an apply or an undo
 (`lenient`), a path may also be in between, that is, missing during a change of its kind, or with partly set

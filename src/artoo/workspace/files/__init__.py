@@ -1,1 +1,1 @@
-"""Read a workspace's files from outside the sandbox, with the same content that its commands see."""
+"""Reading of a workspace's files from outside, through layers, copies or the sandbox's root."""

@@ -1,4 +1,6 @@
-"""Opens and writes paths below a directory descriptor so that nothing outside of it can be reached.
+"""Open and write paths below a directory descriptor with `openat2`, safe from links.
+
+Nothing outside of it can be reached.
 
 On Linux `openat2` does this in one call. The descriptor is the root of the path (`RESOLVE_IN_ROOT`), and neither
 symlinks nor magic links of /proc are followed. Elsewhere, and on kernels before 5.6, the path is opened one

@@ -1,4 +1,4 @@
-"""Read the files of a workspace without a sandbox, from upper directories over the real ones, or from plain copies.
+"""Read a resting workspace's files without a sandbox, with overlay layers merged, or from copies.
 
 A review may happen days after the task, when no overlay is mounted. Upper directories are read in this way only at
 settlement, and before a task's first command, when no process of the task runs. Copies are always read in this way.

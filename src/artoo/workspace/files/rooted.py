@@ -1,4 +1,6 @@
-"""Read files below one root descriptor, which is the running sandbox's root or the user's own `/`.
+"""Read files below one root descriptor, with links resolved and private /tmp.
+
+The root is that of the running sandbox, or the user's own `/`.
 
 A path is resolved one link after the other. Reading then opens the resolved path and refuses links (`beneath`).
 Therefore a link that appears in between causes an error and cannot lead out of the root.

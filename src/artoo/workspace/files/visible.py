@@ -1,4 +1,7 @@
-"""The files that tools may see. Paths that commands cannot read do not exist for tools either."""
+"""Hide from tools the paths that commands cannot read.
+
+Paths that commands cannot read do not exist for tools either.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads the state of absolute paths, one after another, through directory descriptors. Links are never followed."""
+"""Read the states of many absolute paths with open directory descriptors, without links.
+
+Links are never followed.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""Access to single paths through directory descriptors. Links in a path are never followed."""
+"""Names and states of single paths, through directory descriptors.
+
+Links in a path are never followed.
+"""

@@ -1,4 +1,4 @@
-"""Convert paths between printable text (for records) and text for Python's os functions."""
+"""Convert paths between printable text and the text of Python's os functions."""
 
 from __future__ import annotations
 

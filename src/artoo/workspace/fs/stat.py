@@ -1,4 +1,7 @@
-"""Read the state of a path through directory descriptors. Links are never followed."""
+"""Read mode, owner, times, link and extended attributes of a path as NodeState.
+
+It uses directory descriptors, and never follows a link.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Transfer a task's commits to the user's repository by git's own commands (docs/design/git.md)."""
+"""A task's commits and refs in the user's repository, compared, judged and applied by git's own commands.
+
+Reference: docs/design/git.md.
+"""
 
 from artoo.workspace.git.judge import acts, judge
 

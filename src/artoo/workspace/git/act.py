@@ -1,4 +1,6 @@
-"""Apply an approved act to the user's repository by git commands, and undo it.
+"""Apply an approved move of refs, index and stash to the user's repository, and undo it.
+
+It uses git commands.
 
 move       check old values ─► objects (index-pack --strict) ─► one transaction of refs ─► HEAD ─► index ─► stash
 move_back  check new values ─► the same in reverse; objects stay until git collects them

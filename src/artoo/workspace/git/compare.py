@@ -1,4 +1,6 @@
-"""Compare one repository of a task with the user's, and classify the differences.
+"""Compare the state of one repository inside and outside, at most 2,000 refs, and pack its new objects.
+
+The differences are classified.
 
 state outside and inside ─► changes ─► blocked groups ─► pack (inside) ─► quarantine ─► meanings ─► act
 """

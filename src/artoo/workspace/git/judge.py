@@ -1,4 +1,7 @@
-"""Judge a task's changes in git repositories. They are applied by git, need approval, or stay in the workspace."""
+"""Judge all repositories of a change set, with hooks and settings that start programs.
+
+It decides which changes git brings over, which need approval, and which are left in the workspace.
+"""
 
 from __future__ import annotations
 

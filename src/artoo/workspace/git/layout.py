@@ -1,4 +1,4 @@
-"""Classify the paths in a git repository, and find the repository to which a path belongs.
+"""Classify files in `.git` (refs, index, hooks, settings), and find the repository of a path.
 
 The content of a repository is read by git itself. This module only decides by names which files are git's own. It
 is generous, because a directory with HEAD, objects and refs counts as a repository even if its HEAD is invalid.

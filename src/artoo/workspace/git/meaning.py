@@ -1,4 +1,4 @@
-"""Classify moved refs (silent or history), and the files that new commits bring."""
+"""Decide the class of moved refs (silent or history), and of the files in new commits."""
 
 from __future__ import annotations
 

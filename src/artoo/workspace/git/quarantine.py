@@ -1,4 +1,4 @@
-"""A temporary bare repository of artoo, in which a task's objects are checked and examined before approval.
+"""Check and inspect a task's git objects in a bare repository of artoo before approval.
 
 It reads the user's objects as alternates, and has no settings of the user or the task. The user's repository is not
 modified.

@@ -1,4 +1,6 @@
-"""Run git on a repository of the user, without starting any other program.
+"""Run the git program with hooks and foreign settings off, and a timeout of 120 seconds.
+
+Only git itself starts.
 
 Hooks, the file system monitor, pagers, other protocols and the machine's settings are switched off. Only plumbing
 commands that read no working files are run, so filters and attributes have no effect.

@@ -1,4 +1,4 @@
-"""Read the state of a repository with git.
+"""Read refs, HEAD, index, stash and settings of a repository by git commands.
 
 The same git commands run on the user's repository outside and on the task's version inside a sandbox. The output
 from inside is not trusted. It only describes what the task wants, which is judged on objects that git has checked

@@ -1,1 +1,1 @@
-"""The only service that reviews, applies, keeps and discards the changes of a task."""
+"""The settlement service, with review, partial apply, pending records, history and crash recovery."""

@@ -1,4 +1,4 @@
-"""Let a follow-up task of a conversation start from a copy of the earlier task's pending changes.
+"""Continue a follow-up task from pending changes, on a copy that replaces them at the end.
 
 pending of task 1 ─ copy ─► workspace of task 2 ─► further changes ─► one review of both; task 1's is deleted
                                                ├─► no changes ─► the copy is deleted

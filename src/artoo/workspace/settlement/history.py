@@ -1,4 +1,4 @@
-"""Record how change sets were settled after their tasks had ended.
+"""Append and read `settled.jsonl`, the record of applied, discarded and undone change sets.
 
 WORKSPACES/settled.jsonl   one line for each (part of a) change set that was applied, discarded, dropped or undone
 """

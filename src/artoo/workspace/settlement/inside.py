@@ -1,4 +1,6 @@
-"""Run a command in a one-shot sandbox over a workspace in which no task runs, from blocking code.
+"""Run one command over a resting workspace in a sandbox, with a 120-second timeout.
+
+It is called from blocking code.
 
 It is used for git. The task may have changed the repository's settings, so git never runs on it outside.
 """

@@ -1,4 +1,4 @@
-"""Complete a part of a change set that the user chose, by adding the paths that it depends on."""
+"""Complete a chosen part of a change set with the paths that it needs."""
 
 from __future__ import annotations
 

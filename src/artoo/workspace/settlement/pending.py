@@ -1,4 +1,4 @@
-"""The record of a change set that is pending, that is, without the user's approval.
+"""The record `pending.json` of changes without approval, and the days and bytes for which they are retained.
 
 WORKSPACES/TASK/pending.json   this record; durable before the end of the task reports that changes are pending
 """

@@ -1,4 +1,4 @@
-"""Settle one workspace, that is, review its changes, then apply all or some of them, keep or discard them.
+"""Lock and settle one workspace, that is, review, apply, keep or discard its changes.
 
     with opened(directory, artoo_home, subject) as settlement:   # the workspace's lock is held
         found = settlement.review()
