@@ -1,4 +1,4 @@
-"""Apply all invariants to every message, with memory limits on messages and tasks, and late kinds allowed.
+"""Apply all invariants to every message, with memory limits, and at most 100 findings for each task.
 
 No I/O. Reference: SPEC section 7.
 

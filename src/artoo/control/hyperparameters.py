@@ -1,4 +1,4 @@
-"""All weights and thresholds of the control law, with their defaults.
+"""All weights and thresholds of the control law with their defaults, such as replans, retries and time budget.
 
 Reference: SPEC section 4; paper, Appendix B.
 """

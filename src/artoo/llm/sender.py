@@ -1,4 +1,4 @@
-"""Send prompts to one model until it answers, and detect its wire, context window and size.
+"""Send prompts to one model until it answers, and detect its wire and window, with vendor hosts and probe limits.
 
 It handles refused forms, retries and budget.
 """

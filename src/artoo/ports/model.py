@@ -1,4 +1,4 @@
-"""The interface of a model for roles, with tier, question, conversation, answer and cost.
+"""The interface of a model for roles, with tiers, questions, conversations, and default answer lengths and window.
 
 A question with a contract yields a valid value or an error.
 """

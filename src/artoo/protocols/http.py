@@ -1,4 +1,4 @@
-"""The loopback HTTP server of protocols, with token, Host and Origin checks, connection and body limits.
+"""The loopback HTTP server of protocols, with token, Host and Origin checks, and limits on body and connections.
 
 Web pages in a browser are refused.
 

@@ -1,4 +1,4 @@
-"""Parse YAML with line and column of every value, and YAML 1.2 rules for numbers."""
+"""Parse YAML with the line and column of each value, with limits on depth and size, and rules for numbers."""
 
 from __future__ import annotations
 

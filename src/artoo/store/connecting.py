@@ -1,4 +1,4 @@
-"""Connect to PostgreSQL with a ten-second timeout, and explain connection errors.
+"""Connect to PostgreSQL, with connect, statement, lock and idle timeouts, and eight connections at most.
 
 Connections are synchronous, because transactions run in threads, as on SQLite.
 """

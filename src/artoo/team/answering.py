@@ -1,4 +1,4 @@
-"""Answer a letter or a patrol item by a task, and send the result, at most 20,000 characters.
+"""Answer a letter or a patrol item by a task, with limits on the answer and on earlier letters in the prompt.
 
 Reference: SPEC section 11.
 

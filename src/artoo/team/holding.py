@@ -1,4 +1,4 @@
-"""Renew the lease of a claim every 20 seconds during work, and cancel the work if the claim is lost."""
+"""Renew the lease of a claim during work, and cancel the work if the claim is lost."""
 
 from __future__ import annotations
 

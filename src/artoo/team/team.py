@@ -1,4 +1,4 @@
-"""Start and run all agents of a home, with upkeep every 20 seconds, and archiving after seven days.
+"""Start and run all agents of a home, with upkeep every 60 seconds, renewal of seats, and archiving after a week.
 
 Reference: SPEC section 11.
 

@@ -1,4 +1,4 @@
-"""Run a board task's work as a task of the dual loop, and submit its result and changes.
+"""Run a board task's work as a task of the dual loop, and submit its evidence, result and changes.
 
 It works in a separate workspace. Reference: SPEC section 11.
 """

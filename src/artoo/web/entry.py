@@ -1,4 +1,4 @@
-"""Tokens (15 minutes) and session cookies (30 days) of the web UI, stored as hashes.
+"""The default port of the web UI (7226), and its tokens (15 minutes) and session cookies (30 days) as hashes.
 
 A token in the address, valid once, is exchanged for a cookie. Only hashes are stored.
 

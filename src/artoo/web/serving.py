@@ -1,4 +1,4 @@
-"""The web server with its address 127.0.0.1 and port 7226, its connection limit, and one server per home."""
+"""Start and stop the web server on its socket, with its connection limit, and lock one server per home."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Server-sent events of a task and of the first page, with polling and heartbeat seconds.
+"""Server-sent events of a task and of the first page, with polling intervals and keep-alive seconds.
 
 An event's id is a line number of the task's log, so that a client can resume there.
 """

@@ -1,4 +1,4 @@
-"""The web pages of the task list (50 tasks) and of one task, with answers, messages and stop."""
+"""The web pages of the task list (50 tasks) and of one task, to start, answer, message and stop it."""
 
 from __future__ import annotations
 

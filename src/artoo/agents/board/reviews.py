@@ -1,4 +1,4 @@
-"""Submit, take, approve and reject reviews of board tasks, under a review lease of 60 seconds.
+"""Submit, take, approve and reject reviews of board tasks, under a review lease.
 
 No task is completed without passing review.
 

@@ -1,4 +1,4 @@
-"""Convert database rows to board tasks, and move tasks in SQL, with five retained submissions for each task."""
+"""Convert database rows to board tasks, and move tasks in SQL, with limits on notes and rejected submissions."""
 
 from __future__ import annotations
 

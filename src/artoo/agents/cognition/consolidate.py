@@ -1,4 +1,4 @@
-"""Run an agent's dream cycle and decide if it is due, by limits on observations and the age of sessions.
+"""Run an agent's dream cycle, due from 50 observations or the set hours on, and retry after an hour.
 
 Patterns seen three times become curated knowledge. Observations and old sessions are purged.
 

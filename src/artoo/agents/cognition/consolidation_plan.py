@@ -1,4 +1,4 @@
-"""Plan a dream cycle, with the patterns to promote, limits, and fading after 30 days.
+"""Plan a dream cycle, with ten observations that stay in the buffer, and fading after 30 days.
 
 Nothing is changed before the plan is complete.
 """

@@ -1,4 +1,4 @@
-"""Count equal observations as one pattern, with promotion at three and at most 500 patterns.
+"""Count equal observations as one pattern, with similarity thresholds, promotion at three, and at most 500.
 
 Observations with the same meaning are one pattern, regardless of their wording.
 """

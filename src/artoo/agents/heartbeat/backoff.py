@@ -1,4 +1,4 @@
-"""Exponential back-off with jitter and a limit of one hour for a throttled model, and the limit on wakes.
+"""Exponential back-off up to one hour for a throttled model, limits of the heartbeat interval, and limit on wakes.
 
 A success resets the back-off.
 """

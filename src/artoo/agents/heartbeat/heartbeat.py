@@ -1,4 +1,4 @@
-"""Run the loop of one agent's heartbeat, with its interval of 60 to 300 seconds, pauses and clock jumps.
+"""Run an agent's heartbeat loop, every 120 seconds by default, with items per beat, pauses and clock jumps.
 
 The loop sleeps until the next beat or a wake, and works if there is work.
 

@@ -1,4 +1,4 @@
-"""Send, claim, answer, archive and recover letters, with a 60-second lease and at most ten delivery attempts.
+"""Send, claim, answer, archive and recover letters under a lease, with at most ten delivery attempts.
 
 Each letter is accepted once and delivered once (SPEC section 11).
 

@@ -1,4 +1,4 @@
-"""A steady clock in the database for leases and waits, with a tolerance of two seconds for clock jumps.
+"""A steady clock in the database, and the lease of claims (60 seconds) with its interval of renewal.
 
 The clock never goes back.
 

@@ -1,4 +1,4 @@
-"""The table of commands with each command's line in `artoo --help`, sections, aliases and typo suggestions.
+"""The table of commands with each line in `artoo --help`, sections, aliases, and misspelled commands.
 
 The groups behind `artoo`, `artoo serve` and `artoo config` are here.
 

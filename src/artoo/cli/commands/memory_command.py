@@ -1,4 +1,4 @@
-"""`artoo memory`: subcommands to query, explain, correct, export, import and verify learned experience."""
+"""`artoo memory`: kinds, rename, query, explain, dream, forget, export, import, feedback, verify and proposals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo service install|remove`: the systemd user unit or launchd agent that keeps `artoo serve` running."""
+"""`artoo service install|remove`: the systemd unit or launchd agent of `artoo serve` (restart after 30 s)."""
 
 from __future__ import annotations
 

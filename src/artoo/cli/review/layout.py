@@ -1,4 +1,4 @@
-"""The text of a review, with signs and colours by class, diffs, and limits on listed paths.
+"""The text of a review, with signs and colours by class, diffs, and at most twelve paths of a harmless class.
 
 Dangerous changes are listed path by path, never folded. Every line is printable.
 """

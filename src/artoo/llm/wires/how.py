@@ -1,4 +1,4 @@
-"""The interface of a wire, the options of one request, and the default lengths of answers.
+"""The interface of a wire, the options of one request with default answer length, and the size of a small model.
 
 This module is pure.
 """

@@ -1,4 +1,4 @@
-"""Judge the remaining criteria by one model call with quotes, at most two tries, with the length of the claim.
+"""Judge the remaining criteria by one model call with quotes, with limits on claim, report and tries.
 
 A capable model judges. It must quote the facts that it is shown.
 """

@@ -1,4 +1,4 @@
-"""Write the first message of an executor (its assignment), with the length of the file tree in it."""
+"""Write the first message of an executor, its assignment, with the limit of a file tree in it."""
 
 from __future__ import annotations
 

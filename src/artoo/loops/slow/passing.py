@@ -1,4 +1,4 @@
-"""The limits, pace and report of a Dreamer pass (interval 300 seconds, processor share, drafts per pass).
+"""The limits and pace of a Dreamer pass (interval 300 seconds, settle delay, drafts), and its report.
 
 All steps share them.
 """

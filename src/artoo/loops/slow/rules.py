@@ -1,4 +1,4 @@
-"""The Dreamer's steps `consolidate`, `bankrupt` and `propose` over rules, with retry after one day.
+"""The Dreamer's steps `consolidate`, `bankrupt` and `propose`, with days before a rule is proposed.
 
 They work on level C.
 

@@ -1,4 +1,4 @@
-"""Check and store the images of a request, at most eight of 5 MiB each, by media type.
+"""Check and store the images of a request, at most eight of 5 MiB, 20 MiB together, by media type.
 
 They are checked before the task starts, stored next to its log, and added to questions.
 

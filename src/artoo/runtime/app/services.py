@@ -1,4 +1,4 @@
-"""The shared services of one `Artoo` (sandbox, tools, memory, models), opened once and reused."""
+"""The shared services of one `Artoo` (sandbox, tools, memory, models), and the MCP tools' share of the window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `changes` of a library's result, with a summary and the operations apply, discard and undo."""
+"""The `changes` of a library's result, with a summary and the operations diff, apply and discard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents of submitted board work on disk, such as dossier, review and `approval.json`.
+"""The documents of submitted board work on disk, such as request, dossier, note and `approval.json`.
 
 The files of the work are in its workspace.
 

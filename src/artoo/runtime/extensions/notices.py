@@ -1,4 +1,4 @@
-"""Notify the user by bell, OSC 9, command or webhook, when a task needs them or ends."""
+"""Notify the user by bell, OSC 9, command or webhook, with the delay and the timeout of a notice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assemble the roles of one task, run them until the result, and end the workspace."""
+"""Assemble the roles of one task, and run them until the result, with the settings of a task."""
 
 from __future__ import annotations
 

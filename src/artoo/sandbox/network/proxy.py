@@ -1,4 +1,4 @@
-"""The egress proxy of one command, with limits on connections, connect and idle timeouts, and status 403.
+"""The egress proxy of one command, with 64 connections, connect and idle timeouts, and status 403 for refusals.
 
 Each connection is checked separately, and is reported when it has ended.
 

@@ -1,4 +1,4 @@
-"""The program in the sandbox that starts commands, reports their ends, and kills them.
+"""The program in the sandbox that starts, reports and kills commands, with its limits on files and timers.
 
 This is a separate program. It uses only the standard library and the modules named in `starting.SUPERVISOR`.
 

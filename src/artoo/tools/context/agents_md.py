@@ -1,4 +1,4 @@
-"""Find AGENTS.md or CLAUDE.md guides, at most eight of 32,000 characters.
+"""Find AGENTS.md or CLAUDE.md guides, at most eight with 32,000 characters together.
 
 They are searched in each directory above the files in question.
 """

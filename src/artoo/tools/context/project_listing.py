@@ -1,4 +1,4 @@
-"""Write the project listing for prompts from a snapshot, with limits on tree, heads and named files.
+"""Write the project listing for prompts from a snapshot, with character limits of tree, heads and whole files.
 
     entries + request ──► named_in: paths on disk that it contains ──► describe ──► Surroundings
 

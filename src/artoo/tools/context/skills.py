@@ -1,4 +1,4 @@
-"""Parse skills (folders with SKILL.md), with limits on number, name and text.
+"""Parse skills (folders with SKILL.md), with limits on number, name, description, text and files.
 
 <folder>/<name>/SKILL.md   front matter (YAML: name, description), then instructions
                 …          scripts and references, which the instructions name

@@ -1,4 +1,4 @@
-"""Truncate a tool's output to head and tail, in proportion to the model's window.
+"""Truncate a tool's output to head and tail, with its share of the model's window, and detect binary output.
 
 A mark between them gives the omitted amount.
 """

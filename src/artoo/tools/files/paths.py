@@ -1,4 +1,4 @@
-"""Resolve paths of users and models, with quotes, `~` and links, and refuse closed ones."""
+"""Resolve paths of users and models, with quotes, `~` and links, refuse closed ones, and format file sizes."""
 
 from __future__ import annotations
 

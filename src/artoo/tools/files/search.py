@@ -1,4 +1,4 @@
-"""Search files by name or pattern, at most 200, by Spotlight or by a walk.
+"""Search files by name or pattern, at most 200 results, by Spotlight or by a walk.
 
 Spotlight searches the user's other folders on macOS.
 """

@@ -1,4 +1,4 @@
-"""Unified diffs for users, with invisible characters escaped."""
+"""Unified diffs for users, with two lines of context, and with invisible characters escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection to one MCP server, with connect (20) and call (60) timeouts in seconds, and two starts.
+"""A connection to one MCP server, with connect and call timeouts, two starts, and at most 64 tools.
 
 If the server dies, hangs or floods, only calls to it fail.
 

@@ -1,4 +1,4 @@
-"""MCP tools as artoo tools, with shortened descriptions, approval, and the pool of connections.
+"""MCP tools as artoo tools, with shortened descriptions and approval, and the pool of at most 64 servers.
 
 The server's description is not trusted.
 """

@@ -1,4 +1,4 @@
-"""Render a task's changes as diffs and lines, with limits, and refs of git by name.
+"""Render a task's changes as diffs and lines, with limits on deleted files, and git refs by name.
 
 Changes of git's own files come first, one line for each repository, because a commit changes nothing else.
 """

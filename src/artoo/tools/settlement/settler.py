@@ -1,4 +1,4 @@
-"""Apply, keep or delete a workspace at the end of a task, and apply live after calls.
+"""Settle a workspace at a task's end (ask, then apply, keep pending or delete), or after each call with live mode.
 
 change set ─► all silent ───────────────────► applied
            └─► something needs approval ─► ask ─► yes: applied · a part: that part · discard: deleted

@@ -1,4 +1,4 @@
-"""Check and inspect a task's git objects in a bare repository of artoo before approval.
+"""Check a task's git objects in a bare repository before approval, with limits on counted and judged commits.
 
 It reads the user's objects as alternates, and has no settings of the user or the task. The user's repository is not
 modified.

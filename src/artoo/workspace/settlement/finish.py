@@ -1,4 +1,4 @@
-"""Finish an interrupted apply by the note in its undo record.
+"""Finish an apply that took effect but was interrupted, by the note in its undo record.
 
     commit (done, or rolled back) ─► settled.jsonl ─► workspace deleted, or its base updated ─► record closed
 
