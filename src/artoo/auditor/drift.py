@@ -1,4 +1,4 @@
-"""Detect role drift by sigmas and block sizes, if a role's figures leave their long-term band.
+"""Detect role drift, with sigmas, block sizes and least effects, if a role's figures leave their long-term band.
 
 Reference: paper, section 8.
 

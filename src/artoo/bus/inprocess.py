@@ -1,4 +1,6 @@
-"""Publish each message to taps, inboxes and watchers in one process, and refuse routes that are not allowed.
+"""Publish each message to taps, inboxes and watchers in one process, with their default capacities.
+
+Routes that are not in the table are refused.
 
 Reference: SPEC section 1; implements ports.bus.Bus.
 

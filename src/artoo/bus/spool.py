@@ -1,4 +1,6 @@
-"""Queue all messages for a slow consumer in memory, then in a file, then as an exact count of lost messages.
+"""Queue messages for a slow consumer in memory (16,384), then in a file (256 MiB), then count lost ones.
+
+The count of missing messages is exact.
 
 Reference: SPEC section 1.
 

@@ -1,4 +1,4 @@
-"""Megrams (memory entries), levels, potentials, rules and records of shared memory.
+"""Megrams (memory entries) with length limits, levels, potentials, rules, and records of shared memory.
 
 Levels (paper, section 6.1): M megram, K knowledge, C common sense, T thinking. T is never stored here, because it
 consists of files that only the operator changes.

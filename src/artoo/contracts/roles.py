@@ -1,4 +1,4 @@
-"""The names of the roles and their ids (R1 to R7).
+"""The roles that can publish on the stream, with their ids R1 to R7.
 
 Reference: paper, section 3.1; ids as in the v0.8 specification.
 """

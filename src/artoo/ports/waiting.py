@@ -1,7 +1,4 @@
-"""Pause time limits while a user is asked.
-
-Only tools and attempts are limited in time.
-"""
+"""Pause the time limits of tools and attempts while a user is asked."""
 
 from __future__ import annotations
 

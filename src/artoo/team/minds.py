@@ -1,4 +1,4 @@
-"""Give an agent's prompts its three tiers of memory, and record what it learns.
+"""Give an agent's prompts its three tiers of memory, and record its sessions and observations.
 
 | tier | where | becomes |
 |---|---|---|

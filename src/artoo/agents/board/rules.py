@@ -1,4 +1,4 @@
-"""Decide allowed task states and moves, reviews required by trust level, and complexity rules, without I/O.
+"""Decide allowed board states and moves, reviews by trust level, and complexity rules, as pure functions.
 
 This is a state machine of pure functions. Reference: SPEC section 11.
 

@@ -1,4 +1,4 @@
-"""Word wrap of long lines to the width of the terminal, with marks on continuation rows.
+"""Word wrap of long lines to the width of the terminal, with the marks of continuation rows, and tab width.
 
 In a text that a user decides about, each continuation row begins with a mark (`fold_marked`). Otherwise one line of
 a diff, or one name with many blanks, could look like several lines. The mark is never further right than the sign

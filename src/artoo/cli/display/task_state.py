@@ -1,4 +1,4 @@
-"""The texts of the display about a running task, such as phase, current call and activity, safe to print."""
+"""The texts of the display about a running task (descriptions of phases, current call, activity), safe to print."""
 
 from __future__ import annotations
 

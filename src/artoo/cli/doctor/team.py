@@ -1,4 +1,4 @@
-"""`artoo doctor` on MCP servers, agents' identities and HEARTBEAT.md, whose problems appear only when used."""
+"""`artoo doctor` on MCP servers, agents' identities and HEARTBEAT.md, which otherwise fail only at use."""
 
 from __future__ import annotations
 

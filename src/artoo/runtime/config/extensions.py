@@ -1,4 +1,4 @@
-"""The settings `hooks` (moments, commands, timeouts) and `notify`."""
+"""The settings `hooks` (moments, tools, timeout of 60 seconds by default) and `notify` (ways, delay)."""
 
 from __future__ import annotations
 

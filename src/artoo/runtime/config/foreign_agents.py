@@ -1,4 +1,4 @@
-"""The settings of `artoo a2a`, with tokens and limits of each foreign agent."""
+"""The settings of `artoo a2a`, with trust, tokens, and default limits of each foreign agent (5 open, 20 a day)."""
 
 from __future__ import annotations
 

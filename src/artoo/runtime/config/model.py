@@ -1,4 +1,4 @@
-"""All settings of `config.yaml` with defaults and ranges, such as models, limits, control, memory, undo and log.
+"""All settings of `config.yaml` with defaults and ranges (models, control, limits, prices, memory, undo, log).
 
 `loader.load_config` reads the tree and reports every mistake with its line. `endpoints` finds the endpoint of each
 tier. The seed's own keys are in `seed_config`, foreign agents in `foreign_agents`.

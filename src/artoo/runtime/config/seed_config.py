@@ -1,4 +1,4 @@
-"""The settings below `runtime:` for standing agents, with heartbeat, mail, governance, and memory tiers.
+"""The settings below `runtime:` for agents, with heartbeat, memory tiers, dream cycle, mail timeout and trust.
 
 Reference: SPEC section 11.
 """

@@ -1,4 +1,4 @@
-"""One command in a sandbox, with input, output, terminal size, stop, and detection of waiting for input."""
+"""One command in a sandbox, with input, output, terminal size, two-second stop grace, and input detection."""
 
 from __future__ import annotations
 

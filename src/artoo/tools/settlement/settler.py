@@ -1,4 +1,4 @@
-"""Settle a workspace at a task's end (ask, then apply, keep pending or delete), or after each call with live mode.
+"""Settle a workspace at a task's end (ask, then apply, keep pending or delete), or after each turn if live.
 
 change set ─► all silent ───────────────────► applied
            └─► something needs approval ─► ask ─► yes: applied · a part: that part · discard: deleted

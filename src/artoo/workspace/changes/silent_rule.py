@@ -1,4 +1,4 @@
-"""Decide if a change may apply without approval (`--apply new`), by name, mode and shadowed modules.
+"""Decide if a change may apply without approval (`--apply new`), by name, mode, and shadowed program files.
 
 Changes that the rule does not name need approval. Reference: SPEC section 8.3.
 
