@@ -1,8 +1,6 @@
 """Shared memory (R5) for roles, that is, recall and remember over the store, with its closing timeout.
 
 Any engine can be used.
-
-Any engine can be used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The names of spans, attributes and metrics, by OpenTelemetry's GenAI conventions.
+"""The names of spans, attributes and metrics by OpenTelemetry's GenAI conventions, and histogram boundaries.
 
 The conventions are developed in their own repository (semantic-conventions-genai); these are its names as of
 November 2026. Names that are not in the conventions begin with `artoo.`.

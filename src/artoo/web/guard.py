@@ -1,4 +1,4 @@
-"""Checks of Host, Origin and cookie for every web request, and the security headers of responses.
+"""Checks of Host, Origin and cookie (with its name) for every web request, and security headers of responses.
 
 The Host check prevents DNS rebinding by pages of other sites. The Origin check and the SameSite=Strict cookie
 prevent CSRF. The cookie prevents reading, and frame-ancestors prevents framing. The pages load nothing from other

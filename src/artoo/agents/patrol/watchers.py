@@ -1,4 +1,4 @@
-"""Evaluate a patrol condition for changed files, mail, tasks or scripts, with at most 10,000 files.
+"""Evaluate a patrol condition for changed files, commands, mail or tasks, with at most 10,000 files.
 
 Each yields a short mark that changes if there is something new.
 """

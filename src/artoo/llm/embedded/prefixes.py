@@ -2,8 +2,6 @@
 
 So a new process can reuse it.
 
-So a new process can reuse it.
-
 first call with a system message ──► stored before?  yes: restored into a slot, in milliseconds
                                                      no:  computed once in a slot (as the call must anyway), stored
 """

@@ -1,4 +1,4 @@
-"""The executor's own tools `deliver`, `cannot`, `recall`, `update_plan` and `ask_person`.
+"""The executor's tools `deliver`, `cannot`, `recall`, `update_plan` and `ask_person`, with their descriptions.
 
 They end or shape an attempt, and change nothing on the machine.
 """

@@ -1,4 +1,4 @@
-"""The planner's queries to memory, and its advice as prohibitions, cautions and prompt lines.
+"""The planner's queries to memory, and its advice, with the weight from which a prohibition binds.
 
 No model is asked.
 

@@ -1,4 +1,4 @@
-"""Agent cards of the team and its agents, and the signing key `a2a-key.pem`.
+"""Agent cards with the URL paths of JSON-RPC and REST, and the ES256 signing key `a2a-key.pem`.
 
 They are signed with the key of this home.
 """

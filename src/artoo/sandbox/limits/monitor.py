@@ -1,4 +1,4 @@
-"""Kill the command that exceeds a sandbox limit on memory, tasks, disk or inotify.
+"""Check memory, tasks, disk and inotify of a sandbox at intervals, and kill the command that exceeds a limit.
 
 The sandbox is watched from outside while commands run in it. `ports.workspace` holds the numbers.
 

@@ -1,4 +1,4 @@
-"""Build the seccomp filter, with refused system calls, socket families and ioctl requests.
+"""Build the seccomp filter from `system_calls.txt`, with socket families and refused ioctl requests.
 
 It is classic BPF for x86_64 and aarch64, without a library.
 

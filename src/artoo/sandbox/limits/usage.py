@@ -1,6 +1,4 @@
-"""Measure memory, open files and written bytes of a sandbox's processes from /proc.
-
-Its directories on disk are measured too.
+"""Measure memory, open files and written bytes of a sandbox's processes from /proc, and sizes of directories.
 
 A deleted file that is still open, or a `memfd`, is found in the table of open files of the process that holds it. A
 file that is mapped and no longer open counts as memory of the process.

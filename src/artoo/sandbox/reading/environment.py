@@ -1,4 +1,4 @@
-"""Select the environment variables of commands by an allow-list, and set quiet defaults.
+"""Select the environment variables of commands by `passed_variables.txt`, and set quiet defaults.
 
 A list of secret names is never complete (`MYSQL_PWD`, `SSHPASS`, a connection string under any name). Therefore a
 variable is passed only if its name is on the list (`passed_variables.txt`), because it gives the location or the
