@@ -1,4 +1,4 @@
-"""Delete closed chains of the audit log that are too old, or if the total size is too large."""
+"""Delete closed chains of the audit log that exceed the age and size limits of `auditor.layout`."""
 
 from __future__ import annotations
 

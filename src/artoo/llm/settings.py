@@ -1,4 +1,4 @@
-"""Resolve both tiers' endpoints from `BRAIN_*`, `TOOL_*`, `OPENAI_*` and the file, with default URLs.
+"""Parse `BRAIN_*`, `TOOL_*` and `OPENAI_*` variables to endpoints, with the default URLs of OpenAI and Anthropic.
 
 This module is pure.
 """

@@ -1,4 +1,4 @@
-"""Store long strings of a log as files named by SHA-256."""
+"""Store and load long strings of a log as files in `blobs`, named by SHA-256."""
 
 from __future__ import annotations
 

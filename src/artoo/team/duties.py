@@ -1,4 +1,4 @@
-"""The heartbeat duty for board and mailbox, which takes the next work and runs it."""
+"""The heartbeat duty for board and mailbox, which takes the next work, and runs it in turn."""
 
 from __future__ import annotations
 

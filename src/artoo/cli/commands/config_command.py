@@ -1,4 +1,4 @@
-"""`artoo init` and `artoo config path|get|set`: the configuration file, its template text and JSON schema."""
+"""`artoo init` and `artoo config path|get|set`: the configuration file, its commented template and JSON schema."""
 
 from __future__ import annotations
 

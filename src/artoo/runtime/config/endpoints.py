@@ -1,4 +1,4 @@
-"""Resolve the model endpoint of each tier from `config.yaml` and the environment, with key variables.
+"""Combine each tier's endpoint from `config.yaml` and environment, with timeout, image support and key variables.
 
 Reference: SPEC section 9.
 

@@ -1,4 +1,4 @@
-"""The allow-list of a home's hidden part, with folders of package and version managers.
+"""The allow-list of a home's hidden part, from `program_places.txt`, PATH and Python, with secret file names.
 
 It is an allow-list, because a list of secrets is never complete. It has three sources: the directories of package
 and version managers; the directories of the user's PATH and of this Python; and git's files with patterns and

@@ -1,4 +1,4 @@
-"""The texts of an approval question in the user's language, with commands and reasons translated.
+"""The sentences of an approval question in the user's language, for commands, verbs and reasons.
 
 Reasons come from the rules in English and are translated.
 """

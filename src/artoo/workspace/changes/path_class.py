@@ -1,4 +1,4 @@
-"""Classify paths by location (project, home, start-up file, program folder), and list names that programs start.
+"""Classify paths by location (project, home, start-up file), with the names in `start_names.txt` that tools run.
 
 The functions take resolved, absolute byte paths; the user's links are read once.
 

@@ -1,4 +1,4 @@
-"""Apply an approved move of refs, index and stash to the user's repository, and undo it.
+"""Apply an approved move of refs, index and stash to the user's repository by git, and undo it.
 
 It uses git commands.
 
