@@ -82,7 +82,7 @@ async def test_heads_of_named_files_are_shown(source: ProjectLook, roots: Roots)
     (roots.project / "e.txt").write_text("")
     (roots.project / "i.png").write_bytes(b"\x89PNG\0\0")
     listing = (await source.look("Look at p.csv, long.txt, e.txt and i.png")).listing
-    assert "First lines of p.csv:\nname,age\nAna,34\n [31mBo [0m,22" in listing
+    assert "First lines of p.csv (columns: name, age):\nname,age\nAna,34\n [31mBo [0m,22" in listing
     assert "Cy" not in listing
     assert "w" * 120 + "..." in listing
     assert "e.txt: is empty" in listing
@@ -107,7 +107,7 @@ async def test_named_files_speak_for_themselves_when_all_can_be_read(
     (roots.project / "data/sales.csv").write_text("id,amount\n1,20\n")
     (roots.project / "data/broken.csv").symlink_to("gone.csv")
     seen = await source.look(request_text)
-    assert seen.named == ("All of data/sales.csv:\nid,amount\n1,20" if alone else "")
+    assert seen.named == ("All of data/sales.csv (columns: id, amount):\nid,amount\n1,20" if alone else "")
     assert seen.listing.endswith(seen.named)
 
 
@@ -116,9 +116,18 @@ async def test_small_files_are_shown_whole_to_a_capable_model(source: ProjectLoo
     (roots.project / "p.csv").write_text("name,age\nAna,34\nBo,22\nCy,50\n")
     (roots.project / "q.csv").write_text("name,age\n" + "Ana,34\n" * 300)
     listing = (await replace(source, whole_files=True).look("Look at p.csv and q.csv")).listing
-    assert "All of p.csv:\nname,age\nAna,34\nBo,22\nCy,50" in listing
-    assert "First lines of q.csv:\nname,age\nAna,34\nAna,34" in listing
+    assert "All of p.csv (columns: name, age):\nname,age\nAna,34\nBo,22\nCy,50" in listing
+    assert "First lines of q.csv (columns: name, age):\nname,age\nAna,34\nAna,34" in listing
     assert listing.count("Ana") == 3
+
+
+async def test_two_files_of_a_named_directory_are_shown(source: ProjectLook, roots: Roots) -> None:
+    (roots.project / "regions").mkdir()
+    for name in ("north", "south", "west"):
+        (roots.project / "regions" / f"{name}.csv").write_text(f"units\n{len(name)}\n")
+    listing = (await source.look("Sum the units of each file in regions")).listing
+    assert "All of regions/north.csv:\nunits\n5" in listing
+    assert listing.count("All of regions/") == 2
 
 
 async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots: Roots) -> None:

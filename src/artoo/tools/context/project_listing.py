@@ -7,10 +7,11 @@ These functions are pure: they make text from a snapshot that `look` has taken.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from artoo.contracts.shortened import shortened
 from artoo.ports.surroundings import Surroundings
@@ -31,6 +32,9 @@ MOST_NAMED = 8
 MAX_REQUEST = 20_000
 """Characters of a request that are searched for names."""
 
+_MOST_INSIDE = 2
+_TABLES = (".csv", ".tsv")
+_MARKS = (",", ";", "\t", "|")
 _LINE_CHARACTERS = 120
 _MOST_TREE_LINES = 50
 _SOME = 6
@@ -120,6 +124,13 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
     )
 
 
+def inside(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
+    """Yield the first two files of each named directory: its files are mostly alike."""
+    files = [entry.path for entry in snapshot.entries if entry.kind is Kind.FILE]
+    for path in named:
+        yield from islice((file for file in files if posixpath.dirname(file) == path), _MOST_INSIDE)
+
+
 def _broken(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
     targets = {entry.path: entry.target for entry in snapshot.entries if entry.path in snapshot.broken}
     usable = [entry for entry in snapshot.entries if entry.path not in targets]
@@ -154,7 +165,20 @@ def _head(path: str, head: Head, most: int) -> str:
     lines = "\n".join(_one_line(line, most) for line in head.lines)
     cut = not head.whole or any(len(line) > most for line in head.lines)
     form = f" ({head.form})" if head.form else ""
-    return f"{'First lines' if cut else 'All'} of {printable(path)}{form}:\n{lines}"
+    return f"{'First lines' if cut else 'All'} of {printable(path)}{form}{_columns(path, head)}:\n{lines}"
+
+
+def _columns(path: str, head: Head) -> str:
+    """Name the columns of a table and its separator, if the first line of the file has them."""
+    if not path.lower().endswith(_TABLES) or not head.lines:
+        return ""
+    first = _one_line(head.lines[0])
+    mark = max(_MARKS, key=first.count)
+    columns = [name.strip() for name in first.split(mark)]
+    if len(columns) < 2 or not all(columns) or any(name[0].isdigit() for name in columns):
+        return ""
+    split = "" if mark == "," else f" split by {mark!r}"
+    return f" (columns{split}: {', '.join(columns)})"
 
 
 def _one_line(line: str, most: int = _LINE_CHARACTERS) -> str:

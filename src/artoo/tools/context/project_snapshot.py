@@ -28,6 +28,7 @@ from artoo.tools.context.project_listing import (
     Head,
     Snapshot,
     describe,
+    inside,
     named_in,
     place_in,
 )
@@ -146,8 +147,8 @@ class ProjectLook:
         snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in named))
         snapshot = replace(snapshot, missing=self._missing(files, snapshot, request))
         snapshot = self._with_heads(files, snapshot, self._named_outside(files, request))
-        small = self._all_of_a_small_project(snapshot)
-        snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in small))
+        further = (*inside(snapshot, named), *self._all_of_a_small_project(snapshot))
+        snapshot = self._with_heads(files, snapshot, ((path, self.roots.project / path) for path in further))
         about = (*(self.roots.project / path for path in named), *_meant(changes))
         found = guides(files, self.roots, self.places, about, self.guide_characters)
         seen = describe(snapshot, request, self.room)
