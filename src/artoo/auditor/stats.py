@@ -83,7 +83,7 @@ class Stats:
         report: Trigger | None = None,
         every: timedelta = timedelta.max,
     ) -> AuditReport | None:
-        """Add a window and the new blocks of `drift`, which are removed from `drift`.
+        """Store a window and the blocks that `drift` has collected, then clear these blocks from `drift`.
 
         If `report` is given, or the window has lasted for `every`, the window is reported and a new one begins.
         """

@@ -49,7 +49,10 @@ _PairKey = tuple[bytes, bytes]
 
 
 def examine(query: Query) -> Findings:
-    """Recompute columns and sums from the records in one snapshot and compare. Changes nothing."""
+    """Recompute derived columns and totals from the records, and compare them with the stored ones.
+
+    All reads are of one snapshot. Changes nothing.
+    """
     findings = Findings()
     for problem in query.problems():
         findings.missing_index += 1

@@ -38,7 +38,7 @@ class Duty(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the name for the record of a pulse."""
+        """Return the name of this duty, as the record of a pulse has it."""
         ...
 
     async def due(self) -> str | None:

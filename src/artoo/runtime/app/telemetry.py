@@ -1,6 +1,6 @@
 """Start the export of OpenTelemetry for a process, if its environment variables configure an exporter.
 
-It is imported only if its own variables configure an exporter.
+OpenTelemetry is imported only if its environment variables (`OTEL_…`) configure an exporter.
 """
 
 from __future__ import annotations

@@ -81,7 +81,10 @@ def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
 
 
 def law_of(recording: Recording) -> Hyperparameters:
-    """Return R7's hyperparameters of the task, or those of its type if there are any. Raises ConfigurationError."""
+    """Return the control law's numbers for the task: those of its type if it has some, otherwise its own.
+
+    Raises ConfigurationError.
+    """
     settings = settings_of(recording.opened)
     spec = next((each.payload for each in recording.stream if isinstance(each.payload, TaskSpec)), None)
     return settings.hyperparameters if spec is None else settings.tuned.get(spec.task_id, settings.hyperparameters)
