@@ -19,9 +19,10 @@ export PYTHONDONTWRITEBYTECODE :=
 test: model browser postgres
 	$(MAKE) -j 2 check suite
 
-# What `check` has run is left out.
+# What `check` has run is left out. A test that fails next to others is run once more, alone; both are in the output.
 suite: $(READY)
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/control --ignore tests/contracts
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/control --ignore tests/contracts || { \
+	test $$? -eq 1 && $(BIN)/pytest --last-failed --last-failed-no-failures none; }
 
 check: $(READY)
 	$(BIN)/ruff check src lab tests benchmarks bench checks

@@ -30,6 +30,8 @@ _UNREAD_SECONDS = 10.0
 """How long `write` waits for a process that does not read its input."""
 _KILLED_SECONDS = 10.0
 """How long to wait for a process after SIGKILL. It takes longer only if the process is stuck in a system call."""
+_AGAIN_SECONDS = 0.5
+"""How long to wait before SIGKILL is sent again."""
 _LOOK_SECONDS = 0.05
 _MOST_NAMED = 5
 
@@ -239,11 +241,13 @@ class SandboxProcess:
                     await asyncio.sleep(_LOOK_SECONDS if self._left else 0)
 
     async def _wait_for_end(self) -> Ended:
-        ended = await self.wait(_KILLED_SECONDS)
-        if ended is None:
-            raise SandboxError(
-                f"process {self.id} cannot be ended: it hangs in the kernel, perhaps on a file system that is gone"
-            )
+        deadline = time.monotonic() + _KILLED_SECONDS
+        while (ended := await self.wait(_AGAIN_SECONDS)) is None:
+            if time.monotonic() >= deadline:
+                stuck = "it hangs in the kernel, perhaps on a file system that is gone"
+                raise SandboxError(f"process {self.id} cannot be ended: {stuck}")
+            # A process that was forked while the signal was sent has not received it.
+            await self._client.signal(self.id, signal.SIGKILL)
         return ended
 
     def _on_end(self, status: int | None, left: tuple[str, ...]) -> None:
