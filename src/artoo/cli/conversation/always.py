@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from artoo.cli.results.result_view import permission_for
 from artoo.contracts.confirmation import AskedAct
-from artoo.contracts.errors import ConfigurationError
 
 _KINDS = frozenset({"network", "credential", "recipient", "tool"})
 """The operations that can be allowed forever. A project's skills, hooks and servers are approved by content."""
@@ -14,16 +14,10 @@ _KINDS = frozenset({"network", "credential", "recipient", "tool"})
 
 def lines_for(acts: Iterable[AskedAct]) -> tuple[str, ...]:
     """Return the lines that permit exactly these operations, or no line if one of them cannot be permitted so."""
-    from artoo.runtime.app.run_options import check_policy_line
-
     lines: list[str] = []
     for act in acts:
-        line = f"{act.verb} {act.target.partition(' ')[0] if act.verb == 'tool' else act.target}"
-        try:
-            check_policy_line(line)
-        except ConfigurationError:
-            return ()
-        if act.verb not in _KINDS or act.sensitive:
+        line = permission_for(act)
+        if line is None or act.verb not in _KINDS or act.sensitive:
             return ()
         lines.append(line)
     return tuple(dict.fromkeys(lines))

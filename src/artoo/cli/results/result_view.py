@@ -146,15 +146,17 @@ class Ending:
 
 def allowing(acts: Iterable[AskedAct]) -> list[str]:
     """Return the command-line options that would have allowed these operations."""
+    lines = (f"--allow {shlex.quote(line)}" for line in map(permission_for, acts) if line is not None)
+    return list(dict.fromkeys(lines))[:LISTED]
+
+
+def permission_for(act: AskedAct) -> str | None:
+    """Return the permission line for exactly this operation, or None if no line can permit it."""
     from artoo.runtime.app.run_options import check_policy_line
 
-    lines: list[str] = []
-    for act in acts:
-        line = f"{act.verb} {act.target.partition(' ')[0] if act.verb == 'tool' else act.target}"
-        # Some operations cannot be allowed by a policy, and then no option is offered.
-        try:
-            check_policy_line(line)
-        except ConfigurationError:
-            continue
-        lines.append(f"--allow {shlex.quote(line)}")
-    return list(dict.fromkeys(lines))[:LISTED]
+    line = f"{act.verb} {act.target.partition(' ')[0] if act.verb == 'tool' else act.target}"
+    try:
+        check_policy_line(line)
+    except ConfigurationError:
+        return None
+    return line

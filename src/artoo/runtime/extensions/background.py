@@ -67,6 +67,8 @@ def start(home: Path, arguments: Sequence[str], material: bytes = b"") -> str:
         if process.poll() is not None and not note.exists():
             break
         time.sleep(0.05)
+    # A task that is reported as not begun must not begin later.
+    process.kill()
     said = output.read_text(encoding="utf-8", errors="replace").strip() or "it did not begin in time"
     raise ConfigurationError(said.removeprefix("artoo: "))
 
