@@ -1,4 +1,4 @@
-"""Runs a benchmark: `python -m bench harness-bench-fast --model gold`."""
+"""Run a benchmark: `python -m bench harness-bench-fast --model gold`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads ai-forever/harness-bench-fast: 391 tasks with files, each checked by code (MIT; requests in Russian)."""
+"""Load ai-forever/harness-bench-fast: 391 tasks with files, each checked by code (MIT; requests in Russian)."""
 
 from __future__ import annotations
 

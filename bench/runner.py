@@ -115,7 +115,8 @@ async def _one(task: Task, agent: Agent, model: MakeModel, seconds: float) -> Ro
         _writable(place)
     return Row(
         task.id,
-        wrong,
+        # Without the temporary directory, so that pages of two runs can be compared.
+        wrong.replace(f"{place}/", ""),
         ended.code,
         ended.claims,
         ended.answer,
