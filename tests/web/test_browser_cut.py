@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from playwright.async_api import Route
 from web_browser import NEEDS_BROWSER, browsing, count_of, known, shown_numbers
 from web_home import hire
 from web_relay import relayed
@@ -48,6 +49,32 @@ async def test_a_laptop_that_slept_for_a_minute(tmp_path: Path) -> None:
             await tab.locator("#offline").wait_for(state="hidden")
             await tab.locator("#state.accept").wait_for()
             assert await shown_numbers(tab) == list(range(writer.count))
+
+
+async def test_a_request_that_is_never_answered_does_not_hold_back_the_next(tmp_path: Path) -> None:
+    """The page asks for its state over a connection that died unheard: it gives up after 15 s, and asks again."""
+    writer, asked = Writer(tmp_path), asyncio.Event()
+
+    async def swallow_first(route: Route) -> None:
+        if asked.is_set():
+            await route.fallback()
+        asked.set()
+
+    with TaskLock(tmp_path, TASK):
+        writer.say(opening())
+        async with browsing() as window, page_of(tmp_path, enter=False) as page:
+            tab = await window.tab(page, tmp_path)
+            await tab.clock.install()
+            await tab.goto(f"{page.address}/tasks/{TASK}")
+            await known(tab, writer.count)
+            await tab.route("**/tasks/*?part", swallow_first)
+            writer.say([*first_round(), *second_round(), *holds()])
+            await asyncio.wait_for(asked.wait(), 60)
+            await known(tab, writer.count)
+            assert await tab.locator("#state.accept").count() == 0
+            await tab.clock.fast_forward(15_000)
+            await tab.clock.fast_forward(1_000)
+            await tab.locator("#state.accept").wait_for()
 
 
 async def test_the_first_page_and_the_team_are_living(tmp_path: Path) -> None:

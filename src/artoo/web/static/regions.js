@@ -4,6 +4,8 @@
 import { plots } from "./plots.js";
 
 const AGAIN_AFTER = 250;
+// A request on a connection that died unheard, as after a laptop slept, would never end and hold back all later ones.
+const ANSWER_WITHIN = 15_000;
 
 /* A function that fetches the regions of `holder` anew and changes what differs. */
 export function live(holder) {
@@ -27,12 +29,16 @@ export function live(holder) {
   return async function refresh() {
     if (busy) { again = true; return; }
     busy = true;
+    const request = new AbortController();
+    const late = setTimeout(() => { again = true; request.abort(); }, ANSWER_WITHIN);
     try {
-      const answer = await fetch(holder.dataset.live, { headers: { accept: "text/html" } });
+      const answer = await fetch(holder.dataset.live, { headers: { accept: "text/html" }, signal: request.signal });
       if (answer.ok) change(new DOMParser().parseFromString(await answer.text(), "text/html"));
     } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // the connection is gone: the stream says so, and comes back
+      // TypeError: the connection is gone. The stream says so, and comes back.
+      if (!(error instanceof TypeError || request.signal.aborted)) throw error;
     } finally {
+      clearTimeout(late);
       busy = false;
       if (again) { again = false; setTimeout(refresh, AGAIN_AFTER); }
     }
