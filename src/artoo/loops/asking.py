@@ -1,6 +1,6 @@
 """A role's access to a model, which assembles the prompt, asks, publishes the call, and streams its text.
 
-A question is asked once (`ask`). A conversation is opened (`opening`) and then continued by turns (`converse`).
+A question is asked once (`ask`). A conversation is opened (`opening`) and then continued turn by turn (`converse`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NOT_SHOWN = "Attached images, which you are not shown: {names}"
 
 
 async def unchecked() -> None:
-    """Check nothing; used if the task is not done for an agent."""
+    """Check nothing. A task that is not done for an agent uses this instead of an identity check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The beginning of a conversation: two system prompts (see `ports.model.Conversation`), the first message."""
+    """The beginning of a conversation: the two system prompts (see `ports.model.Conversation`) and the first
+    message."""
 
     system: str
     text_system: str
@@ -74,7 +75,8 @@ class Opening:
 class Asker:
     """The access of one role to a model. Every call, including a failed one, is published as ModelCalled.
 
-    `standing`: the agent that the task is done for. `known`: known properties of this tier's model.
+    `standing`: the agent that the task is done for. `known`: what is known about the model of this tier, for
+    example whether it is small.
     """
 
     port: Port
@@ -97,8 +99,8 @@ class Asker:
         form: Form = "",
         images: Sequence[AttachedImage] = (),
     ) -> T:
-        """Return the model's answer as a valid `schema`. `form` selects the variant of the role's texts. `images`
-        are shown to a model that accepts images; otherwise the prompt only names them.
+        """Return the model's answer as a valid `schema`. `form` selects the variant of the texts that describe the
+        role. A model that accepts images is shown the `images`; for other models the prompt only names them.
 
         Raises ModelError, BudgetExhausted or IdentityRefused.
         """
@@ -139,9 +141,11 @@ class Asker:
         simple: bool,
         images: Sequence[AttachedImage] = (),
     ) -> Opening:
-        """Assemble the beginning of a conversation. `text_segments` are added for the text dialect.
+        """Assemble the beginning of a conversation. `text_segments` are added to the system prompt of the text
+        dialect, in which a model that has no native tool calls writes them as text.
 
-        The first message is the same in both dialects. The system prompt describes the form of the text dialect.
+        The first message is the same in both dialects. Only the system prompt of the text dialect describes how a
+        call is written.
         """
         told = with_images(segments, images, shown=self.known.images)
         system, user = self._assembled(contract, told, "")
@@ -149,12 +153,13 @@ class Asker:
         if self.known.small:
             described, _ = self._assembled(contract, {**told, **text_segments}, form)
             return Opening(system, described, user)
-        own = procedural(self.port.role, contract, form)[Segment.CONTRACT].partition("\n")[2]  # named in `system`
+        # `system` already contains its first line
+        own = procedural(self.port.role, contract, form)[Segment.CONTRACT].partition("\n")[2]
         dialect = {Segment.CONTRACT: own, **text_segments}
         return Opening(system, "\n\n".join((system, assemble(dialect)[0])), user)
 
     async def converse(self, conversation: Conversation, *, reported: int, cause: Envelope | None) -> Spoken:
-        """Take the next turn of a conversation, whose first `reported` messages are published already.
+        """Take the next turn of a conversation. The first `reported` messages were published with earlier turns.
 
         The model's words are published while they arrive. Raises ModelError, BudgetExhausted or IdentityRefused.
         """
@@ -182,14 +187,16 @@ class Asker:
         return spoken
 
     def _assembled(self, contract: str, segments: Mapping[Segment, str], form: Form) -> tuple[str, str]:
-        """Assemble the system and the user message, including the segments of every prompt of this role."""
+        """Assemble the system and the user message. Both include the segments that every prompt of this role
+        has."""
         own = procedural(self.port.role, contract, form)
         ordered = assemble if self.known.small else assemble_shared
         return ordered({**own, **together(self.standing.segments, segments)})
 
     @contextmanager
     def _failures(self, record: Mapping[str, Any], cause: Envelope | None) -> Generator[None]:
-        """Publish a failed call with its cost. `record`: the fields that are known before the answer."""
+        """Publish a failed call with its cost. `record`: the fields of ModelCalled that are known before the
+        answer."""
         started = self.clock.monotonic()
         try:
             yield
@@ -204,7 +211,7 @@ class Asker:
 
 @dataclass(slots=True)
 class _Deltas:
-    """Publishes the words of an answer while they arrive, several tokens at a time."""
+    """Publishes the words of an answer while they arrive, in groups of several tokens."""
 
     port: Port
     clock: Clock
@@ -220,7 +227,7 @@ class _Deltas:
             self.publish()
 
     def publish(self) -> None:
-        """Publish the text that is held back."""
+        """Publish the text that was collected since the last publication."""
         if self._held:
             own = None if self.cause is None else self.cause.subtask_id
             self.port.publish(TextDelta(contract=self.contract, text=self._held, subtask_id=own), cause=self.cause)
@@ -240,7 +247,8 @@ def with_images(
 
 
 def together(standing: Mapping[Segment, str], own: Mapping[Segment, str]) -> dict[Segment, str]:
-    """Join the segments of every prompt with those of this prompt. If both have a segment, the texts are joined."""
+    """Join the standing segments, which every prompt has, with those of this prompt. If both contain the same
+    segment, its texts are joined."""
     shared = {name: "\n\n".join(filter(None, (standing[name], own[name]))) for name in standing.keys() & own.keys()}
     return {**standing, **own, **shared}
 

@@ -1,8 +1,8 @@
 """The table of heuristics that can be switched off by name, such as `second_way` and `other_language`.
 
-They are no laws. Each must prove its benefit.
+They are not part of the control law. Each heuristic must prove its benefit by measurement.
 
-`benchmarks/ablate.py` runs tasks with one of them off; docs/figures.md lists the benefit of each.
+`benchmarks/ablate.py` runs tasks with one heuristic switched off, and docs/figures.md lists the benefit of each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Heuristics:
-    """All are on by default. "Small" means a model that is known to be small (`ports.model.Known`).
+    """The heuristics of a task. All are on by default. "Small" means a model that is known to be small
+    (`ports.model.Known`).
 
     listing: the prompts of the planner and the executor show the files on disk.
     brief: a small model's first attempt is shown the named files instead of the tree, if all of them can be read.
@@ -42,7 +43,7 @@ NAMES: tuple[str, ...] = tuple(field.name for field in fields(Heuristics))
 
 
 def without(names: Iterable[str]) -> Heuristics:
-    """Return the table with these heuristics off. Raises a ValueError that lists the unknown names."""
+    """Return the table with these heuristics switched off. Raises a ValueError that lists the unknown names."""
     off = frozenset(names)
     if unknown := sorted(off - set(NAMES)):
         raise ValueError(f"no heuristic is called {', '.join(unknown)}; there are: {', '.join(NAMES)}")

@@ -12,7 +12,7 @@ from artoo.control.potentials import Stimulus
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A lesson of the solver or the Dreamer."""
+    """A lesson that the solver or the Dreamer learnt."""
 
     pair: Pair
     state: MegramState
@@ -21,7 +21,7 @@ class Lesson:
     level: StoredLevel = Level.MEGRAM
 
     def megram(self, megram_id: str, at: datetime, origin: Origin) -> Megram:
-        """Return the megram with its origin."""
+        """Return the lesson as a megram, the entry that memory stores, with its origin."""
         return Megram(
             id=megram_id,
             level=self.level,

@@ -9,9 +9,9 @@ from artoo.contracts.request import Act, TaskSpec, Turn
 from artoo.contracts.settling import ChangeClass
 from artoo.contracts.shortened import listed, shortened
 
-# Characters of an earlier request that are enough to recognise it.
+# Number of characters by which a reader can recognise an earlier request.
 _REQUEST = 200
-# Characters of the last result; "translate that" needs all of it.
+# Number of characters of the last result that are shown. A request such as "translate that" needs all of it.
 _LAST = 2_000
 
 _BECAME: Mapping[Act, str] = {
@@ -40,13 +40,15 @@ def today_is(at: datetime) -> str:
 
 
 def beforehand(unasked: Collection[ChangeClass]) -> str:
-    """Return the same text for usual changes before anything was changed, for a call whose output is the answer."""
+    """Describe the pending changes in advance, for a call whose output is the answer, so that the model cannot be
+    told later."""
     told = prepared((ChangeClass.SILENT, ChangeClass.EDIT, ChangeClass.DELETION), unasked, begun="If")
     return f"{told} {_NEW}" if told and ChangeClass.SILENT in unasked else told
 
 
 def prepared(classes: Collection[ChangeClass], unasked: Collection[ChangeClass], *, begun: str = "Because") -> str:
-    """Describe the pending changes, if any. `unasked`: classes of changes that take effect without approval."""
+    """Describe the changes that need the user's approval; empty if there are none. `unasked`: classes of changes
+    that are applied without approval."""
     waiting = set(classes).difference(unasked)
     kinds = " or ".join(kind for one, kind in _KINDS.items() if one in waiting)
     told = f"{begun} something is {kinds}, nothing of it takes effect before the person agrees after the task: "
@@ -54,11 +56,11 @@ def prepared(classes: Collection[ChangeClass], unasked: Collection[ChangeClass],
 
 
 def what_became(turn: Turn) -> str:
-    """Describe what happened to an earlier turn's changes, which of them are pending, and what only the user can do
-    about them; empty if nothing is known.
+    """Describe an earlier turn's changes: whether they were applied, which of them are pending, and what only the
+    user can do about them. Return "" if nothing is known.
 
-    Without this text the user's approval of prepared changes would look like a new request, and they would be made
-    a second time.
+    Without this text, the user's approval of pending changes would look like a new request, and the changes would
+    be made a second time.
     """
     lines = [f"{_BECAME[act]}: {listed(paths)}." if paths else f"{_BECAME[act]}." for act, paths in turn.became]
     if any(act == "applied" for act, _ in turn.became):
@@ -74,7 +76,8 @@ def what_became(turn: Turn) -> str:
 
 
 def earlier(spec: TaskSpec) -> str:
-    """Describe the conversation for the planner: the last turn, its result, and pending changes of other turns."""
+    """Describe the conversation for the planner: the last turns, the last result, and the pending changes of other
+    turns."""
     before = (turn for turn in spec.waiting if spec.last is None or turn.task_id != spec.last.task_id)
     lines = [f"Person: {shortened(turn.input, _REQUEST)}\n{what_became(turn)}" for turn in before]
     if spec.last is not None:
@@ -83,6 +86,7 @@ def earlier(spec: TaskSpec) -> str:
 
 
 def turn_told(turn: Turn, most: int) -> str:
-    """Write one exchange and the state of its changes. `most`: characters of the request and of the result."""
+    """Write the request and the result of one turn, and the state of its changes. `most`: characters of the request
+    and of the result."""
     said = (f"Person: {shortened(turn.input, most)}", f"Result: {shortened(turn.summary, most)}")
     return "\n".join(filter(None, (*said, what_became(turn))))

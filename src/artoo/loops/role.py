@@ -14,7 +14,7 @@ from artoo.ports.bus import Port
 async def listen(port: Port, handle: Callable[[Envelope], Awaitable[None]]) -> None:
     """Handle each message of the inbox in order until the port is closed.
 
-    A failure of the role becomes a RoleFailure, with which the solver ends the task. So a role never fails
+    If handling fails, a RoleFailure is published, and the solver then ends the task. A role therefore never fails
     silently, and never stops the other roles.
     """
     try:
@@ -25,7 +25,7 @@ async def listen(port: Port, handle: Callable[[Envelope], Awaitable[None]]) -> N
 
 
 async def attend(port: Port, handle: Callable[[Envelope], Awaitable[None]], envelope: Envelope) -> None:
-    """Handle one message. An error is published as a RoleFailure in answer to it."""
+    """Handle one message. An error is published as a RoleFailure, with the message as its cause."""
     try:
         await handle(envelope)
     except Exception as error:  # noqa: BLE001 - a role's boundary: everything is reported, nothing is kept

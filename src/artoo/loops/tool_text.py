@@ -16,9 +16,9 @@ _SHOWN_TARGET = 80
 
 @lru_cache(maxsize=64)
 def tool_segments(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> Mapping[Segment, str]:
-    """Describe artoo's own tools, then the user's tools (which differ between projects) and skills.
+    """Describe artoo's own tools, then the user's tools (which differ between projects) and the skills.
 
-    `programs_apart`: leave out artoo's own tools, for a model that writes programs instead of calling them.
+    `programs_apart`: true to leave out artoo's own tools, for a model that writes programs instead of calling them.
     """
     shipped = () if programs_apart else tuple(spec for spec in specs if not spec.special)
     special = tuple(spec for spec in specs if spec.special)
@@ -31,7 +31,8 @@ def tool_segments(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) 
 
 
 def tools_to_plan_with(specs: tuple[ToolSpec, ...]) -> Mapping[Segment, str]:
-    """Describe the tools for the planner: artoo's own only by name, read-only ones also with their arguments."""
+    """Describe the tools for the planner. artoo's own tools are listed by name, and the read-only ones also with
+    their arguments."""
     shipped = sorted((spec for spec in specs if not spec.special), key=lambda spec: spec.priority)
     return {**tool_segments(specs), Segment.TOOLS: ", ".join(map(_signature, shipped))}
 
@@ -44,9 +45,11 @@ def _signature(spec: ToolSpec) -> str:
 
 
 def describe_tools(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False) -> str:
-    """Describe each tool in a line, by priority: name, purpose, and the content of `input` and of the fenced block.
+    """Describe each tool in one line, ordered by priority. The line has its name, its purpose, and the content of
+    `input` and of the fenced block.
 
-    `programs_apart`: the model writes programs for everything else, so the form of a call is added.
+    `programs_apart`: true if the model writes programs for everything else, so that the form of a call must be
+    described too.
     """
     lines = [_line(spec) for spec in sorted(specs, key=lambda spec: spec.priority)]
     if programs_apart and lines:
@@ -55,7 +58,7 @@ def describe_tools(specs: tuple[ToolSpec, ...], *, programs_apart: bool = False)
 
 
 def other_language(specs: Sequence[ToolSpec], tool: str) -> str:
-    """Return a language that another tool runs; empty if there is none, or if this tool runs no language."""
+    """Return a language that another tool runs. Return "" if there is none, or if `tool` runs no language."""
     running = [spec for spec in specs if spec.languages]
     if all(spec.name != tool for spec in running):
         return ""
@@ -63,7 +66,7 @@ def other_language(specs: Sequence[ToolSpec], tool: str) -> str:
 
 
 def program_in(language: str) -> str:
-    """Ask a small model for a whole program in this language."""
+    """Write the instruction that asks a small model for a whole program in this language."""
     return f"Write a whole program in a ```{language} block."
 
 
@@ -84,7 +87,7 @@ def _line(spec: ToolSpec) -> str:
 def prohibitions(must_not: MustNot) -> str:
     """List the prohibited tools and targets for a prompt, one line each.
 
-    Scripts and long commands are left out to save tokens. The tool layer refuses them anyway.
+    Scripts and long commands are left out of the list to save tokens. The tool layer refuses them nevertheless.
     """
     tools: dict[str, list[str]] = {}
     for tool, target in must_not.targets:

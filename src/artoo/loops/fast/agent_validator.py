@@ -1,6 +1,6 @@
 """R4a (validator), which decides each criterion of a subtask and corrects the executor at most twice.
 
-It is sensor and controller of the fast loop.
+It is both the sensor and the controller of the fast loop.
 
 result ──► given up? ──► checks ──► facts ──► agreement ──► judgement ──► the remaining criteria are open
              (an earlier step overrules the later ones: SPEC section 3.6)
@@ -50,12 +50,14 @@ from artoo.verdicts.quotes import UNSAID
 from artoo.verdicts.shown import DIFFERENCE_SHOWN
 
 _WITHOUT = "If it cannot be done without what was withheld, end with cannot."
-# An honest report of a missing resource meets no criterion, so without this hint an executor would keep trying.
+# An honest report that a resource is missing meets no criterion, so without this hint an executor would go on
+# trying to meet the criterion.
 _NOT_HERE = "If it cannot be done here, end with cannot."
 _DISPUTE = "The planner wrote this check unseen. If the check is wrong, change nothing for it and answer why."
-# Checks of contents. A file that a failed program left behind does not pass them.
+# Checks that look at contents. A file that a failed program left behind does not pass them, although it would pass
+# a check that the file exists.
 _OF_CONTENTS = (CommandSucceeds, FileMatches)
-# The criterion that agreement decides if all others are decided already.
+# The criterion that the comparison of two ways decides if no other criterion is left.
 _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)
 
 
@@ -63,7 +65,7 @@ _TWO_WAYS = (Criterion(text=TWO_WAYS_AGREE, mode=Mode.VERIFIABLE),)
 class AgentValidator:
     """Judges the results of one executor: at most `max_retries` corrections, then the outcome.
 
-    `always_ask`: if true, the judge is asked even if no criterion is left for it (`--strict-roles`).
+    `always_ask`: if true, the judge is asked even if code has already decided every criterion (`--strict-roles`).
     """
 
     port: Port
@@ -74,7 +76,7 @@ class AgentValidator:
     always_ask: bool = False
     second_look: SecondLook = SecondLook.AUTO
     _subtask: SubTask | None = field(default=None, init=False)
-    # Criteria whose checks held before the work began.
+    # Criteria that their checks already found met before the work began.
     _held: frozenset[str] = field(default=frozenset(), init=False)
     _trajectory: list[GapPoint] = field(default_factory=list[GapPoint], init=False)
     _today: str = field(default="", init=False)
@@ -84,7 +86,8 @@ class AgentValidator:
     _asked: bool = field(default=False, init=False)
     # Criteria of the planner whose failed checks were the subject of the last correction.
     _missed: frozenset[str] = field(default=frozenset(), init=False)
-    _lacking: int = field(default=0, init=False)  # calls when a judge blamed the environment without advice
+    # number of calls when a judge last blamed the environment without advice
+    _lacking: int = field(default=0, init=False)
 
     async def run(self) -> None:
         """Judge results until the port closes."""
@@ -95,8 +98,8 @@ class AgentValidator:
             case SubTask() as subtask:
                 self._subtask = subtask
                 self._today = "" if self.asker.known.small else today_is(envelope.at)
-                # The executor takes its first turn in parallel. Nothing changes before a model has answered and a
-                # tool ran.
+                # The executor takes its first turn at the same time. The files are still unchanged then, because
+                # nothing changes before a model has answered and a tool has run.
                 self._held = await judging.held_before(subtask.success_criteria, self.source)
             case SampleDue() as due if self._subtask is not None:
                 await self._sample(self._subtask, due, envelope)
@@ -106,7 +109,8 @@ class AgentValidator:
                 return
 
     async def _sample(self, subtask: SubTask, due: SampleDue, cause: Envelope) -> None:
-        """Run the checks on the current files, in a throw-away layer. Criteria that they do not decide are open."""
+        """Run the checks on the current files, in a throw-away layer, while the executor goes on. Criteria that the
+        checks do not decide stay open."""
         criteria = subtask.success_criteria
         of_world = [each for each in criteria if isinstance(each.check, OF_THE_WORLD)]
         found = await judging.checked(of_world, "", due.calls, self.source, _told(subtask), self._held)
@@ -122,7 +126,8 @@ class AgentValidator:
         self.port.publish(sampled, cause=cause)
 
     async def _judge_attempt(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> None:
-        subtask = subtask.model_copy(update=dict(result.glance or ()))  # with the files as its executor saw them
+        # with the listing of files that its executor was shown
+        subtask = subtask.model_copy(update=dict(result.glance or ()))
         files = await told_files(result, _told(subtask), self.source)
         judged = await self._judge(subtask, result, ", ".join(files[0]), cause)
         verdicts = (judging.counted(verdict, result.attempt, self._trajectory) for verdict in judged.verdicts)
@@ -164,7 +169,8 @@ class AgentValidator:
         if fact is not None:
             again, stands = fact.asked_once and not result.small_model and self._asked, None
             self._asked = self._asked or fact.asked_once
-            stood_by = again and fact.doubts <= self._doubted  # no new doubt, and the executor repeats its answer
+            # the correction raised no new doubt, and the executor repeats its answer
+            stood_by = again and fact.doubts <= self._doubted
             if not failed and (stood_by or (fact.of_look and tells_of_look)):
                 stands = await self._stood_by(subtask, result, left, fact, beside, cause)
             self._doubted = fact.doubts
@@ -173,7 +179,8 @@ class AgentValidator:
             judged = stands
         elif failed:
             of_check = [verdict for verdict in decided if verdict.verdict == "fail"]
-            useless = all(judging.of_nobody(verdict.reason) for verdict in of_check)  # no work can fix it
+            # no work of the executor can make these checks pass
+            useless = all(judging.of_nobody(verdict.reason) for verdict in of_check)
             withheld = any(call.withheld_by is not None for call in result.tool_calls)
             disputed = self._is_disputed(criteria, of_check, result)
             advice = _WITHOUT if withheld else _DISPUTE if self._missed else ""
@@ -193,7 +200,7 @@ class AgentValidator:
     ) -> bool:
         """Return whether the executor stands by its work. This is so if a correction named the failing checks, all
         of them are the planner's, and nothing was changed since (or no call was made at all, if the checks look at
-        the answer). The executor's answer is then its reason, and the planner may replace the checks.
+        the answer). The executor's answer then counts as its reason, and the planner may replace the checks.
         """
         texts = frozenset(verdict.criterion for verdict in failed)
         missed = [each for each in criteria if each.text in texts]
@@ -213,14 +220,16 @@ class AgentValidator:
 
     async def _floating(self, subtask: SubTask, result: ExecutionResult) -> Fact | None:
         if subtask.images and self.asker.known.images:
-            return None  # a picture may show the token, and code cannot read it
+            return None  # an image may show the token, and code cannot read images
         request = [subtask.intent, *(each.text for each in subtask.success_criteria), *subtask.said]
         told, unnamed = list[str](), ""
-        if not self.asker.known.small:  # a small model must look at the files itself
+        # a small model must read the files with a tool; the parts in its prompt do not count
+        if not self.asker.known.small:
             texts = (_told(subtask), *request, result.output)
             heads, unnamed = named_and_others(subtask.heads, texts, result.tool_calls)
             told = [self._today, heads]
-        (told if subtask.part else request).append(subtask.given)  # a part may not answer with other parts' files
+        # the contents of files that other parts were given do not support a part's answer
+        (told if subtask.part else request).append(subtask.given)
 
         async def around() -> str:
             return (await self.surroundings.look(subtask.intent)).listing
@@ -238,9 +247,9 @@ class AgentValidator:
         beside: Beside,
         cause: Envelope,
     ) -> Judged | None:
-        """Judge a doubted statement that a capable model repeats. The statement may be right: the source may say
-        "half past three" in words, or the answer may report the failure, which code cannot see. If a judge passes
-        it, it becomes an open criterion, which the user is shown.
+        """Judge a doubted statement that a capable model has repeated after the correction. The statement may be
+        right although code finds no evidence: the source may say "half past three" in words, or the answer may
+        itself report the failure. If a judge passes the statement, it is shown to the user as an open criterion.
 
         Returns None if the doubt remains.
         """
@@ -253,8 +262,8 @@ class AgentValidator:
     async def _looked_at_twice(
         self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], beside: Beside, cause: Envelope
     ) -> Judged | None:
-        """Decide by comparison with a second way. Returns None if none is needed, or if a judge may decide the
-        rest.
+        """Decide the criteria in `left` by comparing the result with a second way. Returns None if no second way is
+        needed, or if it gave no result and a judge may decide these criteria.
 
         A user's own check makes a second way unnecessary. A small model's checks of its own work do not, because
         they are no more reliable than the work.
@@ -285,7 +294,8 @@ class AgentValidator:
     async def _asked_about(
         self, subtask: SubTask, result: ExecutionResult, left: Sequence[Criterion], beside: Beside, cause: Envelope
     ) -> Judged:
-        """Ask a judge. A small model's judgement decides nothing, and an answer without calls is not judged."""
+        """Ask a judge about the criteria that code has not decided. A small model's judgement decides nothing, and
+        an answer that rests on no call is not judged."""
         criteria = left or subtask.success_criteria
         alone = rests_on_nothing(result.tool_calls)
         idle = alone or result.small_model
@@ -296,18 +306,19 @@ class AgentValidator:
             self._lacking = 0 if judged.advice else len(result.tool_calls)
             judged = replace(judged, advice=f"{judged.advice} {_NOT_HERE}".strip())
         if idle:
-            if alone and not criteria:  # a part of several without calls, which no judge can verify
+            if alone and not criteria:  # a part without calls of a task with several parts; no judge can verify it
                 left = (Criterion(text=subtask.intent, mode=Mode.PLAUSIBLE),)
             return Judged.open(left, judging.OWN_WORDS if alone else "nothing decided it")
         return judged if left else Judged(())
 
     async def _judge_cannot(self, subtask: SubTask, result: ExecutionResult, cause: Envelope) -> Judged:
-        """Judge a `cannot`. It is accepted without a judge from a small model, if nothing was tried, after a user's
-        refusal, or if an earlier judge had no advice. Otherwise a judge looks at the attempts.
+        """Judge a result that reports that the subtask cannot be done (`cannot`). It is accepted without a judge if
+        it comes from a small model, if nothing was tried, after a user's refusal, or if an earlier judge had no
+        advice. Otherwise a judge decides whether the attempts justify it.
 
-        Criteria whose checks hold anyway keep that verdict. For failing checks the verdict is given with the
-        reason, because the planner may replace a check that cannot hold. The `cannot` remains even if all checks
-        hold.
+        Criteria whose checks pass nevertheless keep that verdict. The verdicts on failing checks contain the
+        executor's reason, because the planner may replace a check that cannot pass. The result remains `cannot`
+        even if all checks pass.
         """
         fact = Fact(result.output or "it cannot be done", judging.class_of_failure(result), contradicts=False)
         criteria = subtask.success_criteria
@@ -336,7 +347,8 @@ class AgentValidator:
         cause: Envelope,
         beside: Beside,
     ) -> Judged:
-        """Ask the judge, with the standing instructions of the directories where the subtask has worked."""
+        """Ask the judge. It is shown the standing instructions of the directories in which the subtask has
+        worked."""
         difference, earlier = await self.source.difference(DIFFERENCE_SHOWN), ""
         if subtask.begun or any(call.changed_something for call in result.tool_calls):
             seen = await self.surroundings.look(subtask.intent)
@@ -349,8 +361,8 @@ def _is_outweighed(
     fact: Fact, result: ExecutionResult, criteria: Sequence[Criterion], decided: Sequence[CriterionVerdict]
 ) -> bool:
     """Return whether a passed check of file contents outweighs a call that ended badly, because the exit code may
-    come from a later command of the same line. A check that a file exists does not, because a failed program may
-    leave one.
+    come from a later command of the same line. A passed check that a file exists does not outweigh the call,
+    because a failed program may leave a file behind.
     """
     passed = {verdict.criterion for verdict in decided if verdict.verdict == "pass"}
     holds = any(each.text in passed and isinstance(each.check, _OF_CONTENTS) for each in criteria)
@@ -358,7 +370,7 @@ def _is_outweighed(
 
 
 def _told(subtask: SubTask) -> str:
-    """Return the texts that a subtask was given: its intent, the request, and the results of earlier parts."""
+    """Return the texts that a subtask was given: its intent, and the request with the results of earlier parts."""
     return f"{subtask.intent}\n{subtask.given}"
 
 

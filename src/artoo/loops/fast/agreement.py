@@ -4,8 +4,9 @@ The second program is run in a copy of the original files.
 
     intent + listing ──► whole program, in another language ──► trial ──► tokens or file hashes are compared
 
-Used for models that are known to be small, whose judgement of their own result is no better than the result, and
-for other models with `--verify`. A result that is not confirmed stays open.
+It is used for models that are known to be small, because their judgement of their own result is no better than the
+result, and for other models with `--verify`. A result that the second program does not confirm leaves its criteria
+open.
 """
 
 from __future__ import annotations
@@ -33,19 +34,20 @@ _TOKENS = 700
 
 
 class SecondLook(StrEnum):
-    """Selects the results that need a second way: those of small models, all (`--verify`), or none."""
+    """Selects whose results need a second way: those of small models, of all models (`--verify`), or none."""
 
     AUTO = "auto"
     ALWAYS = "always"
     NEVER = "never"
 
     def wanted(self, *, small_model: bool) -> bool:
-        """Return whether the result of such a model needs a second way."""
+        """Return whether a result needs a second way. `small_model`: whether a small model wrote the result."""
         return self is SecondLook.ALWAYS or (self is SecondLook.AUTO and small_model)
 
 
 class _Program(BaseModel):
-    """A step of the text dialect that is one program. Its line of JSON may be missing and is not read."""
+    """A step of the text dialect, of which only the program in `body` is read. The line of JSON before it may be
+    missing. Its line of JSON may be missing and is not read."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -54,20 +56,22 @@ class _Program(BaseModel):
 
 @cache
 def _executors_role() -> str:
-    """Return the executor's role, so that the prompt begins like that of the first way, which is cached."""
+    """Return the text of the executor's role. The second prompt thus begins like the first one, which the server
+    has cached."""
     return procedural("executor", "ExecutorStep", "simple")[Segment.ROLE]
 
 
 @dataclass(frozen=True, slots=True)
 class SecondAuthor:
-    """The author of the second program: the same model. It sees the request and the listing, not the first one."""
+    """The author of the second program: the same model. It is shown the request and the listing of files, but not
+    the first program."""
 
     asker: Asker
     subtask: SubTask
     cause: Envelope
 
     async def program(self, language: Language) -> str:
-        """Ask for a whole program in this language; empty if the model gives none."""
+        """Ask for a whole program in this language; return "" if the model gives none."""
         segments = {
             Segment.ROLE: _executors_role(),
             Segment.PROJECT_GUIDE: self.subtask.guide,
@@ -94,7 +98,7 @@ class SecondAuthor:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The comparison of two ways. The verdict is `open` if there was no second way."""
+    """The comparison of two ways. The verdict is `open` if no second way gave a result."""
 
     verdict: Literal["agreed", "differ", "open"]
     evidence: str
@@ -103,7 +107,8 @@ class Agreement:
 async def second_way(
     result: ExecutionResult, request: str, author: SecondAuthor, source: EvidenceSource
 ) -> Agreement:
-    """Try a second way. A program that a call has already run does not count as one."""
+    """Compare a result with that of a second program. If the second program is one that a call has already run, the
+    verdict is `open`."""
     language = _other_language(result.tool_calls)
     program = await author.program(language)
     known = {"", *(call.input.strip() for call in result.tool_calls)}
@@ -118,16 +123,18 @@ async def second_way(
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The result of a way: its answer, and the files that it made, by path.
+    """The result of one way: its answer, and the contents of the files that it made, by path.
 
-    Text files are compared by the words of each line, without surrounding whitespace; others by their digest.
+    Text files are compared by the words of each line, so that different whitespace does not count. Other files are
+    compared by their digest.
     """
 
     answer: str
     files: Mapping[str, str]
 
     def agrees(self, other: _Made, request: str) -> bool:
-        """Return whether the files agree, or the answers if there are no files. Zeros alone confirm nothing."""
+        """Return whether both ways made the same files, or gave the same answer if they made none. Two results that
+        consist only of zeros confirm nothing."""
         if not (self.files or other.files):
             return same_answer(self.answer, other.answer, request)
         telling = any(same_answer(text, text) for text in self.files.values())
@@ -151,7 +158,7 @@ async def _files_of(result: ExecutionResult, source: EvidenceSource) -> dict[str
 
 
 async def _way(language: Language, program: str, source: EvidenceSource) -> _Made | None:
-    """Run a second way; return None if it fails or has no result."""
+    """Run the program of the second way; return None if the program fails or has no result."""
     trial = await source.trial(language, program)
     if trial.view.exit_code != 0:
         return None

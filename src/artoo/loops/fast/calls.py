@@ -5,7 +5,8 @@ The numbers begin at 1 and continue over all attempts.
     [2] exit 1
     FAILED test_cart.py::test_total
 
-This is the text that the model reads when a call has ended. If the output is left out later, it reads one line:
+This is the text that the model reads when a call has ended. If the output is left out of the conversation later,
+one line replaces it:
 
     [2] shell pytest -q: exit 1, 1 lines; read again with recall(2)
 """
@@ -23,7 +24,7 @@ from artoo.contracts.shortened import listed, shortened
 from artoo.ports.bus import Port
 from artoo.ports.tools import Departure, Ticket, Toolbox
 
-# Characters of a call's input that are enough to recognise it.
+# Number of characters from a call's input by which a reader can recognise the call.
 _INPUT_NAMED = 120
 
 
@@ -44,7 +45,7 @@ class Record:
         return self.calls[number - 1] if 1 <= number <= len(self.calls) else None
 
     def text(self, number: int, call: ToolCall) -> str:
-        """Write the output and the ending of a call for the model.
+        """Write the output of a call for the model, and how the call ended.
 
         If a command printed something and failed, its exit code comes last, because the output may be the wanted
         result.
@@ -56,14 +57,14 @@ class Record:
         return "\n".join((f"[{number}] {parts[0]}", *parts[1:]))
 
     def line(self, number: int, call: ToolCall) -> str:
-        """Write a call in one line, used after its output was left out."""
+        """Describe a call in one line, which replaces its output in the conversation."""
         lines = len(call.output.splitlines()) + len(call.error_output.splitlines())
         given = shortened(" ".join(call.input.split()), _INPUT_NAMED)
         ended = self._ending(call)
         return f"[{number}] {call.tool} {given}: {ended}, {lines} lines; read again with recall({number})"
 
     def came_before(self, call: ToolCall) -> bool:
-        """Return whether the same call had the same result before, in any attempt."""
+        """Return whether an earlier call, in any attempt, was the same and had the same result."""
         return [outcome_of(each) for each in self.calls].count(outcome_of(call)) > 1
 
     def answer_of(self, call: ToolCall) -> str:
@@ -77,7 +78,8 @@ class Record:
         return [path.removeprefix(prefix) if self.project else path for path in paths]
 
     def _ending(self, call: ToolCall) -> str:
-        """Describe how the call ended. A program with a nonzero exit code may still have done its work."""
+        """Describe how the call ended. The text does not call a nonzero exit code a failure, because the program
+        may still have done its work."""
         if call.exit_code is not None and call.status in (CallStatus.OK, CallStatus.ERROR):
             ended_well = call.exit_code == 0 and call.status is CallStatus.OK
             parts = ["ok" if ended_well else f"exit {call.exit_code}"]
@@ -117,7 +119,8 @@ class Calls:
         return numbers
 
     def _batches(self, requests: Iterable[ToolRequest]) -> Iterator[Sequence[ToolRequest]]:
-        """Yield groups of calls that may run together: adjacent read-only calls. A call that writes runs alone."""
+        """Yield groups of calls that may run together. Adjacent calls form a group if all of them only read. A call
+        that writes forms a group of its own."""
         reading = {spec.name for spec in self.toolbox.specs if not spec.writes}
         batch: list[ToolRequest] = []
         for request in requests:
@@ -139,13 +142,13 @@ class Calls:
             ticket = self._ticket(number, request.name, attempt, cause)
             ended[number] = await self.toolbox.call(request.name, request.arguments, ticket)
 
-        if len(batch) == 1:  # without a task group, which would wrap an exception of a replay
+        if len(batch) == 1:  # `gather` and not a task group, which would wrap an exception of a replay
             await make(first, batch[0])
         else:
             async with asyncio.TaskGroup() as group:
                 for number, request in enumerate(batch, first):
                     group.create_task(make(number, request))
-        for number in sorted(ended):  # in the order of the requests, regardless of which ended first
+        for number in sorted(ended):  # recorded in the order of the requests, regardless of which call ended first
             self._keep(ended[number], number, attempt, cause)
 
     def _keep(self, call: ToolCall, number: int, attempt: int, cause: Envelope) -> None:
@@ -154,7 +157,8 @@ class Calls:
         self.port.publish(told, cause=cause)
 
     def _act(self, number: int) -> str:
-        """Return the name of the call in the log. A replay of the task gives it the same name."""
+        """Return the name of the call in the log. A replay of the task gives the call the same name. A replay of
+        the task gives it the same name."""
         return f"{self.subtask_id}/{number}"
 
     def _ticket(self, number: int, tool: str, attempt: int, cause: Envelope) -> Ticket:

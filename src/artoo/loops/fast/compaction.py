@@ -4,8 +4,9 @@ Reference: SPEC section 3.4.
 
     outputs of older calls → one line each │ older turns → a summary │ outputs of the newest turns → one line each
 
-Each step runs only if the previous one was not enough. A summary costs a call and is made only if it helps. The
-assignment (with the request, the criteria and the project guide) and the user's messages are never changed.
+Each step runs only if the previous one was not enough. A summary costs a model call, so it is made only if it
+shortens the conversation enough. The assignment (the request, the criteria and the project guide) and the user's
+messages are never changed.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ from artoo.loops.fast.conversation import tokens_of
 
 # The share of the window that a conversation may fill before it is compacted.
 SHARE = 0.7
-# The share of the window that it may fill afterwards, so that there is room for some turns.
+# The share of the window that a conversation may fill after compaction, so that there is room for more turns.
 _TARGET = 0.5
 # This many of the newest turns stay complete if possible.
 _WHOLE_TURNS = 5
-# Characters that remain of an output in the newest turn if nothing else is enough.
+# Number of characters that remain of an output in the newest turns if no other step was enough.
 _LAST_OUTPUT = 2_000
 
-# A function that returns a call's result in one line; empty if it cannot be read again.
+# A function that describes a call's result in one line. It returns "" if the result cannot be read again.
 LineOf = Callable[[Returned], str]
-# A function that returns a summary of older turns.
+# A function that asks for a summary of older turns.
 Summarise = Callable[[str], Awaitable[str]]
 
 
 class Summary(Contract):
-    """The answer of a model that summarises older turns."""
+    """The answer of a model that was asked to summarise older turns."""
 
     goal: str
     done: tuple[str, ...] = ()
@@ -55,13 +56,14 @@ class Summary(Contract):
 
 
 def is_due(tokens: int, window: int) -> bool:
-    """Return whether a conversation of this size has to be compacted."""
+    """Return whether a conversation of this size must be compacted."""
     return tokens > SHARE * window
 
 
 @dataclass(slots=True)
 class Compaction:
-    """One compaction: the current messages, the number of their tokens, and the allowed number."""
+    """One compaction, with the current messages, the number of their tokens, and the number of tokens that is
+    allowed."""
 
     messages: list[Message]
     tokens: int
@@ -71,13 +73,14 @@ class Compaction:
 
     @classmethod
     def of(cls, messages: Sequence[Message], tokens: int, window: int, line_of: LineOf) -> Compaction:
-        """Start a compaction. A conversation that a server refused although it seemed to fit is halved."""
+        """Start a compaction. If the server refused the conversation although its estimated size fits the window,
+        the allowed size is half of it."""
         target = round(_TARGET * window) if is_due(tokens, window) else tokens // 2
         return cls(list(messages), tokens, target, line_of)
 
     @property
     def excess(self) -> int:
-        """Return how many tokens must still be removed."""
+        """Return how many tokens must still be removed; zero or less if the conversation fits."""
         return self.tokens - self.target
 
     async def run(self, summarise: Summarise) -> None:
@@ -91,7 +94,8 @@ class Compaction:
         self._cut_newest()
 
     def _newest(self, turns: int) -> int:
-        """Return the index of the first of the newest turns, or of the end of the assignment if there are few."""
+        """Return the index at which the newest turns begin. If there are few turns, return the index after the
+        assignment."""
         taken = [index for index, message in enumerate(self.messages) if isinstance(message, Took)]
         return taken[-turns] if len(taken) > turns else 1
 

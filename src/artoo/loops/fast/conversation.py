@@ -15,17 +15,18 @@ CONTRACT = "ExecutorStep"
 
 SaidBy = Literal["request", "correction", "user", "control", "notice"]
 
-# A cautious value: code has about three bytes a token, prose more; a Chinese character is three bytes and < 1
-# token.
+# A cautious estimate. Code has about three bytes per token, and prose has more. A Chinese character has three bytes
+# and is less than one token.
 _BYTES_A_TOKEN = 3
 _PICTURE_BYTES = 4_800
 
 
 @dataclass(slots=True)
 class Talk:
-    """Messages of a conversation. They are only appended, except by compaction.
+    """Messages of a conversation. Messages are only appended, except by compaction.
 
-    The first `reported` messages are published. `numbers` maps a tool request's id to the number of its call.
+    The first `reported` messages have been published already. `numbers` maps a tool request's id to the number of
+    its call.
     """
 
     opening: Opening
@@ -36,11 +37,11 @@ class Talk:
     _measured_tokens: int = 0
 
     def say(self, text: str, source: SaidBy = "notice") -> None:
-        """Append a message on the user's side."""
+        """Append a message in the user's role."""
         self.messages.append(Said(text=text, source=source))
 
     def asked_with(self, tools: tuple[ToolSpec, ...], *, max_tokens: int, variant: int, key: str) -> Conversation:
-        """Build the conversation for the request of the next turn."""
+        """Build the conversation that is sent to the model for the next turn."""
         return Conversation(
             contract=CONTRACT,
             tier=Tier.TOOL,
@@ -64,26 +65,28 @@ class Talk:
     def returned(
         self, requests: Iterable[ToolRequest], read: Mapping[str, str], numbers: Mapping[str, int]
     ) -> None:
-        """Append the texts that answer the model's requests. `numbers` are those of the calls that were made."""
+        """Append the results of the calls that the model requested. `numbers` holds the numbers of the calls that
+        were actually made."""
         self.messages += [Returned(call_id=one.id, name=one.name, text=read[one.id]) for one in requests]
         self.numbers.update(numbers)
 
     def replace(self, messages: Iterable[Message]) -> None:
-        """Continue with a compacted conversation, which is published already."""
+        """Replace the messages with those of a compacted conversation, which has been published already."""
         self.messages = list(messages)
         self.reported = len(self.messages)
         self._measured = self._measured_tokens = 0
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of the prompt: the server's count, plus an estimate for later messages."""
+        """Return the number of tokens of the prompt: the server's last count, plus an estimate for the messages
+        since then."""
         if self._measured:
             return self._measured_tokens + tokens_of(self.messages[self._measured :])
         return len(self.opening.text_system.encode()) // _BYTES_A_TOKEN + tokens_of(self.messages)
 
 
 def tokens_of(messages: Iterable[Message]) -> int:
-    """Estimate the tokens of these messages."""
+    """Estimate the number of tokens of these messages."""
     return sum(map(_bytes_of, messages)) // _BYTES_A_TOKEN
 
 

@@ -1,6 +1,6 @@
 """R3 (executor), which works on one subtask in turns of a conversation, with the token limits of a turn.
 
-It is the plant of the fast loop. It never judges itself.
+It is the plant of the fast loop. It never judges its own work.
 
 SubTask ──► opening, first calls ──► between turns ──► a turn ──► its calls ──► … ──► ExecutionResult
                                      │ news, messages, directives
@@ -45,8 +45,8 @@ _NOTED = "Noted."
 
 @dataclass(slots=True)
 class _Work:
-    """The running subtask. `first` is the index of this attempt's first call in the record. `ends` is the reason if
-    the solver has ended the attempt, or empty.
+    """The running subtask. `first` is the index of this attempt's first call in the record. `ends` is the reason
+    for which the solver ended the attempt, or empty.
     """
 
     subtask: SubTask
@@ -73,8 +73,9 @@ class _Work:
 class Executor:
     """Works on one subtask: answers the SubTask, and each CorrectionSignal, with an ExecutionResult.
 
-    `view` reads the task's workspace and the messages for the executor; paths are shown relative to `project`.
-    `unasked`: changes that may take effect after the task without a question. `asks`: a user can answer questions.
+    `view` reads the task's workspace and the messages for the executor. Paths are shown relative to `project`.
+    `unasked`: classes of changes that are applied after the task without a question to the user. `asks`: true if a
+    user can answer questions.
     """
 
     port: Port
@@ -94,7 +95,7 @@ class Executor:
         return len(self._work.record.calls) if self._work is not None else 0
 
     async def run(self) -> None:
-        """Listen until the port closes. Messages that arrive during an attempt go into the inbox."""
+        """Handle messages until the port closes. Messages that arrive during an attempt go into the inbox."""
 
         async def handle(envelope: Envelope) -> None:
             if isinstance(envelope.payload, SubTask | CorrectionSignal):
@@ -145,7 +146,7 @@ class Executor:
             if work.ends:
                 return Ending("uncertain", work.ends)
             turn = await self._turn(work)
-            if turn is None:  # the user holds the task
+            if turn is None:  # the user has interrupted the task and has not continued it
                 continue
             before = len(work.record.calls)
             ending = await self._obey(work, turn)
@@ -171,7 +172,7 @@ class Executor:
             await self._obey(work, turn)
 
     async def _look(self, work: _Work) -> None:
-        """Convert external events since the last turn into messages of the conversation."""
+        """Add external events since the last turn to the conversation as messages."""
 
         async def arrived() -> tuple[Heard, ...]:
             return (*self._inbox.drain(), *work.sampling.due())
@@ -196,7 +197,7 @@ class Executor:
         work.progress.disturbed()
 
     async def _turn(self, work: _Work) -> ModelTurn | None:
-        """Take the model's next turn; None if the user interrupted it."""
+        """Take the model's next turn; return None if the user interrupted it."""
         if is_due(work.talk.tokens, self.asker.known.window):
             await self._compact(work)
         asking = asyncio.ensure_future(self._asked(work))
@@ -234,7 +235,7 @@ class Executor:
         return spoken.turn
 
     async def _obey(self, work: _Work, turn: ModelTurn) -> Ending | None:
-        """Make the calls that a turn requests; return the end of the attempt, or None if it goes on."""
+        """Make the calls that a turn requests. Return the end of the attempt, or None if the attempt goes on."""
         if not turn.calls and turn.cut:
             work.talk.say(_CUT)
             return None
@@ -282,7 +283,8 @@ class Executor:
         self.port.publish(compacted, cause=work.cause)
 
     async def _summary(self, work: _Work, transcript: str) -> str:
-        """Ask for a summary of older turns, or else list the calls, and add the touched files."""
+        """Return a summary of older turns, with the touched files. The model writes it; if it cannot, the calls are
+        listed."""
         changed = listed({path: None for call in work.record.calls for path in call.changes})
         known = f"Files touched so far: {changed}" if changed else "No file was touched so far."
         segments = {

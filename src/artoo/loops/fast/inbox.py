@@ -24,7 +24,8 @@ MOST_WAITING = 256
 class Inbox:
     """Keeps messages until the executor reads them, at most `MOST_WAITING` between two turns.
 
-    `messages`: ids of the user's messages that were read, including those read by an earlier process.
+    `messages`: ids of the user's messages that the executor has read, including those that it read before the
+    process was restarted.
     """
 
     messages: list[str] = field(default_factory=list[str])
@@ -37,7 +38,8 @@ class Inbox:
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, envelope: Envelope) -> None:
-        """Queue a message for the executor. An empty message of the user only ends a hold.
+        """Queue a message for the executor. An empty message of the user only ends a hold, that is, an interruption
+        by the user.
 
         Raises InboxOverflow if the queue is full, because no message may be lost.
         """
@@ -76,25 +78,25 @@ class Inbox:
             self._under_way = None
 
     def note(self, heard: Heard) -> None:
-        """Mark a message as read, so that it is not drained again when a task is resumed from its log."""
+        """Record that a message was read, so that it is not read again when a task is resumed from its log."""
         self._heard.add(heard.id)
         if heard.what == "message":
             self.messages.append(heard.id)
 
     def drain(self) -> tuple[Heard, ...]:
-        """Return all unread messages since the last call, oldest first."""
+        """Return the messages that arrived since the last call, oldest first."""
         found = tuple(each for each in self._waiting if each.id not in self._heard)
         self._waiting.clear()
         return found
 
     async def until_released(self) -> None:
-        """Wait until no hold is active. Time limits are paused meanwhile."""
+        """Wait until the user ends the hold. Time limits are paused during the wait."""
         if self._held:
             with waiting_for_a_person():
                 await self._until(lambda: not self._held)
 
     async def answer_to(self, question: Envelope) -> str:
-        """Wait for the user's answer; empty if none came in time. Time limits are paused meanwhile."""
+        """Wait for the user's answer; return "" if none came in time. Time limits are paused during the wait."""
         with waiting_for_a_person():
             await self._until(lambda: question.id in self._answers)
         return self._answers.pop(question.id)

@@ -1,6 +1,6 @@
 """Judge the remaining criteria by one model call with quotes, with limits on claim, report and tries.
 
-A capable model judges. It must quote the facts that it is shown.
+A capable model is the judge. For each verdict it must quote the evidence that it is shown.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _QUOTE = (
     "Of verdict {} the quote was missing or is not in the evidence. Give all verdicts again, with exact quotes."
 )
 
-# The criterion that is judged if a result says that the subtask cannot be done.
+# The criterion that is judged if a result reports that the subtask cannot be done.
 CANNOT = Criterion(text="What was tried shows that this cannot be done here")
 
 
 class ValidationReport(Contract):
-    """The answer of the validator's single call for all criteria that code could not decide."""
+    """The answer of the model that judges all criteria that code could not decide, in a single call."""
 
     verdicts: tuple[JudgedCriterion, ...]
     what_to_do: str = ""
@@ -47,9 +47,9 @@ class ValidationReport(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The facts that a judge is shown with the calls: the line with the day that the executor saw, the paths that
-    the task changed before this subtask, the doubts of code about the claim, the files that task and claim name and
-    that do not exist, and the current findings of checks.
+    """The facts that a judge is shown in addition to the calls. These are the date line that the executor saw, the
+    paths that the task changed before this subtask, the doubts that code has about the claim, the files that the
+    task and the claim name although they do not exist, and the current findings of failed checks.
     """
 
     today: str = ""
@@ -68,7 +68,8 @@ async def judge(
     cause: Envelope,
     beside: Beside,
 ) -> Judged:
-    """Return the judge's verdicts on these criteria. It is asked once more if a quote is not in the evidence."""
+    """Return the judge's verdicts on these criteria. If a quote is not in the evidence, the judge is asked once
+    more."""
     judged: Judged | None = None
     gone = _ABSENT.format(absent=beside.absent) if beside.absent else ""
     doubt = _DOUBT.format(beside.doubt) if beside.doubt else ""
@@ -109,14 +110,15 @@ async def judge(
 
 
 def _planned(subtask: SubTask) -> str:
-    """Name the part of the request that is judged, if the plan words it differently."""
+    """Name the part of the request that is judged, if the plan's wording differs from the request."""
     if subtask.request in ("", subtask.intent):
         return ""
     return f"{'Only this part of the request is judged' if subtask.part else 'Planned as'}: {subtask.intent}"
 
 
 def claim_of(result: ExecutionResult, shown: str) -> str:
-    """Return the claim. A long output that the evidence contains completely is not repeated."""
+    """Return the executor's claim for the judge's prompt. If the evidence contains a long output completely, the
+    claim refers to the call instead of repeating the output."""
     claim = result.output.strip()
     if result.put_out_by is not None and len(claim) > SHORTEST_SHARE and set_off(claim) in shown:
         return f"what call {result.put_out_by} put out, word for word and all of it."
@@ -124,7 +126,7 @@ def claim_of(result: ExecutionResult, shown: str) -> str:
 
 
 def heads_used(subtask: SubTask, result: ExecutionResult) -> str:
-    """Return the parts of files that the executor was shown and that no call has read."""
+    """Return those parts of files in the executor's prompt that no call has read again."""
     read = tuple(call.target for call in result.tool_calls if call.tool == "read_file")
     shown = by_file(subtask.heads)
     return "\n".join(
@@ -133,5 +135,5 @@ def heads_used(subtask: SubTask, result: ExecutionResult) -> str:
 
 
 def _checks(failed: Sequence[CriterionVerdict]) -> str:
-    """List the failing checks with their findings, because a check may be wrong."""
+    """List the failing checks with their findings. The judge is shown them because a check may be wrong."""
     return "\n".join(("Checks that fail:", *(set_off(reason_of(each)) for each in failed))) if failed else ""

@@ -21,19 +21,21 @@ from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
 _ALL = "The whole request."
-# A request up to this length is repeated under "Your subtask" if it is the subtask. Longer pasted text is not.
+# A request up to this length is repeated under "Your subtask" if the subtask is the whole request. A longer
+# request, for example with pasted text, is not repeated.
 _REPEATED = 200
 _PART = "The rest of the request is not yours."
-# A file tree longer than this is left out for an executor that knows where to begin.
+# A file tree longer than this is left out if the executor already knows with which file to begin.
 _LONG_TREE = 1_200
 
 
 @dataclass(slots=True)
 class Briefing:
-    """Writes an executor's assignment and its corrections. `unasked`: changes that take effect without a question.
+    """Writes an executor's assignment and its corrections. `unasked`: classes of changes that are applied without a
+    question to the user.
 
-    `listing` is the listing of the disk that a small model may be shown, and `shown`
-    the part of it in the first message.
+    `listing` is the complete listing of the disk, and `shown` is the part of it in the first message. Only a small
+    model can be shown the complete listing later.
     """
 
     asker: Asker
@@ -46,7 +48,8 @@ class Briefing:
     async def open(
         self, subtask: SubTask, at: datetime, own: tuple[ToolSpec, ...], surroundings: SurroundingsSource
     ) -> tuple[Opening, Glance | None]:
-        """Write the first message. Return also the surroundings if other parts may have changed files."""
+        """Write the first message. Also return the current surroundings if other parts of the task may have changed
+        files."""
         small = self.asker.known.small
         simple = small and self.heuristics.programs
         seen = await self._seen(subtask, surroundings)
@@ -74,7 +77,8 @@ class Briefing:
         return opening, None if seen is None else Glance(surroundings=seen.listing, heads=seen.heads)
 
     def correction(self, correction: CorrectionSignal, last: ToolCall | None) -> str:
-        """Describe the problem with the last answer. A small model is also shown the whole listing."""
+        """Describe the problem with the last answer. A small model is also shown the whole listing, if its first
+        message contained only a part of it."""
         told = [f"Not accepted: {correction.what_was_wrong.strip()}", correction.what_to_do.strip()]
         if self.shown != self.listing:
             told.append(f"Files here:\n{self.listing}")
@@ -91,7 +95,8 @@ class Briefing:
         return await surroundings.look(subtask.intent)
 
     def _caution(self, subtask: SubTask, seen: Surroundings | None) -> str:
-        """Describe the changes that wait for the user's approval, or that would if something were changed."""
+        """Describe the changes that need the user's approval, or warn that changes would need it if none was made
+        yet."""
         if seen is not None and (pending := prepared(seen.classes, self.unasked)):
             return pending
         only_reads = any(spec.name == subtask.preferred_tool and not spec.writes for spec in self.specs)
@@ -104,14 +109,15 @@ def _listing(subtask: SubTask, seen: Surroundings | None) -> str:
 
 
 def _without_long_tree(subtask: SubTask) -> str:
-    """Return the first listing. A long tree is left out if the plan or the request names files."""
+    """Return the first listing, without a long tree if the plan or the request names files."""
     begins = bool(subtask.named_files or subtask.first_calls)
     is_long = len(subtask.surroundings) - len(subtask.heads) > _LONG_TREE
     return (subtask.named_files or subtask.heads) if begins and is_long else subtask.surroundings
 
 
 def _since(listing: str, subtask: SubTask, seen: Surroundings | None) -> str:
-    """Return the changes of the task since then, and the files that differ from the listing or are not in it."""
+    """Return the changes that the task has made since the listing, and the parts of files that the listing lacks or
+    shows differently."""
     shown = beyond(listing, subtask.heads if seen is None else seen.heads)
     files = (f"Files as they are now:\n{shown}",) if shown else ()
     return "\n".join((*(() if seen is None else _done(seen)), *files))
@@ -124,12 +130,13 @@ def _done(seen: Surroundings) -> Iterator[str]:
 
 
 def _said(subtask: SubTask) -> str:
-    """Return the user's messages to the running task from before this subtask began."""
+    """Return the messages that the user wrote to the running task before this subtask began."""
     return "\n".join(f"The user wrote meanwhile: {text}" for text in subtask.said)
 
 
 def _assignment(subtask: SubTask, *, small: bool) -> str:
-    """Write the intent and the success criteria. Texts that the prompt already contains are not repeated."""
+    """Write the intent and the success criteria. Texts that are already elsewhere in the prompt are not
+    repeated."""
     above = (subtask.intent,) if small else (subtask.intent, subtask.request)
     above_all = not small and subtask.intent == subtask.request and len(subtask.intent) > _REPEATED
     intent = _ALL if above_all else subtask.intent

@@ -20,7 +20,7 @@ from artoo.ports.arguments import read_arguments
 from artoo.ports.bus import Port
 from artoo.ports.tools import INTEGER, Arguments, Parameter, ToolSpec
 
-# The priority of these tools: they are described after the tools that do the work.
+# The priority of these tools. They are described after the tools that do the work.
 _LAST = 1_000
 
 DELIVER = ToolSpec(
@@ -75,13 +75,15 @@ assert _OWN.keys() == OWN_TOOLS
 
 
 def in_text(specs: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
-    """Return the tools that the text dialect calls like any other. It has its own forms to end an attempt."""
+    """Return the tools that the text dialect calls like any other tool. `deliver` and `cannot` are left out,
+    because the text dialect has its own forms to end an attempt."""
     return tuple(spec for spec in specs if spec not in (DELIVER, CANNOT))
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of an attempt. `put_out_by`: the number of the call whose output is the answer, word for word.
+    """The end of an attempt, which is the executor's result for the validator. `put_out_by`: the number of the call
+    whose output is the answer, word for word.
 
     `circled`: the attempt repeated itself without progress.
     """
@@ -94,9 +96,11 @@ class Ending:
 
 @dataclass(slots=True)
 class OwnTools:
-    """The executor's own tools for one subtask. `asks`: a user can answer. `recall`: some outputs were left out.
+    """The executor's own tools for one subtask. `asks`: true if a user can answer. `recall`: true if outputs were
+    left out of the conversation.
 
-    `one_program`: an attempt is a single program. If it fails, the attempt ends, so that another way is requested.
+    `one_program`: true if an attempt consists of a single program. If that program fails, the attempt ends, so that
+    the validator can ask for another way.
     """
 
     port: Port
@@ -109,7 +113,7 @@ class OwnTools:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Return the tools that are currently offered."""
+        """Return the tools that the model may call now."""
         return (
             *(DELIVER, CANNOT, UPDATE_PLAN),
             *([ASK_PERSON] if self.asks else []),
@@ -121,7 +125,7 @@ class OwnTools:
         return request.name in _OWN
 
     async def use(self, request: ToolRequest, cause: Envelope) -> str | Ending:
-        """Use a tool; return the text for the model, or the end of the attempt."""
+        """Use a tool. Return the text for the model, or the end of the attempt."""
         arguments, problem = read_arguments(_OWN[request.name], request.arguments)
         if problem:
             return problem
@@ -145,7 +149,8 @@ class OwnTools:
         if answer:
             return Ending("completed", answer, number)
         if call.withheld_by is not None:
-            return Ending("uncertain", call.reason or "")  # the executor must not work around a refusal
+            # the model must not get another turn in which to work around a refusal
+            return Ending("uncertain", call.reason or "")
         if self.one_program:
             return self._program_ended(call)
         why = "printed nothing" if call.status is CallStatus.OK else "did not end well"
@@ -154,7 +159,7 @@ class OwnTools:
     def _program_ended(self, call: ToolCall) -> Ending:
         said = call.output.strip()
         if said and call.says_no and self.record.came_before(call):
-            return Ending("cannot", said)  # the model repeated a program that explains the failure
+            return Ending("cannot", said)  # the model repeated a program whose output explains the failure
         why = "printed nothing" if call.status is CallStatus.OK else "did not end well"
         return Ending("uncertain", f"the program {why}")
 

@@ -14,7 +14,7 @@ from artoo.contracts.steering import Heard, SampleDue
 from artoo.loops.fast.calls import outcome_of
 from artoo.ports.clock import Clock
 
-# A call that has the same result this often in one attempt is a loop.
+# A call that has the same result this often in one attempt shows that the executor repeats itself.
 MOST_EQUAL = 3
 # An attempt is stuck after this many turns in which nothing changed and nothing new was printed.
 MOST_IDLE = 10
@@ -22,7 +22,8 @@ MOST_IDLE = 10
 
 @dataclass(slots=True)
 class Progress:
-    """The results of an attempt's turns. Failures and refusals of earlier attempts still count."""
+    """The results of an attempt's turns, from which `stuck_by` decides whether the executor makes progress. Failed
+    and refused calls of earlier attempts are still counted."""
 
     _results: Counter[tuple[object, ...]] = field(default_factory=Counter[tuple[object, ...]])
     _failed: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
@@ -31,7 +32,7 @@ class Progress:
     _withheld: int = 0
 
     def begin(self) -> None:
-        """Start the next attempt. Calls that succeeded before may be repeated."""
+        """Start the next attempt. Calls that succeeded in an earlier attempt may be repeated."""
         self._idle = 0
         self._results = Counter({key: count for key, count in self._results.items() if key in self._failed})
 
@@ -40,9 +41,10 @@ class Progress:
         self._idle = 0
 
     def stuck_by(self, calls: Sequence[ToolCall]) -> str:
-        """Count a turn that made these calls; return the reason if the attempt is now stuck, else "".
+        """Count a turn that made these calls. Return the reason if the attempt is now stuck, else "".
 
-        After a change the same call may be repeated, for example tests. So may a call that waits for a process.
+        After a change, for example, tests may be run again, so the same call may be repeated. A call that waits for
+        a process may be repeated too.
         """
         moved, why = False, ""
         for call in calls:
@@ -85,7 +87,7 @@ _SECONDS = 120.0
 
 @dataclass(slots=True)
 class Sampling:
-    """Counts the turns and the time of one attempt to decide when it is sampled."""
+    """Counts the turns and the time of one attempt, to decide when the attempt is sampled."""
 
     clock: Clock
     turns: int = 0
@@ -102,7 +104,7 @@ class Sampling:
         self._calls += calls
 
     def due(self) -> tuple[Heard, ...]:
-        """Return a sample request after a number of turns or a time, whichever comes first."""
+        """Return whether a sample is due, after a number of turns or a time, whichever comes first."""
         since = self.turns - self._sampled_turn
         due = since >= _TURNS or (since > 0 and self.clock.monotonic() - self._sampled_at >= _SECONDS)
         return (Heard(what="sample"),) if due else ()

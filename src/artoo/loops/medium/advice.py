@@ -39,10 +39,10 @@ from artoo.ports.recall import Recall
 from artoo.ports.tools import ToolSpec
 from artoo.prompts.segments import Segment
 
-# Weight of bad experiences, (attention − decision) / 2, from which on a general tool is forbidden for the kind of
-# request that caused them. Two never reach it (at most .95 each); three new ones of .85 reach it for five days.
+# Two experiences never reach this weight, because each has a weight of at most .95. Three new ones of .85 reach it
+# for five days. Two never reach it (at most .95 each); three new ones of .85 reach it for five days.
 BINDING_WEIGHT = 2.0
-# At most this many files, places and addresses of one text are looked up.
+# At most this many names (files, places and addresses) from one text are looked up in memory.
 MOST_MENTIONS = 8
 _LINE = 160
 _QUOTED = re.compile(r"(?<![A-Za-z0-9])[\"'`“‘「《]([^\"'`“”‘’「」《》\n]{1,200})[\"'`”’」》]")
@@ -52,7 +52,7 @@ _NAME = re.compile(r".*(?:[/*]|\.[A-Za-z0-9]{1,8}$)")
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The advice of memory for one plan. The groups of lines are ready for the prompt, one entry a line."""
+    """The advice of memory for one plan. Each group holds the lines of one prompt segment, one entry a line."""
 
     must_not: MustNot = field(default_factory=MustNot)
     cautions: tuple[Caution, ...] = ()
@@ -69,7 +69,7 @@ class Advice:
         return replace(self, known=(*self.known, *lines))
 
     def segments(self, prohibited: str) -> dict[Segment, str]:
-        """Return the memory segments. `prohibited` is the text of all enforced prohibitions."""
+        """Return the memory segments. `prohibited` is the text of all prohibitions that code enforces."""
         return {
             Segment.CURATED_KNOWLEDGE: _listed(self.known),
             Segment.PROCEDURES: _listed(self.prefer),
@@ -86,9 +86,10 @@ def pairs_of(
     text: str,
     things: Iterable[Pair],
 ) -> tuple[Pair, ...]:
-    """Collect the pairs to ask memory about before planning `text`, a request of `kind`: every offered tool and its
-    programs that were `met` before, both for this kind of request and in general; each tool with each thing that
-    the text names; the pairs that `worked` for such a request; and the places where missing `things` were found.
+    """Return the (tool, target) pairs to ask memory about before a request of `kind` is planned. These are all
+    offered tools and their programs that were `met` before, both for this kind of request and in general; each tool
+    together with each name in `text`; the pairs that `worked` for such a request; and the places where missing
+    `things` were found.
     """
     offered = {spec.name for spec in specs}
     programs = [name for pair in met if (name := tool_of(pair) or "").partition(":")[0] in offered]
@@ -108,12 +109,13 @@ def mentions(text: str) -> tuple[str, ...]:
 def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collection[Pair] = ()) -> Advice:
     """Turn a calibration into advice for a plan. `worked` are the pairs that succeeded for this kind of request.
 
-    A lesson counts only for the same target or kind of request, or as a rule. A general lesson about a tool counts
-    only for the user's own tools, because each of them does one thing. A general tool that runs or reads anything
-    is different: one bad experience says nothing about its next use, for the same kind of request it is a warning,
-    and several are binding. At least one tool that reads and one that writes always remain. Lessons that were made
-    into a rule are not listed with it. The advice never contradicts itself: a tool that is forbidden, or warned
-    of for this kind of request, is neither recommended nor guessed.
+    A lesson from another task counts only if it is about the same target or kind of request, or if it has become a
+    rule. A general lesson about a tool counts only if the tool is one of the user's own, because such a tool does
+    only one thing. A general tool runs or reads anything, so one bad experience says nothing about its next use.
+    For the same kind of request one bad experience is a warning, and several forbid the tool. At least one tool
+    that reads and one that writes always remain allowed. Lessons from which a rule was made are not listed next to
+    the rule. The advice never contradicts itself: a tool that is forbidden, or that has a warning for this kind of
+    request, is neither recommended nor suggested as a guess.
     """
     own = frozenset(spec.name for spec in specs if spec.special)
     bad = [(entry, tool_of(entry.pair) or "", target_of(entry.pair)) for entry in found.must_not]
@@ -152,7 +154,8 @@ def advice_from(found: Calibration, specs: Sequence[ToolSpec], worked: Collectio
 
 
 def caution_of(pair: Pair) -> Caution | None:
-    """Return the question to the user about a pair with a tool and a target; None for other pairs."""
+    """Return the question that the user is asked before a tool is used on a target. Return None for a pair without
+    a tool or without a target."""
     identity, target = tool_of(pair), target_of(pair)
     if identity is None or not target:
         return None
@@ -160,7 +163,7 @@ def caution_of(pair: Pair) -> Caution | None:
 
 
 def in_words(pair: Pair) -> str:
-    """Name a pair for a prompt: `read_file on a.txt`, `shell:find`, `this kind of request`."""
+    """Describe a pair in a prompt, for example as `read_file on a.txt`, `shell:find` or `this kind of request`."""
     identity, target = tool_of(pair), target_of(pair)
     if identity is None:
         return "this kind of request"
@@ -168,13 +171,14 @@ def in_words(pair: Pair) -> str:
 
 
 def _is_among(tools: Collection[str], pair: Pair) -> bool:
-    """Return whether a pair is about one of the tools or a program of one, or is a guess about one."""
+    """Return whether a pair, or a guess, is about one of these tools or about a program that one of them runs."""
     identity = tool_of(pair) or pair.entity.removeprefix("tool:")
     return identity in tools or identity.partition(":")[0] in tools
 
 
 def _binds(entry: CalibrationEntry, own: Collection[str]) -> bool:
-    """Return whether an Avoid entry is binding, not only a warning. `own`: the user's own tools."""
+    """Return whether an entry whose action is Avoid forbids the tool, and does not only warn of it. `own`: the
+    user's own tools."""
     if not entry.enforced:
         return False
     often = is_kind(entry.pair) and (entry.attention - entry.decision) / 2 >= BINDING_WEIGHT
@@ -184,8 +188,9 @@ def _binds(entry: CalibrationEntry, own: Collection[str]) -> bool:
 def _said(
     entries: Iterable[CalibrationEntry], own: Collection[str], worked: Collection[Pair], *, good: bool = False
 ) -> Iterable[str]:
-    """Yield the lessons that concern this request (a rule, its kind or target, a pair that `worked`, a tool made
-    for one purpose) with the recorded observation. A bad lesson without an observation is omitted.
+    """Yield the lessons that concern this request, each with the observation that was recorded for it. These are
+    rules, lessons about the request's kind or targets, pairs that `worked`, and lessons about the user's own tools.
+    A bad lesson without an observation is omitted.
     """
     for entry in entries:
         if entry.rule_id is not None:
@@ -216,10 +221,11 @@ _MOST_MISSING = 8
 
 @dataclass(slots=True)
 class Counsel:
-    """Asks memory for advice on planning one task. An error of the store is reported once; it is not asked again.
+    """Asks memory for advice on planning one task. An error of the store is reported once, and the store is not
+    asked again in this task.
 
-    If `recall` is None, memory is off, and nothing is read or reported. Queries about targets are limited to those
-    in `project`.
+    If `recall` is None, memory is off, and nothing is read or reported. Memory is asked about targets by their path
+    in `project`, because another project has other files.
     """
 
     port: Port
@@ -245,7 +251,8 @@ class Counsel:
         macro = macro_pair(kind)
         try:
             good = [entry.pair for entry in await self.recall.alternatives(kind)]
-            worked = [pair for pair in good if target_of(pair) is None]  # files of other requests do not matter
+            # files that other requests used do not matter for this one
+            worked = [pair for pair in good if target_of(pair) is None]
             names = [posixpath.basename(name) for name in missing[:_MOST_MISSING]]
             things = [thing_pair(name, place) for name in names for place in (self.project, "")]
             pairs = pairs_of(specs, await self.recall.tool_pairs(), worked, kind, text, things)
@@ -262,9 +269,10 @@ class Counsel:
     async def on_draft(
         self, subtasks: Sequence[PlannedSubTask], forbidden: Sequence[tuple[str, str]], cause: Envelope
     ) -> tuple[list[str], tuple[Caution, ...]]:
-        """Return objections to the (tool, target) pairs that a draft names, and the questions for the user.
+        """Return the objections to the (tool, target) pairs that a draft names, and the questions to ask the user
+        about such pairs.
 
-        Pairs that are `forbidden` already get no second objection.
+        A pair that is `forbidden` already gets no second objection.
         """
         refused_anyhow = {(identity.partition(":")[0], target) for identity, target in forbidden}
         named = [
@@ -301,7 +309,7 @@ class Counsel:
 
 
 def _named(found: Calibration, named: Mapping[Pair, Pair]) -> Calibration:
-    """Rename the pairs of the calibration back to the names that the request uses."""
+    """Replace the targets in a calibration by the names that the request uses."""
 
     def of(entries: Sequence[CalibrationEntry]) -> tuple[CalibrationEntry, ...]:
         return tuple(one.model_copy(update=named.get(one.pair, one.pair)._asdict()) for one in entries)

@@ -1,6 +1,6 @@
 """The budgets that the user fixed for a task, and those that follow from its effort.
 
-A budget depends on the effort, unless the user or the configuration fixed it.
+The effort of the plan determines each budget that neither the user nor the configuration has fixed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BudgetName = Literal["seconds", "calls", "tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The budgets that the user fixed. A budget of None depends on the effort.
+    """The budgets that the user fixed. A budget of None is determined by the effort.
 
     `effort` is the user's choice, or `quick` for a small model. If it is None, the plan chooses the effort.
     """
@@ -40,12 +40,12 @@ class Allowance:
 
     @property
     def first(self) -> EffortChosen:
-        """Return the budgets until there is a plan."""
+        """Return the budgets that apply until there is a plan."""
         return self.of("quick")
 
     @property
     def fixed(self) -> tuple[BudgetName, ...]:
-        """Return the names of the budgets that do not depend on the effort."""
+        """Return the names of the budgets that the user or the configuration fixed."""
         given = {"seconds": self.seconds, "calls": self.calls, "tokens": self.tokens}
         names: tuple[BudgetName, ...] = ("seconds", "calls", "tokens")
         return tuple(name for name in names if given[name] is not None)

@@ -10,7 +10,7 @@ from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutco
 from artoo.contracts.failure import FailureClass
 from artoo.ports.tools import ToolSpec
 
-# Texts of transient errors in this system, in the form that programs print.
+# Parts of the messages with which programs report transient errors on this system.
 _PASSING = tuple(
     os.strerror(code).casefold()
     for code in (
@@ -23,20 +23,20 @@ _PASSING = tuple(
 def tools_to_block(
     outcomes: Iterable[SubTaskOutcome], specs: Sequence[ToolSpec], before: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return the tools blocked `before` and those that the failing verdicts cite. If they cite no tool, the tools
-    of the calls that failed with their own error are blocked.
+    """Return the tools blocked `before`, and the tools that the failing verdicts name as the cause. If they name no
+    tool, the tools of the calls that failed with their own error are blocked.
 
-    A verdict that is `blameless` cites no tool. Calls that succeeded, timed out, were refused or interrupted, or
-    missed a file do not count against a tool, and an honest `cannot` does not either. The last tool that can read
-    and the last that can write are never blocked, because a plan needs both.
+    A verdict that is `blameless` names no tool. A call does not count against its tool if it succeeded, timed out,
+    was refused or interrupted, or missed a file. An honest `cannot` does not count either. The last tool that can
+    read and the last that can write are never blocked, because a plan needs both.
     """
     return keeping_hands((*before, *_cited(outcomes)), specs)
 
 
 def another_left(outcomes: Iterable[SubTaskOutcome], specs: Sequence[ToolSpec], before: Sequence[str]) -> bool:
-    """Return whether another plan could differ from these outcomes. This is False if tools were blocked `before`
-    and none of the cited tools can be blocked in addition. It is True if no tool is cited, because then nothing
-    speaks against another plan.
+    """Return whether another plan could give a different result. This is False if tools were blocked `before` and
+    none of the tools that the verdicts name can be blocked in addition. It is True if the verdicts name no tool,
+    because then nothing speaks against another plan.
     """
     cited = tuple(_cited(outcomes))
     return not before or not cited or keeping_hands((*before, *cited), specs) != tuple(before)
@@ -55,7 +55,7 @@ def keeping_hands(identities: Iterable[str], specs: Sequence[ToolSpec]) -> tuple
 def targets_to_block(
     outcomes: Sequence[SubTaskOutcome], before: Sequence[tuple[str, str]] = ()
 ) -> tuple[tuple[str, str], ...]:
-    """Return the targets blocked `before`, and the (identity, target) pairs of calls that failed permanently.
+    """Return the targets blocked `before`, and the (identity, target) pairs of the calls that failed permanently.
 
     Files that the task itself has made, transient errors and calls that did not run are never blocked.
     """
@@ -74,7 +74,8 @@ def targets_to_block(
 def still_open(
     suggestions: Iterable[str], tools: Sequence[str], targets: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
-    """Return the suggestions (`tool`, `shell:find`, `tool on target`) that name nothing blocked."""
+    """Return the suggestions that name no blocked tool and no blocked target. A suggestion has the form `tool`,
+    `shell:find` or `tool on target`."""
     blocked_pairs = {f"{identity} on {target}" for identity, target in targets}
 
     def is_open(suggestion: str) -> bool:
@@ -85,7 +86,8 @@ def still_open(
 
 
 def _cited(outcomes: Iterable[SubTaskOutcome]) -> Iterable[str]:
-    """Yield the identities that count against an approach. A missing file does not count against its reader."""
+    """Yield the tool identities that count against the approach. A tool that tried to read a missing file is not
+    counted."""
     for outcome in outcomes:
         if outcome.status != "failed" or outcome.hopeless:
             continue
@@ -103,8 +105,8 @@ def _cited(outcomes: Iterable[SubTaskOutcome]) -> Iterable[str]:
 
 
 def _blames_a_place(verdict: CriterionVerdict, lost: set[str]) -> bool:
-    """Return whether a verdict blames the environment and the only problem of its cited identities was a missing
-    file.
+    """Return whether a verdict blames the environment, and the tools that it names had no other problem than a
+    missing file.
     """
     of_world = verdict.failure_class is FailureClass.ENVIRONMENTAL
     return of_world and bool(verdict.identities) and lost.issuperset(verdict.identities)

@@ -1,7 +1,7 @@
 """Write the planner prompt's directive, with the required change, its strength, and the finished parts.
 
-The control law knows the distance to the goal, its change, and the class of the failures. It does not know the
-cause, so the text names failures only from the records of calls.
+The control law knows the distance to the goal, the change of that distance, and the class of the failures. It does
+not know the cause of a failure, so this text names failures only from the records of calls.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ WHAT_TO_DO = {
     Directive.CHANGE_PATH: "Keep the method and change what it works on.",
     Directive.REFINE: "Keep the method and fix what is not met.",
 }
-# Used if the only failed calls were refused, because then nothing is known about the approach.
+# Used if all calls that failed had been refused, because then nothing is known about the approach.
 _NO_EVIDENCE = "Plan what is still missing."
-# Precedes the instruction on a plateau; not in the first round, which has nothing to be compared with.
+# Precedes the instruction on a plateau, except in the first round, which has no earlier round to be compared with.
 _STILL = "Nothing has moved. "
 _PLATEAUS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_PATH)
 _WORSE = {
@@ -42,7 +42,7 @@ _OWN_CHECK = (
 )
 _EXCERPT, _UNMET = 300, 1_200
 _MOST_NAMED = 6
-# At most this many calls that failed on the environment are named.
+# At most this many calls that failed because of the environment are named.
 _MOST_FAILED = 3
 
 
@@ -75,12 +75,13 @@ def directive_text(directive: PlanDirective, amendable: Collection[str] = ()) ->
 
 
 def _how(outcome: SubTaskOutcome) -> str:
-    """Describe a part that is not finished: either it failed, or it is reported as done without evidence."""
+    """Describe a part that is not finished. Either it failed, or its executor reported it as done although no call
+    shows it."""
     return "Claimed, no call shows it; plan it again if it is needed" if outcome.done else "Not done"
 
 
 def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> str:
-    """Choose the control law's instruction, unless code knows more precisely what is missing."""
+    """Return the control law's instruction, or a more precise one if code knows what is missing."""
     found = {verdict.reason.found if verdict.reason is not None else None for verdict in unmet}
     if found in ({Found.WAYS_DIFFER}, {Found.NOT_LOOKED_UP}):
         return _UNCONFIRMED if Found.WAYS_DIFFER in found else _LOOK
@@ -91,20 +92,22 @@ def _what_to_do(directive: PlanDirective, unmet: Sequence[CriterionVerdict]) -> 
 
 
 def _has_evidence(directive: PlanDirective) -> bool:
-    """Return whether a failure contributes to P. Without one P is 0 / 0 and says nothing about the approach."""
+    """Return whether the failures give a value for P. Without any failure, P would be 0 / 0, which says nothing
+    about the approach."""
     return directive.failure_class != "mixed" or directive.loss.P > 0
 
 
 def _refused_by_the_world(directive: PlanDirective) -> list[str]:
-    """List the last calls that failed on something missing, forbidden or disconnected, from their records."""
+    """List the last calls that failed because something was missing, forbidden or disconnected, as their records
+    describe them."""
     calls = [call for outcome in directive.failed for call in outcome.tool_calls]
     failed = dict.fromkeys(call.line() for call in reversed(calls) if call.met_the_world)
     return [f"Failed: {line}" for line in islice(failed, _MOST_FAILED)]
 
 
 def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[str]:
-    """Report the planner's own failed checks and the executors' comments on them, because an executor may know that
-    a check is wrong. A comment that the verdict already contains is omitted.
+    """List the planner's own checks that failed, with the executors' comments on them, because an executor may know
+    that a check is wrong. A comment that the verdict already contains is omitted.
     """
     own = may_amend(directive, amendable)
     held = [each for each in directive.failed if any(one.criterion in own for one in each.criteria_verdicts)]
@@ -115,7 +118,7 @@ def _about_checks(directive: PlanDirective, amendable: Collection[str]) -> list[
 
 
 def may_amend(directive: PlanDirective, amendable: Collection[str]) -> list[str]:
-    """Return the criteria whose check the planner wrote and whose check failed in the last round."""
+    """Return the criteria whose check the planner wrote and may replace, because it failed in the last round."""
     return [criterion for criterion in failed_checks(directive) if criterion in amendable]
 
 

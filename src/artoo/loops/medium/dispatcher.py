@@ -15,13 +15,14 @@ from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
 
-# Characters of each earlier output (head and tail) that a later subtask's context contains.
+# Number of characters (from the head and the tail) of each earlier output in the context of a later subtask.
 _FED_CHARACTERS = 1_500
 
 
 @dataclass(slots=True)
 class _Round:
-    """The groups still to start, in order; the current group, its running subtasks, and the outcomes so far."""
+    """The state of one round: the groups that have not started, in order, the current group, its running subtasks,
+    and the outcomes so far."""
 
     number: int = 1
     waiting: list[list[SubTask]] = field(default_factory=list[list[SubTask]])
@@ -34,17 +35,17 @@ class _Round:
 
 @dataclass(slots=True, eq=False)
 class Dispatcher:
-    """Runs groups with equal `sequence` in parallel. If a subtask fails, the round ends after its group.
+    """Runs groups with equal `sequence` in parallel. If a subtask fails, the groups after its own are not started.
 
-    Subtasks share the task's workspace. At the end of a group, the paths that two of its subtasks changed are
-    reported.
+    All subtasks share the task's workspace. At the end of a group, the paths that more than one of its subtasks
+    changed are reported.
     """
 
     port: Port
     ids: Ids
     _round: _Round = field(default_factory=_Round, init=False)
     _finished: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
-    # The user's messages to the running task, by their ids.
+    # The user's messages to the running task, by the ids of their envelopes.
     _said: dict[str, str] = field(default_factory=dict[str, str], init=False)
 
     async def run(self) -> None:

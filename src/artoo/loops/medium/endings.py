@@ -47,37 +47,40 @@ from artoo.loops.asking import Asker
 from artoo.loops.medium.trajectory import verdicts_of
 from artoo.prompts.segments import Segment
 
-# Endings for which a model is asked for next moves. The other endings lack the resources, or explain themselves.
+# The reasons to stop for which a model is asked for next moves. For the other reasons there are no resources for a
+# call, or the reason explains itself.
 _EXPLAINED = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
 
 _SURER = (Assurance.CHECKED, Assurance.AGREED)
 _OF_A_CHECK = (Found.HELD_BEFORE, Found.NO_VERDICT, Found.BAD_PATTERN, Found.BAD_SCHEMA)
 _OF_A_CALL = (Found.FAILED, Found.CUT_SHORT, Found.STILL_RUNNING, Found.SAYS_ONLY, Found.WITHHELD)
-# The findings that are shown to the user with an open criterion.
+# The findings that are shown to the user together with an open criterion.
 _BESIDE = (Found.NOWHERE, Found.NOT_LOOKED_UP, Found.WAYS_DIFFER, *_OF_A_CHECK, *_OF_A_CALL)
 
 LAW1_MARK = "[LAW1]"
-# Signs in a summary: before the reason for the stop, an unmet criterion, and a withheld operation.
+# Signs at the start of a line in a summary. They mark the reason for the stop, an unmet criterion, and a withheld
+# operation, in this order.
 _STOPPED, _UNMET, _KEPT_BACK = "\u25a0 ", "\u2717 ", "\u2298 "
 
 _LINE_END, _LEFT_OUT = " \u21b5 ", " \u2026 "
-# Characters of an input and of a reason that are shown to the user.
+# Number of characters of an input, and of a reason, that are shown to the user.
 _INPUT, _REASON = 80, 300
-# Entries of a list that are shown to the user.
+# At most this many entries of a list are shown to the user.
 _MOST_TRIED = 8
 
 
 class FailureReport(Contract):
-    """The answer of the only model call that an abandoned task may make."""
+    """The answer of the model to the question for next moves, which is the only call that an abandoned task may
+    make."""
 
     next_moves: tuple[str, ...] = Field(default=(), max_length=3)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The state of a task when it ends. `result` holds the fields that all endings share, `failed` the failed
-    outcomes of all rounds. `images`: true if the request had images. `whole`: files that models were shown
-    complete.
+    """The state of a task when it ends. `result` holds the fields that all endings share. `failed` holds the failed
+    outcomes of all rounds. `images`: true if the request had images. `whole`: the files that models were shown
+    completely.
     """
 
     result: FinalResult
@@ -89,13 +92,14 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Endings:
-    """Writes FinalResults. Their content comes from outcomes; a model adds suggestions at most."""
+    """Writes FinalResults. Their content comes from outcomes. A model adds at most suggestions for next moves."""
 
     asker: Asker
     ask_for_moves: bool = True
 
     def delivered(self, standing: Standing, end: ReplanRequest, directive: Directive) -> FinalResult:
-        """Write the result of a delivery: the output, its assurance, and the unmet and open criteria."""
+        """Write the result of a task that delivers an answer: the output, its assurance, and the unmet and open
+        criteria."""
         verdicts = verdicts_of(end.outcomes, end.task_verdicts)
         opened = open_criteria(end.outcomes, end.task_verdicts)
         assurance = assurance_of(verdicts)
@@ -110,7 +114,8 @@ class Endings:
             files = _named(standing.whole, f"{standing.request}\n{end.merged_output}")
             held = confirmed[:_MOST_TRIED]
             facts.append(Unconfirmed(looked=looked, images=standing.images, files=files, confirmed=held))
-        named = (each for each in opened if confirmed or each != standing.request)  # Unconfirmed covers the request
+        # the fact `Unconfirmed` already says this of the request
+        named = (each for each in opened if confirmed or each != standing.request)
         facts += (LeftOpen(criterion=each, found=beside.get(each)) for each in named)
         facts += _without_judge(end)
         facts += (_unread(end),) if assurance is Assurance.CHECKED else ()
@@ -125,7 +130,7 @@ class Endings:
     async def abandon(
         self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope
     ) -> FinalResult:
-        """Write the result of an abandoned task, with the unmet criteria and the part that was done."""
+        """Write the result of an abandoned task, with the unmet criteria and the parts that were done."""
         unmet = unmet_of(request, standing.failed)
         tried = _tried(standing.failed, " ".join(each.reason for each in unmet))
         moves = await self._moves(standing, request, why, cause)
@@ -135,7 +140,7 @@ class Endings:
         return _result(standing, Directive.ABANDON, request, unmet, stopped)
 
     def bare(self, standing: Standing, failure: RoleFailure) -> FinalResult:
-        """Write a result that only reports that the ending itself failed."""
+        """Write a result that reports only the failure, because writing the ending itself failed."""
         stopped = {"stopped_by": failure.stopped_by, "detail": failure.reason}
         nothing = ReplanRequest(task_id=standing.result.task_id)
         return _result(standing, Directive.ABANDON, nothing, (), stopped)
@@ -152,7 +157,8 @@ class Endings:
         try:
             report = await self.asker.ask("FailureReport", FailureReport, segments, cause=cause, max_tokens=200)
         except (ModelError, BudgetExhausted, IdentityRefused):
-            # The template contains the same facts in fewer words, and the failed call is in the event stream.
+            # Without a model the result has no next moves. It loses no facts, and the failed call is in the event
+            # stream.
             return ()
         return tuple(move.strip() for move in report.next_moves if move.strip())
 
@@ -160,8 +166,9 @@ class Endings:
 def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> tuple[UnmetCriterion, ...]:
     """Return every unmet criterion once, with its reason and the role that is accountable for it.
 
-    `failed`: failed outcomes of all rounds. If all calls of the last round were rejected because they had failed
-    before, the reason comes from the round in which they ran, because only that one has the tool's own words.
+    `failed`: failed outcomes of all rounds. All calls of the last round may have been rejected because the same
+    calls had failed before. The reason then comes from the round in which they ran, because only that round has the
+    tool's own words.
     """
     known = {
         verdict.criterion: verdict
@@ -196,7 +203,8 @@ def unmet_of(request: ReplanRequest, failed: Sequence[SubTaskOutcome] = ()) -> t
 
 
 def _impossible(request: ReplanRequest) -> frozenset[str]:
-    """Return the criteria that cannot be met; they include the task's if no subtask failed for another reason."""
+    """Return the criteria that cannot be met. If every failed subtask was impossible, they include the criteria of
+    the task."""
     failed = [outcome for outcome in request.outcomes if outcome.status == "failed"]
     hopeless = [outcome for outcome in failed if outcome.hopeless]
     verdicts = [verdict for outcome in hopeless for verdict in outcome.criteria_verdicts]
@@ -206,7 +214,8 @@ def _impossible(request: ReplanRequest) -> frozenset[str]:
 
 
 def _why_impossible(request: ReplanRequest) -> str:
-    """Return why a part cannot be done, if another part matched and its result is the output."""
+    """Return the reason why a part cannot be done. Return "" if no other part matched, because the reason is then
+    the output itself."""
     outcomes = request.outcomes
     if not any(outcome.status == "matched" for outcome in outcomes):
         return ""
@@ -220,7 +229,7 @@ def open_criteria(outcomes: Sequence[SubTaskOutcome], task_verdicts: Sequence[Cr
 
 
 def changed_by_two(shared: Sequence[SharedPath], outcomes: Sequence[SubTaskOutcome]) -> tuple[ChangedByTwo, ...]:
-    """Return the fact that parts which ran at the same time changed the same paths; empty if there are none."""
+    """Return the fact that parts which ran at the same time changed the same paths; empty if they did not."""
     if not shared:
         return ()
     intents = {outcome.subtask_id: outcome.intent for outcome in outcomes}
@@ -241,31 +250,34 @@ def about_workspace(settled: Settled) -> Iterator[StoppedAtEnd | LeftRunning | N
 
 
 def _without_judge(end: ReplanRequest) -> Iterable[Unjudged]:
-    """Return the budget errors that prevented the judgement of results, each once."""
+    """Return, each once, the facts that a result was not judged because a budget was used up."""
     reasons = (verdict.reason for verdict in verdicts_of(end.outcomes, end.task_verdicts))
     spent = (each for each in reasons if each is not None and each.found is Found.NO_BUDGET)
     return dict.fromkeys(Unjudged(said=each.said, budget=each.subject) for each in spent)
 
 
 def _unread(end: ReplanRequest) -> Unread:
-    """State that no model or user has read the answer, because checks test only the form of a program's output."""
+    """Return the fact that no model and no user has read the answer. Checks have passed, but they test only the
+    form of a program's output."""
     outputs = {call.output.strip() for outcome in end.outcomes for call in outcome.tool_calls}
     decided = dict.fromkeys(map(_what_held, verdicts_of(end.outcomes, end.task_verdicts)))
     return Unread(checks=tuple(decided)[:_MOST_TRIED], put_out=end.merged_output.strip() in outputs)
 
 
 def _named(whole: Sequence[str], text: str) -> tuple[str, ...]:
-    """Return the files that were shown completely and whose path or name occurs in a text."""
+    """Return the files that models were shown completely and whose path or name occurs in a text."""
     return tuple(path for path in whole if names_file(text, path))[:_MOST_TRIED]
 
 
 def _what_held(verdict: CriterionVerdict) -> str:
-    """Return the check of a verdict, which is more precise than its criterion; the criterion if there is none."""
+    """Return the check of a verdict, which is more precise than its criterion. Return the criterion if there is no
+    check."""
     return verdict.check or verdict.criterion
 
 
 def _judges(end: ReplanRequest) -> Iterator[ByJudge]:
-    """Yield the fact that a model judged. A subtask is judged by the model that worked on it (the same tier)."""
+    """Yield the fact that a model decided a criterion. If that criterion belongs to a subtask, the judge was the
+    same model that worked on it. A subtask is judged by the model that worked on it (the same tier)."""
     own = (each for outcome in end.outcomes for each in outcome.criteria_verdicts)
     same = any(each.decided_by is DecidedBy.JUDGEMENT for each in own)
     if same or any(each.decided_by is DecidedBy.JUDGEMENT for each in end.task_verdicts):
@@ -273,9 +285,10 @@ def _judges(end: ReplanRequest) -> Iterator[ByJudge]:
 
 
 def _about_files(standing: Standing, end: ReplanRequest) -> Iterator[Unchanged | NotThere]:
-    """Yield facts about files: nothing was changed, or files named in the answer are absent or empty."""
+    """Yield the facts that no file was changed, and that files which the answer names do not exist or are empty."""
     calls = [call for outcome in (*end.outcomes, *standing.failed) for call in outcome.tool_calls]
-    if calls and not any(call.changed_something for call in calls):  # outputs are ignored (logs lack secrets)
+    # outputs are not searched, because logs omit secrets from them
+    if calls and not any(call.changed_something for call in calls):
         yield Unchanged()
     for empty in (False, True):
         told = (path for one in end.outcomes for path in (one.empty if empty else one.absent))
@@ -290,7 +303,7 @@ def _result(
     unmet: tuple[UnmetCriterion, ...],
     more: Mapping[str, object],
 ) -> FinalResult:
-    """Build the result. `more`: the fields that only this kind of ending has."""
+    """Build the result. `more`: the additional fields of this kind of ending."""
     withheld = _withheld(end.outcomes)
     ended = {
         "directive": directive,
@@ -306,8 +319,8 @@ def _result(
 def _summary(
     output: str, unmet: Sequence[UnmetCriterion], withheld: Sequence[str], stopped: Mapping[str, object]
 ) -> str:
-    """Write the output and a line for each missing thing. The lines have signs and exact names, no sentences
-    written by code.
+    """Write the output, preceded by the reason to stop and followed by a line for each unmet criterion and each
+    withheld operation. The lines consist of signs and exact names, without sentences that code would have to word.
     """
     why = ": ".join(str(stopped[name]) for name in ("stopped_by", "detail") if stopped.get(name))
     missed = [(each.criterion, each.found.bare if each.found is not None else each.reason) for each in unmet]
@@ -319,7 +332,7 @@ def _summary(
 
 
 def _tried(failed: Sequence[SubTaskOutcome], told: str = "") -> tuple[str, ...]:
-    """List the calls and how they ended, in the tool's own words unless `told` already contains them.
+    """List the calls, and how each ended in the tool's own words, unless `told` already contains these words.
 
     A call that was rejected because an identical one had failed is not listed again.
     """
@@ -335,21 +348,21 @@ def _tried(failed: Sequence[SubTaskOutcome], told: str = "") -> tuple[str, ...]:
 
 def _how_it_ended(call: ToolCall, told: str) -> str:
     said = [line for each in (call.error_output or call.reason or "").splitlines() if (line := each.strip())]
-    kept_back = call.withheld_by is not None or bool(call.dropped)  # reported separately
+    kept_back = call.withheld_by is not None or bool(call.dropped)  # reported as a withheld operation
     if call.status is CallStatus.OK or kept_back or not said or said[-1] in told:
         return call.status.value
-    ends = dict.fromkeys((said[0], said[-1]))  # some programs report the error first, others last
+    ends = dict.fromkeys((said[0], said[-1]))  # some programs print the error first, others last
     return (_LEFT_OUT if said[2:] else _LINE_END).join(shortened(each, _REASON // len(ends)) for each in ends)
 
 
 def _shown(text: str) -> str:
-    """Shorten a text to one line and mark the line ends, so that two commands do not look like one."""
+    """Shorten a text to one line. A sign marks each line end, so that two commands do not look like one."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return shortened(_LINE_END.join(filter(None, lines)), _INPUT)
 
 
 def _failing(outcomes: Sequence[SubTaskOutcome]) -> tuple[FailedLast, ...]:
-    """Return the last failed call of each matched subtask, unless a later call made up for the failure."""
+    """Return the last failed call of each matched subtask, unless a later call repaired the failure."""
     found = list[FailedLast]()
     for outcome in outcomes:
         calls = outcome.tool_calls if outcome.status == "matched" else ()
@@ -365,7 +378,7 @@ def _failed_last(call: ToolCall) -> FailedLast:
 
 
 def _withheld(outcomes: Sequence[SubTaskOutcome]) -> tuple[str, ...]:
-    """List changes that were withheld and that no other call made either."""
+    """List the changes that were withheld and that no other call has made."""
     calls = [call for outcome in outcomes for call in outcome.tool_calls]
     made = {path for call in calls for path in call.changes}
     return tuple(dict.fromkeys(path for call in calls for path in call.dropped if path not in made))

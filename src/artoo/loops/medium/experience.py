@@ -26,7 +26,7 @@ from artoo.ports.remember import Remember
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """The reading and writing side of memory, with the clock, ids, project and port that each record needs."""
+    """The solver's access to memory, with the clock, ids, project and port that each record needs."""
 
     port: Port
     recall: Recall
@@ -36,7 +36,7 @@ class Experience:
     project: str = ""
 
     def teach(self, lessons: Iterable[Lesson], kind: str, cause: Envelope) -> None:
-        """Queue each lesson as a megram for memory, and publish it, without waiting."""
+        """Publish each lesson, and queue it as a megram for memory without waiting until it is stored."""
         for lesson in lessons:
             origin = Origin(task_id=self.port.task_id, intent=label(kind))
             where = replace(lesson, pair=placed(lesson.pair, self.project))
@@ -45,7 +45,8 @@ class Experience:
             self.port.publish(MemoryWritten.of(megram), cause=cause)
 
     async def alternatives(self, kind: str, cause: Envelope) -> tuple[str, ...]:
-        """Describe the pairs that worked for the same kind of request; empty if memory cannot be read."""
+        """Describe the (tool, target) pairs that worked for the same kind of request. Return nothing if memory
+        cannot be read."""
         try:
             good = [here(each.pair, self.project) for each in await self.recall.alternatives(kind)]
             return tuple(dict.fromkeys(in_words(pair) for pair in good if pair is not None))
@@ -54,9 +55,10 @@ class Experience:
             return ()
 
     async def retract(self, task_id: str, spec: TaskSpec, cause: Envelope) -> None:
-        """Oppose the good lessons of a task about this kind of request, because the user rejected its result.
+        """Write negative feedback against the good lessons that an earlier task taught, because the user rejected
+        its result.
 
-        Lessons about a tool and its target stay, because the right result may need the same call again.
+        Lessons about a tool with a target stay, because the right result may need the same call again.
         """
         try:
             taught = await self.recall.taught_by(task_id)
@@ -70,7 +72,7 @@ class Experience:
                 self.port.publish(opposing(against, MegramState.FEEDBACK, megram.pair, worth), cause=cause)
 
     def overrule(self, rule: RuleContradicted, cause: Envelope) -> None:
-        """Record a dissonance against a rule that new evidence contradicts."""
+        """Write a dissonance against a rule that new evidence contradicts."""
         against = self.remember.record_negative_feedback(rule.rule_id, rule.reason)
         pair, worth = Pair(rule.space, rule.entity), dissonance(rule.rule_sigma)
         self.port.publish(opposing(against, MegramState.DISSONANCE, pair, worth), cause=cause)

@@ -1,6 +1,7 @@
 """Collect the outcomes of a round and merge them without a model, with paths that several subtasks changed.
 
-It is a part of the meta-validator, and applies verdicts to the whole.
+This module is a part of the meta-validator. The meta-validator then applies the verdicts of subtasks to the whole
+task.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class FanIn:
     joined: set[str] = field(default_factory=set[str])
     shared: tuple[SharedPath, ...] = ()
     answers: dict[str, ExecutionResult] = field(default_factory=dict[str, ExecutionResult])
-    """The last answer of each subtask that has no outcome yet."""
+    """The last answer of each subtask that has no outcome yet, by its id."""
 
     def answered(self, result: ExecutionResult) -> None:
         """Keep an executor's answer until its subtask has an outcome."""
@@ -52,7 +53,7 @@ class FanIn:
 
     @property
     def failed(self) -> bool:
-        """Return whether an outcome of this round failed, so that later groups will not start."""
+        """Return whether an outcome of this round failed. If so, the dispatcher starts no later group."""
         return any(outcome.status == "failed" for outcome in self.outcomes.values())
 
     @property
@@ -67,7 +68,8 @@ class FanIn:
 
     @property
     def shared_text(self) -> str:
-        """Name the paths that two subtasks changed, for the meta-validator's prompt; empty if there are none."""
+        """Describe the paths that more than one subtask changed, for the meta-validator's prompt; empty if there
+        are none."""
         intents = self.manifest.intents
         told = (
             f"{one.path} ({'; '.join(intents.get(each, each) for each in one.subtasks)})" for one in self.shared
@@ -82,18 +84,19 @@ class FanIn:
 
     @property
     def everything(self) -> tuple[SubTaskOutcome, ...]:
-        """Return the carried outcomes, then this round's in the order of the plan."""
+        """Return the outcomes that were carried over from earlier rounds, then the outcomes of this round in the
+        order of the plan."""
         this = [self.outcomes[e.subtask_id] for e in self.manifest.subtasks if e.subtask_id in self.outcomes]
         return (*self.carried, *this)
 
     @property
     def matched(self) -> tuple[SubTaskOutcome, ...]:
-        """Return the outcomes that matched."""
+        """Return the outcomes whose subtask met its criteria."""
         return tuple(outcome for outcome in self.everything if outcome.status == "matched")
 
     @property
     def unjudged(self) -> dict[str, str]:
-        """Return, by subtask, the completed answers that no validator has judged."""
+        """Return the answers of completed attempts that no validator has judged, by the subtask's id."""
         written = {key: each.output for key, each in self.answers.items() if each.status == "completed"}
         return {key: output for key, output in written.items() if output.strip()}
 
@@ -106,13 +109,14 @@ class FanIn:
 
     @property
     def hopeless(self) -> tuple[SubTaskOutcome, ...]:
-        """Return the outcomes whose executor said why the work cannot be done, and was believed."""
+        """Return the outcomes whose executor reported that the work cannot be done, which the validator
+        accepted."""
         return tuple(outcome for outcome in self.everything if outcome.hopeless)
 
     @property
     def may_be_amended(self) -> bool:
-        """Return whether each hopeless outcome changed something and failed only the planner's own checks. The
-        checks may be wrong then, so the planner may replace them once.
+        """Return whether every hopeless outcome has changed something and failed only checks that the planner
+        wrote. Such checks may be wrong, so the planner may replace them once.
         """
         held = (each for entry in self.manifest.subtasks for each in entry.success_criteria if each.check_decides)
         own = {each.text for each in held if each.by == "planner"}
@@ -126,12 +130,14 @@ class FanIn:
 
 
 def merged_output(outcomes: Sequence[SubTaskOutcome]) -> str:
-    """Join outputs for an ending without an answer: a single output unchanged, several under their intents."""
+    """Join the outputs for an ending without a merged answer. A single output is returned unchanged; several are
+    listed under their intents."""
     return merged_texts([(outcome.intent, outcome.output) for outcome in outcomes])
 
 
 def merged_texts(parts: Sequence[tuple[str, str]]) -> str:
-    """Merge (intent, output) pairs: a single output unchanged, several each under its intent."""
+    """Join (intent, output) pairs. A single output is returned unchanged; several are listed under their
+    intents."""
     texts = [(intent.strip(), output.strip()) for intent, output in parts]
     if len(texts) == 1:
         return texts[0][1]
@@ -139,13 +145,14 @@ def merged_texts(parts: Sequence[tuple[str, str]]) -> str:
 
 
 def with_reply(outcomes: Sequence[SubTaskOutcome], reply: str) -> str:
-    """Return the matched outputs followed by the reply; only the reply if it already contains them."""
+    """Return the matched outputs followed by the reply, or the reply alone if it already contains them."""
     reached = merged_output(outcomes)
     return reply if reached in reply else f"{reached}\n\n{reply}"
 
 
 def concluding(fan_in: FanIn) -> SubTaskOutcome | None:
-    """Return the outcome of a last subtask that received the results of all others, so that its output is final."""
+    """Return the outcome of a last subtask that received the results of all others, because its output is the
+    answer of the whole task. Otherwise return None."""
     if fan_in.carried or len(fan_in.outcomes) < 2:
         return None
     *before, last = sorted(fan_in.manifest.subtasks, key=lambda entry: entry.sequence)
@@ -154,8 +161,8 @@ def concluding(fan_in: FanIn) -> SubTaskOutcome | None:
 
 
 def covered(outcome: SubTaskOutcome) -> dict[str, CriterionVerdict]:
-    """Return the verdicts of a subtask's own loop by criterion. They hold for the whole task if the subtask's
-    output is the answer.
+    """Return the verdicts on a subtask's criteria, by criterion. If the subtask's output is the answer, they also
+    hold for the whole task.
     """
     return {
         verdict.criterion: verdict.model_copy(update={"accountable": Role.PLANNER})
@@ -164,7 +171,8 @@ def covered(outcome: SubTaskOutcome) -> dict[str, CriterionVerdict]:
 
 
 def of_the_whole(verdict: CriterionVerdict) -> CriterionVerdict:
-    """Return a verdict converted to the whole task: it blames the plan and no tool, and counts one attempt."""
+    """Convert a verdict to one on the whole task, which blames the plan instead of a tool and counts as one
+    attempt."""
     failed = int(verdict.verdict == "fail")
     return verdict.model_copy(update={"accountable": Role.PLANNER, "identities": (), "failed_attempts": failed})
 
@@ -172,7 +180,8 @@ def of_the_whole(verdict: CriterionVerdict) -> CriterionVerdict:
 def unfinished(
     criteria: Sequence[Criterion], checks: Mapping[str, CriterionVerdict]
 ) -> dict[str, CriterionVerdict]:
-    """Return the verdicts while a subtask is unfinished. Missing results have no failure class of their own."""
+    """Return a verdict on each criterion while a subtask is unfinished: the verdict of its check, or else a failing
+    one. Such a failing verdict has no failure class, because a missing result is no failure of an approach."""
     found = (checks.get(each.text) or refuted(each, Reason(found=Found.UNFINISHED)) for each in criteria)
     return {verdict.criterion: verdict.model_copy(update={"failure_class": None}) for verdict in found}
 

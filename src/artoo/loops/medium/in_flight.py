@@ -4,8 +4,8 @@ This module is pure. Reference: SPEC section 3.5.
 
     sample ──► D (checked criteria), P (calls since the last sample), Ω ──► ∇L ──► a directive, the end, or nothing
 
-The first sample is the baseline, because there is no movement to measure yet. The sample after a directive is only
-measured and causes no directive, so that the executor has time to react.
+The first sample only sets the baseline, because there is nothing yet to compare it with. The sample after a
+directive is measured but causes no further directive, so that the executor has time to react.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _MOST_NAMED, _EVIDENCE = 4, 1_600
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One measured sample. If `directive` is None, the attempt goes on undisturbed. The executor reads `text`."""
+    """The decision about one sample. If `directive` is None, the attempt goes on without a message to the executor.
+    `text` is the message that the executor reads."""
 
     loss: Loss
     gradient: float
@@ -43,7 +44,8 @@ class Course:
 
 @dataclass(slots=True)
 class Flight:
-    """The trajectory of one attempt. `_worsening` counts consecutive worse samples after the first directive."""
+    """The samples of one attempt so far. `_worsening` counts how many samples in a row were worse, after the first
+    directive."""
 
     attempt: int
     _previous: LossTerms | None = None
@@ -52,7 +54,7 @@ class Flight:
     _worsening: int = 0
 
     def take(self, sample: Sampled, cost: float, h: Hyperparameters) -> Course:
-        """Measure a sample at Ω = `cost`, and return the directive for the executor, if any."""
+        """Measure a sample at the cost Ω = `cost`, and decide whether the executor gets a directive."""
         terms = LossTerms(
             distance(map(gap_of, sample.verdicts)), implausibility(sample.logical, sample.environmental), cost
         )
@@ -86,7 +88,7 @@ class Flight:
 
 
 def _text(sample: Sampled, directive: Directive, worse: bool) -> str:
-    """Return the directive as text for the executor: the findings of the checks, and an instruction."""
+    """Write the directive as text for the executor, with the findings of the failed checks and an instruction."""
     unmet = [each for each in sample.verdicts if each.verdict == "fail"]
     moved = "The result is further from the goal" if worse else "Nothing has come closer to the goal"
     known = bool(sample.logical + sample.environmental)

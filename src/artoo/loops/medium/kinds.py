@@ -1,11 +1,11 @@
 """The kind of a request, found by word similarity from 0.5 on to known requests, with five labels shown.
 
-The label has two to four words. Memory groups the lessons of such requests by it.
+The label has two to four words. Memory groups the lessons of all requests of one kind by this label.
 
 The planner's plan carries the label. The planner is shown the labels of the most similar known requests and reuses
-one if it fits. If the planner gives no label, the most similar request's label is used if it is similar enough.
-Similarity is the cosine of the words that two requests share. Rare words weigh more; the known requests determine
-how rare a word is.
+one if it fits. If the planner gives no label, the most similar request's label is used if it is similar enough. The
+similarity of two requests is the cosine of their words. Rare words weigh more than common ones. The known requests
+determine how rare a word is.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from artoo.contracts.memory import KnownRequest
 from artoo.contracts.tags import label, words_of
 
-# Similarity from which a request counts as the same kind as the most similar one, without a model. In the lab's
-# test phrasings, requests of one kind that differ in a name reach .57 and more, and requests of different kinds
+# Two requests count as the same kind from this similarity on, if no model decides. In the lab's test phrasings,
+# requests of one kind that differ in a name have a similarity of at least .57, and requests of different kinds of
 # at most .52.
 ALIKE = 0.5
 SHOWN = 5
-# Requests below this similarity do not help the planner to choose a label.
+# A request below this similarity is not shown to the planner, because its label would not help.
 _LEAST = 0.15
-# Weights of the commonest and the rarest words. Without an upper limit, names and numbers, which occur once each,
-# would outweigh the task. Without a lower limit, words of every request would count nothing while one kind is
-# known.
+# Weights of the most common and of the rarest words. Without an upper limit, names and numbers would outweigh the
+# task, because each occurs only once. Without a lower limit, a word that occurs in every request would have no
+# weight while only one kind is known.
 _LIGHTEST, _HEAVIEST = 1.0, 2.0
 _EXAMPLE = 80
 _COINED_WORDS = 3
@@ -35,8 +35,9 @@ _COINED_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """The known kinds for one request. `similar` holds the best request of each known kind, the most similar first.
-    `guess` is the label chosen without a model; `is_known`: memory has seen this label.
+    """The known kinds of request that are similar to one request. `similar` holds the most similar request of each
+    known kind, the most similar kind first. `guess` is the label that is chosen without a model. `is_known`: memory
+    already contains this label.
     """
 
     guess: str
@@ -70,7 +71,8 @@ def kinds_of(text: str, known: Sequence[KnownRequest]) -> Kinds:
 
 
 def _weights(requests: Mapping[KnownRequest, frozenset[str]]) -> Mapping[str, float]:
-    """Return a weight for each known word. Rare words weigh more; callers give unknown words the maximum."""
+    """Return a weight for each known word. Rare words weigh more. Callers use the maximum for a word that is not
+    known."""
     counts = Counter(word for words in requests.values() for word in words)
     rarity = {word: math.log(1 + len(requests) / count) for word, count in counts.items()}
     return {word: min(_HEAVIEST, max(_LIGHTEST, found)) for word, found in rarity.items()}
@@ -84,10 +86,10 @@ def _similarity(one: frozenset[str], other: frozenset[str], weights: Mapping[str
 
 
 def _coined(text: str, weights: Mapping[str, float]) -> str:
-    """Return a new label from the most telling words of the request, in their order.
+    """Compose a new label from the words of the request that have the highest weight, in their order.
 
-    Words with digits are left out, because names, numbers or keys are no kind of request, and no key may enter
-    memory.
+    Words with digits are left out. Names and numbers do not identify a kind of request, and a secret key must not
+    enter memory.
     """
     words = words_of(text)
     words = tuple(word for word in words if word.isalpha()) or words

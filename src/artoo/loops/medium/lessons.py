@@ -39,7 +39,7 @@ from artoo.control.potentials import KNOWLEDGE, MET, QUANTISATION, SUSPICION, St
 from artoo.loops.lesson import Lesson
 from artoo.loops.medium.trajectory import WRONG_WAYS
 
-# At most this many micro pairs are taught by one decision, because hundreds of calls would teach only noise.
+# One decision teaches at most this many pairs with a target, because hundreds of calls would add only noise.
 MOST_PAIRS = 32
 _TEXT = 200
 _TOOLS_TOLD = 6
@@ -49,7 +49,7 @@ Use = tuple[str, str]
 
 
 class Lessons:
-    """The lessons of one task so far. A pair or tool that keeps failing is blamed only once in a task."""
+    """The lessons of one task so far. A pair or a tool that keeps failing is blamed only once in a task."""
 
     def __init__(self) -> None:
         self._blamed: set[Use] = set()
@@ -57,10 +57,10 @@ class Lessons:
         self._credited: set[str] = set()
 
     def directed(self, directive: PlanDirective, kind: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """Return the lessons of a failed round: its newly blocked pairs, with the directive's stimulus.
+        """Return the lessons of a failed round: its newly blocked pairs, each with the stimulus of the directive.
 
-        If the approach was wrong, calls that failed on the environment (for example a missing file) teach
-        nothing. All rounds of a task count as one experience with a tool, because only the place changed, not the
+        If the approach was wrong, calls that failed because of the environment (for example a missing file) teach
+        nothing. All rounds of a task count as one experience with a tool, because the rounds work on the same
         request.
         """
         state = MegramState(directive.directive.value)
@@ -80,7 +80,8 @@ class Lessons:
         ]
 
     def after_break(self, obeyed: Directive, kind: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """Return the deferred credit for the newly matched outcomes of a round under the directive `obeyed`."""
+        """Return the credit for outcomes that newly matched in a round. It is given only if the directive that the
+        round `obeyed` was break_symmetry."""
         fresh = [each for each in _matched(outcomes) if each.subtask_id not in self._credited]
         self._credited.update(each.subtask_id for each in fresh)
         if obeyed is not Directive.BREAK_SYMMETRY:
@@ -97,10 +98,10 @@ class Lessons:
         outcomes: Sequence[SubTaskOutcome],
         whole: Iterable[CriterionVerdict] = (),
     ) -> list[Lesson]:
-        """Return the lessons of accept or success: all pairs of confirmed subtasks, and the kind of request.
+        """Return the lessons of a delivered result: all pairs of confirmed subtasks, and the kind of request.
 
-        `whole` are the verdicts on the combined result. Results that nothing confirmed, and answers without a call,
-        teach nothing because they may be wrong or lucky.
+        `whole` are the verdicts on the result of the whole task. Results that nothing confirmed teach nothing,
+        because they may be wrong. Answers without a call teach nothing, because they may be luck.
         """
         confirmed = any(verdict.verdict == "pass" for verdict in whole)
         uses = _used([each for each in _matched(outcomes) if confirmed or each.confirmed])
@@ -112,7 +113,8 @@ class Lessons:
         return [*micro, Lesson(macro_pair(kind), state, stimulus, told)]
 
     def abandoned(self, kind: str, why: str, outcomes: Sequence[SubTaskOutcome]) -> list[Lesson]:
-        """Return the lesson of an abandoned task; none if all failures are of the network or consent."""
+        """Return the lesson of an abandoned task. Return none if only the network or missing consent caused all
+        failures."""
         failed = [each for each in outcomes if each.status == "failed"]
         if failed and all(each.infrastructure is not None or _withheld(each) for each in failed):
             return []
@@ -124,12 +126,14 @@ class Lessons:
 
 
 def met(kind: str, request: str) -> Lesson:
-    """Return the lesson that stores the words of a request, by which later requests find its kind."""
+    """Return the lesson that stores the words of a request. Later requests of the same kind are recognised by these
+    words."""
     return Lesson(request_pair(kind), MegramState.REQUEST, MET, _short(request), Level.KNOWLEDGE)
 
 
 def doubted(directive: PlanDirective, kind: str) -> list[Lesson]:
-    """Mark a round of the paper's cell 6 (nearer by a wrong approach). The Dreamer looks for repetitions."""
+    """Return a lesson about a round of the paper's cell 6 (nearer by a wrong approach), or none if it is no such
+    round. The Dreamer looks for repeated lessons of this sort."""
     if not directive.suspicious:
         return []
     told = f"came nearer by a wrong approach: D {directive.loss.D:.2f}, P {directive.loss.P:.2f}"
@@ -137,7 +141,8 @@ def doubted(directive: PlanDirective, kind: str) -> list[Lesson]:
 
 
 def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], project: str) -> list[Lesson]:
-    """Return where the things named in a request were found, if that is another place (local context, level K)."""
+    """Return lessons about the places where the things named in a request were found, if the request named another
+    place. They have level K (local context)."""
     calls = [call for each in _matched(outcomes) for call in each.tool_calls if call.status is CallStatus.OK]
     lessons: list[Lesson] = []
     for name in dict.fromkeys(names):
@@ -151,7 +156,7 @@ def found_things(names: Iterable[str], outcomes: Sequence[SubTaskOutcome], proje
 
 
 def opposing(megram_id: str, state: MegramState, pair: Pair, worth: Stimulus) -> MemoryWritten:
-    """Return the message about a megram that memory writes against a rule or against a task's lesson."""
+    """Build the message about a megram that memory writes against a rule or against a lesson of a task."""
     return MemoryWritten(
         megram_id=megram_id,
         level=Level.MEGRAM,
@@ -169,29 +174,32 @@ def _lessons(pairs: Iterable[Pair], state: MegramState, stimulus: Stimulus, told
 
 
 def _about(uses: Sequence[Use], kind: str) -> list[Pair]:
-    """Return a pair for each use with a target, and the pairs of their tools."""
+    """Return the pair of each use that has a target, and the pairs of the tools that were used."""
     return [*_places(uses), *_of_tools(_tools_of(uses), kind)]
 
 
 def _places(uses: Sequence[Use]) -> list[Pair]:
-    """Return a pair for each use that had a target."""
+    """Return the (tool, target) pair of each use that has a target."""
     return [micro_pair(identity, target) for identity, target in uses if target]
 
 
 def _of_tools(tools: Iterable[str], kind: str) -> list[Pair]:
-    """Return two pairs for each tool: for this kind of request, and in general."""
+    """Return two pairs for each tool: one for this kind of request, and one for the tool in general."""
     return [pair for tool in tools for pair in (kind_pair(tool, kind), tool_pair(tool))]
 
 
 def _blocked(directive: PlanDirective, failed: Sequence[SubTaskOutcome]) -> list[Use]:
-    """Return the blocked targets that failed this round, and each blocked tool with the targets it was used on."""
-    # Missing consent is no fault of the tool. One refusal, or an absent user, would otherwise forbid it for good.
+    """Return the blocked targets that failed in this round, and each blocked tool with the targets on which it was
+    used."""
+    # Missing consent is no fault of the tool. Otherwise one refusal, or a user who is absent, would forbid the tool
+    # permanently.
     calls = [call for each in failed for call in each.tool_calls if call.withheld_by is None]
     bad = [call for call in calls if call.went_wrong and not call.never_ran]
     failing = {(identity, call.target) for call in bad for identity in call.identity}
     uses: list[Use] = [use for use in directive.blocked_targets if use in failing]
     for blocked in directive.blocked_tools:
-        # A refused call never ran. Successful calls are blamed if none failed, because the approach was wrong.
+        # A refused call never ran. If no call failed, the successful ones are blamed, because then the approach was
+        # wrong.
         made = [c for c in calls if blocked in c.identity and c.status is not CallStatus.REFUSED]
         uses += [(blocked, call.target) for call in [c for c in made if c in bad] or made]
         tried = blocked in identities_of(call for each in failed for call in each.tool_calls)
@@ -220,14 +228,16 @@ def _matched(outcomes: Iterable[SubTaskOutcome]) -> list[SubTaskOutcome]:
 
 
 def _used(outcomes: Iterable[SubTaskOutcome]) -> list[Use]:
-    """Return the (identity, target) pairs of successful calls; failed calls before a match earn no credit."""
+    """Return the (identity, target) pairs of the successful calls. Calls that failed before the subtask matched
+    earn no credit."""
     calls = (call for each in outcomes for call in each.tool_calls if call.status is CallStatus.OK)
     uses = dict.fromkeys((identity, call.target) for call in calls for identity in call.identity)
     return list(uses)[:MOST_PAIRS]
 
 
 def _place_in(call: ToolCall, name: str) -> str | None:
-    """Return a longer path that ends with `name`, from a call's target or from the results of a search."""
+    """Return a longer path that ends with `name`. It is searched in a call's target, and in the results if the call
+    was a search."""
     text = f"{call.target}\n{call.output}" if call.result_count else call.target
     base = re.escape(posixpath.basename(name))
     for match in re.finditer(rf"(?<![\w./~-])(?P<path>[~\w./-]*/{base})(?![\w/-]|\.\w)", text):

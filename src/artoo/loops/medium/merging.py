@@ -23,10 +23,10 @@ from artoo.verdicts.judging import left_open, no_budget
 from artoo.verdicts.quotes import JudgedCriterion, numbered, usable_verdicts
 from artoo.verdicts.shown import FACTS_SHOWN, facts_of_all, is_word_alone
 
-# Bytes per token, for half of the window. The other half is for instructions and the answer.
+# Number of bytes per token of half the window. The other half is left for the instructions and the answer.
 _SHOWN_BYTES = 3
 _LEAST_SHOWN = 1_000
-# A result longer than this is not repeated if the output of a call already shows it.
+# A result longer than this is not repeated if the output of a call in the prompt already contains it.
 _LONG = 80
 _TOKENS = 4_000
 _TRIES = 2
@@ -34,7 +34,8 @@ _IN_PART = "what no call shows is a part of it"
 
 
 class MergeReport(Contract):
-    """The meta-validator's single call. `answer` is in a fenced block; `sources` are numbers of results."""
+    """The answer of the meta-validator's only model call. `answer` is written in a fenced block. `sources` are the
+    numbers of the results that it uses."""
 
     body_is_words: ClassVar[bool] = True
 
@@ -60,11 +61,12 @@ async def merge(
     waits: str = "",
     difference: str = "",
 ) -> Merged:
-    """Write the answer to `request` from these outcomes. Content that is in no outcome causes one second attempt.
+    """Write the answer to `request` from these outcomes. If the answer contains something that is in no outcome,
+    the model is asked once more.
 
-    If both answers are ungrounded, the plain results are returned, which are true but may read badly. The judgement
-    of a small model decides nothing, so it is shown no evidence. `waits`: text about changes that are not applied
-    yet. `difference`: the changes of the task.
+    If both answers contain such content, the plain results are returned. They are true, although they may read
+    badly. A small model is shown no evidence, because its judgement decides nothing. `waits`: text about changes
+    that are not applied yet. `difference`: the changes of the task.
     """
     room = max(_LEAST_SHOWN, asker.known.window * _SHOWN_BYTES // 2)
     judges = bool(criteria) and not asker.known.small
@@ -115,8 +117,8 @@ def _verdicts(
     *,
     small: bool,
 ) -> dict[str, CriterionVerdict]:
-    """Evaluate the writer's verdicts. If a part of the answer has no evidence, no criterion passes, because code
-    cannot tell which criterion concerns that part."""
+    """Return the usable verdicts of the model that wrote the answer. If a part of the answer has no evidence, no
+    criterion passes, because code cannot tell which criterion that part concerns."""
     if small:
         verdicts = tuple(left_open(each, "the judgement of a small model decides nothing") for each in criteria)
     else:
@@ -130,7 +132,8 @@ def _verdicts(
 
 
 def _results(outcomes: Sequence[SubTaskOutcome], share: int, shown: str = "") -> str:
-    """List the outputs. A long output that `shown` contains completely is not repeated."""
+    """List the outputs of the outcomes for the prompt. A long output that `shown` contains completely is not
+    repeated."""
     told = list[str]()
     for number, outcome in enumerate(outcomes, 1):
         claim = outcome.output.strip()

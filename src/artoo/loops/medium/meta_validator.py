@@ -50,7 +50,7 @@ _Verdicts = Mapping[str, CriterionVerdict]
 
 @dataclass(slots=True, eq=False)
 class MetaValidator:
-    """Answers each round once, to the solver: OutcomeSummary if all criteria are met, else ReplanRequest."""
+    """Answers each round once. The solver gets an OutcomeSummary if no criterion failed, else a ReplanRequest."""
 
     port: Port
     asker: Asker
@@ -65,12 +65,12 @@ class MetaValidator:
     _images: tuple[AttachedImage, ...] = field(default=(), init=False)
     _before: dict[str, SubTaskOutcome] = field(default_factory=dict[str, SubTaskOutcome], init=False)
     _last: dict[str, CriterionVerdict] = field(default_factory=dict[str, CriterionVerdict], init=False)
-    # Texts of criteria that belong to subtasks and not to the whole task.
+    # Texts of criteria that only subtasks have, and not the whole task.
     _of_parts: set[str] = field(default_factory=set[str], init=False)
     _started: float = field(init=False)
     _fan_in: FanIn = field(init=False)
     _judging: asyncio.Task[None] | None = field(default=None, init=False)
-    # Criteria whose checks held before the work began.
+    # Criteria that their checks already found met before the work began.
     _held: asyncio.Task[frozenset[str]] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -121,7 +121,8 @@ class MetaValidator:
                 return
 
     def _stop(self, why: StoppedBy, cause: Envelope, output: str | None = None) -> None:
-        """Answer for a round that ends without judging. Criteria that an earlier round left unmet remain unmet."""
+        """Answer for a round that is stopped before the meta-validator judges it. Criteria that an earlier round
+        left unmet remain unmet."""
         verdicts = tuple(self._still_unmet(self._of_the_whole(self._fan_in)).values())
         for verdict in verdicts:
             self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
@@ -134,7 +135,8 @@ class MetaValidator:
     def _still_unmet(self, criteria: Sequence[Criterion]) -> dict[str, CriterionVerdict]:
         """Return the failing verdicts of earlier rounds on these criteria.
 
-        No attempt of this round missed them again, so they count in D (distance) and not in P (implausibility).
+        No attempt of this round has missed these criteria again, so they count in D (distance) but not in P
+        (implausibility).
         """
         failed = (self._last[each.text] for each in criteria if each.text in self._last)
         unmet = (of_the_whole(verdict) for verdict in failed if verdict.verdict == "fail")
@@ -149,7 +151,7 @@ class MetaValidator:
         verdicts = tuple(known[each.text] for each in criteria)
         for verdict in verdicts:
             self.port.publish(CriterionJudged(verdict=verdict), cause=cause)
-        if not fan_in.manifest.reply:  # a reply has done nothing
+        if not fan_in.manifest.reply:  # a reply does no work, so the earlier verdicts remain
             judged = {each.criterion: each for each in reversed(verdicts_of(fan_in.everything, verdicts))}
             self._last = unfinished(fan_in.never_judged, {}) | judged
         if fan_in.failed or any(verdict.verdict == "fail" for verdict in verdicts):
@@ -168,9 +170,10 @@ class MetaValidator:
         )
 
     def _of_the_whole(self, fan_in: FanIn) -> list[Criterion]:
-        """Return the task criteria that are judged on the whole.
+        """Return the task criteria that are judged on the answer of the whole task.
 
-        A criterion that came from a part, and that a part of this round carries, is judged there and counts once.
+        A criterion that comes from a subtask, and that a subtask of this round has again, is judged only there and
+        counts once.
         """
         judged = {each.criterion for each in verdicts_of(fan_in.everything, ())} & self._of_parts
         return [each for each in fan_in.manifest.task_criteria if each.text not in judged]
@@ -193,8 +196,8 @@ class MetaValidator:
         return merged.answer, {**checks, **merged.verdicts, **_decided(checks)}
 
     def _uncovered(self, fan_in: FanIn) -> tuple[Criterion, ...]:
-        """Return the request itself as a criterion if the last call of a part without criteria failed, because no
-        other role has judged whether that part did its work.
+        """Return the request itself as a criterion, if the last call of a subtask without criteria failed. No other
+        role has judged whether that subtask did its work.
         """
         if fan_in.manifest.reply or fan_in.failed or self.asker.known.small:
             return ()
@@ -203,15 +206,16 @@ class MetaValidator:
         return of_person(self._intent, ()) if unread and not known else ()
 
     async def _waits(self, fan_in: FanIn) -> str:
-        """Describe the pending changes of all subtasks together, because no subtask knows those of the others."""
+        """Describe the pending changes of all subtasks together, because no subtask knows the changes of the
+        others."""
         calls = (call for outcome in fan_in.everything for call in outcome.tool_calls)
         if not any(call.changed_something for call in calls):
             return ""
         return prepared((await self.surroundings.look(self._intent)).classes, self.unasked)
 
     async def _unfinished(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> tuple[str, _Verdicts]:
-        """Return the matched outputs and the verdicts on them. Without a matched output, return the executors'
-        reasons why the task cannot be done.
+        """Return the matched outputs of an unfinished round, and verdicts on the criteria. Without a matched
+        output, return the executors' reasons why the task cannot be done.
         """
         output, outcomes = merged_output(fan_in.matched or fan_in.hopeless), fan_in.everything
         known = covered(outcomes[0]) if len(outcomes) == 1 else {}
@@ -219,9 +223,9 @@ class MetaValidator:
         return output, {**unfinished(criteria, _decided(checks)), **known}
 
     async def _reply(self, fan_in: FanIn, criteria: Sequence[Criterion]) -> _Verdicts:
-        """Judge a reply that was written without any calls. It may rest on images, on the file parts in the prompt
-        (unless its author is a small model) and on texts of earlier rounds. Criteria that those rounds left unmet
-        remain unmet unless their check passes now.
+        """Judge a reply, which the planner wrote without any calls. A reply may use images, the parts of files in
+        the prompt (unless a small model wrote it) and the texts of earlier rounds. Criteria that earlier rounds
+        left unmet remain unmet, unless their check passes now.
         """
         reply = fan_in.manifest.reply
         checks = await self._checked(criteria, {}, fan_in, with_reply(fan_in.matched, reply))
@@ -239,8 +243,8 @@ class MetaValidator:
     async def _of_one(
         self, fan_in: FanIn, outcome: SubTaskOutcome, criteria: Sequence[Criterion], cause: Envelope
     ) -> _Verdicts:
-        """Judge one subtask's output as the answer. Criteria that its own loop did not judge are checked, or judged
-        by a model.
+        """Judge the output of a single subtask as the answer of the whole task. Criteria that the subtask's own
+        validator did not judge are checked, or judged by a model.
         """
         known = covered(outcome)
         checks = await self._checked(criteria, known, fan_in, outcome.output)

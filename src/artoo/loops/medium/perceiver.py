@@ -29,7 +29,7 @@ _TURN_CHARACTERS = 400
 
 
 class TaskSpecAnswer(Contract):
-    """The answer of a model under the contract TaskSpec. Code adds the other fields of TaskSpec."""
+    """The model's answer under the contract TaskSpec. Code adds the other fields of TaskSpec."""
 
     intent: str = Field(min_length=1)
     corrects: bool = False
@@ -37,7 +37,8 @@ class TaskSpecAnswer(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Perceiver:
-    """Asks a model only if there is a conversation; otherwise the user's own words are the best restatement."""
+    """Asks a model only if there is an earlier conversation. Otherwise the user's own words are the best
+    restatement."""
 
     port: Port
     asker: Asker
@@ -54,7 +55,8 @@ class Perceiver:
     async def _perceive(self, envelope: Envelope, request: UserRequest) -> TaskSpec:
         answer: TaskSpecAnswer | None = None
         if request.history or self.always_ask:
-            # Without a usable answer the user's own words serve as the restatement; they are faithful.
+            # Without a usable answer, the user's own words serve as the restatement, because they cannot distort
+            # the request.
             with suppress(ModelAnswerInvalid):
                 answer = await self._ask(envelope, request)
         intent = request.text if answer is None else answer.intent

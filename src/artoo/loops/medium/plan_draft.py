@@ -45,7 +45,8 @@ DraftedCheck = Annotated[
 
 
 class DraftedCriterion(Contract):
-    """A criterion in a draft. Fields that code decides are accepted but not in the schema for the model."""
+    """A criterion in a draft. Fields that code decides are accepted, but the schema for the model does not contain
+    them."""
 
     text: str
     check: Annotated[DraftedCheck, BeforeValidator(own_names)] | None = None
@@ -57,7 +58,7 @@ Drafted = Annotated[DraftedCriterion, BeforeValidator(from_text)]
 
 
 class SubTaskDraft(Contract):
-    """One subtask in a draft. A single subtask may omit its intent, which is then the request."""
+    """One subtask in a draft. A single subtask may omit its intent, which is then the request itself."""
 
     sequence: int = Field(default=1, ge=1, le=99)
     intent: str = ""
@@ -67,7 +68,7 @@ class SubTaskDraft(Contract):
 
 
 class Amendment(Contract):
-    """A replacement for the check of a criterion if that check cannot pass."""
+    """A new check for a criterion whose old check cannot pass."""
 
     criterion: str
     check: Annotated[DraftedCheck, BeforeValidator(own_names)]
@@ -100,9 +101,11 @@ class PlanDraft(Contract):
 def plan_schema(
     named: tuple[Named, ...], most_subtasks: int, reading: tuple[str, ...] = (), *, amends: bool = False
 ) -> type[PlanDraft]:
-    """Return PlanDraft limited to these tools, so that constrained decoding invents none. Aliases are accepted.
+    """Return PlanDraft limited to the tools in `named`, so that constrained decoding cannot invent a tool. Aliases
+    of tools are accepted.
 
-    `reading`: the read-only tools, which a first call may name. `amends`: failed checks may be replaced.
+    `reading`: the read-only tools, which alone may be named in a first call. `amends`: true if the draft may
+    replace failed checks.
     """
     meant = BeforeValidator(partial(_own_name, tools_by_alias(named)))
     tool: Any = Annotated[_one_of(name for name, _ in named) | None, meant]
@@ -127,7 +130,7 @@ def _own_name(own: Mapping[str, str], given: object) -> object:
 
 
 def of_person(text: str, checks: Sequence[Criterion]) -> tuple[Criterion, ...]:
-    """Return the criteria of a task that has no others: the user's checks, and the request itself."""
+    """Return the criteria of a task whose plan has none: the user's checks, and the request itself."""
     return (*checks, Criterion(text=text, mode=Mode.PLAUSIBLE))
 
 
@@ -141,12 +144,12 @@ def subtasks_of(
     owed: Collection[str] = (),
     shown: Collection[str] = (),
 ) -> tuple[PlannedSubTask, ...]:
-    """Return the drafted subtasks with criteria and context. `fresh`: no part of the request is done yet.
+    """Return the drafted subtasks with criteria and context. `fresh`: true if no part of the request is done yet.
 
-    A single subtask that does the whole task gets every criterion, so that its own loop can correct it and the
-    meta-validator need not ask again. If it does only the rest, it gets the criteria that an earlier round left
-    unmet (`owed`, by text). A part without criteria is judged with the whole. `shown`: files that the executor
-    is shown completely, so that no first call needs to read them.
+    A single subtask that does the whole task gets every criterion. Its own validator can then correct it, and the
+    meta-validator need not ask a model again. If the single subtask only finishes what earlier rounds began, it
+    gets the criteria that they left unmet (`owed`, by text). A subtask without criteria is judged only as a part of
+    the whole answer. `shown`: files that the executor is shown completely, so that a first call need not read them.
     """
     single = len(drafted) == 1
     alone = single and fresh
@@ -171,7 +174,8 @@ def subtasks_of(
 
 
 def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:
-    """Merge criteria in order. Of equal texts the first wins, so that a standing criterion is never weakened."""
+    """Merge lists of criteria in order. If two criteria have the same text, the first is used, so that a standing
+    criterion is never weakened."""
     by_text: dict[str, Criterion] = {}
     for criterion in (each for group in groups for each in group):
         by_text.setdefault(criterion.text, criterion)
@@ -179,7 +183,8 @@ def merged(*groups: Iterable[Criterion]) -> tuple[Criterion, ...]:
 
 
 def verifiable(criteria: Iterable[DraftedCriterion]) -> tuple[Criterion, ...]:
-    """Convert drafted criteria. A check is dropped if it cannot fail, and none counts as written by the user."""
+    """Convert drafted criteria to criteria. A check that cannot fail is dropped. No drafted check counts as written
+    by the user."""
     return tuple(map(_verifiable, criteria))
 
 
@@ -192,10 +197,10 @@ def _verifiable(drafted: DraftedCriterion) -> Criterion:
 def amended(
     criteria: Sequence[Criterion], wanted: Sequence[Amendment], failed: Mapping[str, str], before: Iterable[str]
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
-    """Replace the checks that may be replaced; return all criteria, and the replacements.
+    """Replace the checks that may be replaced. Return all criteria, and the replacements that were made.
 
-    A check is replaced only if the planner wrote it, it has `failed` (findings by criterion text), it was not
-    replaced `before` (texts), and the new check can fail.
+    A check is replaced only if all of these hold: the planner wrote it, it has `failed` (findings by criterion
+    text), it was not replaced `before` (criterion texts), and the new check can fail.
     """
     open_texts = failed.keys() - set(before)
     made: dict[str, CheckAmended] = {}
@@ -219,7 +224,7 @@ NEARLY_SAME = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """A plan in a form that can be compared with later ones: its tools in order, the order of its parts, and all
+    """A form of a plan that can be compared with later plans: its tools in order, the order of its parts, and all
     words of its intents.
     """
 
@@ -228,14 +233,14 @@ class Fingerprint:
     words: frozenset[str]
 
     def similarity(self, other: Fingerprint) -> float:
-        """Return the Jaccard similarity of the words, in [0, 1]."""
+        """Return the Jaccard similarity of the words of both plans, in [0, 1]."""
         both = self.words | other.words
         return len(self.words & other.words) / len(both) if both else 1.0
 
     def is_nearly(self, other: Fingerprint) -> bool:
-        """Return whether both plans are the same in slightly different words. Another tool makes another plan,
-        although its name is only one word of a long intent. Another order of the parts also makes another plan,
-        because the order may be the only mistake.
+        """Return whether both plans are the same except for a few words. A plan with another tool counts as
+        different, although the tool's name is only one word of a long intent. A plan with another order of the
+        parts also counts as different, because the order may have been the only mistake.
         """
         return (self.tools, self.order) == (other.tools, other.order) and self.similarity(other) >= NEARLY_SAME
 
@@ -243,10 +248,11 @@ class Fingerprint:
 def objections(
     subtasks: Sequence[PlannedSubTask], forbidden: MustNot, tried: Collection[Fingerprint] = ()
 ) -> list[str]:
-    """Return all objections to a plan; an empty list if it may run. `tried`: plans that this one must differ from.
+    """Return all objections to a plan; an empty list if it may run. `tried`: earlier plans that this plan must
+    differ from.
 
-    Unknown tools and too many subtasks are not tested here, because the schema excludes both. A plan without
-    criteria is judged by the request.
+    Unknown tools and too many subtasks are not tested here, because the schema does not allow them. A plan without
+    criteria is no objection, because the request itself becomes its criterion.
     """
     found = list[str]()
     for number, subtask in enumerate(subtasks, 1):

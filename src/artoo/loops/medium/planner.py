@@ -1,6 +1,7 @@
 """R2 (planner), which asks for a plan and one repair, with the token limits of a plan.
 
-It is the actuator of the medium loop. It turns a TaskSpec, later a PlanDirective, into an allowed plan.
+It is the actuator of the medium loop. It turns a TaskSpec, and later each PlanDirective, into a plan that is
+allowed to run.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from artoo.prompts.segments import Segment
 
 _PLAN_TOKENS = 4_000
 _SMALL_PLAN_TOKENS = 800
-# Characters of a refused plan that are shown when the model is asked again.
+# Number of characters of a refused plan that are shown when the model is asked again.
 _DRAFT_SHOWN = 4_000
 # The number of times that a user may ask for changes of a plan. After that the task ends.
 _MOST_CHANGES = 5
@@ -56,11 +57,12 @@ _MOST_CHANGES = 5
 
 @dataclass(slots=True)
 class _Task:
-    """The state of the planner's task over the rounds: the contract with the user, and the plans already tried.
+    """The planner's state over all rounds of a task: the criteria that the user can rely on, and the plans that
+    were tried.
 
-    `around` describes the files on disk at the start. Every round shows it, so that all prompts begin alike.
-    `kind` is the label by which memory is asked for advice. The first plan decides it.
-    `planned` are the criteria of the last plan's subtasks.
+    `around` describes the files on disk at the start. Every round shows it, so that all prompts begin alike. `kind`
+    is the label of the request, by which memory is asked for advice. The first plan fixes it. `planned` are the
+    criteria of the last plan's subtasks.
     """
 
     spec: TaskSpec
@@ -77,9 +79,9 @@ class _Task:
     amended: list[str] = field(default_factory=list[str])
 
     def owed(self, directive: PlanDirective | None) -> tuple[Criterion, ...]:
-        """Return the criteria of the last plan's subtasks that failed or that were not judged.
+        """Return the criteria of the last plan's subtasks that failed or were not judged.
 
-        They become criteria of the task, so that none disappears because the next plan has no subtask for it.
+        They become criteria of the task, so that none is lost if the next plan has no subtask for it.
         """
         if directive is None:
             return ()
@@ -101,7 +103,7 @@ class _Task:
 @dataclass(frozen=True, slots=True)
 class _Round:
     """The input of one draft. `directive` is None in the first round. `around` describes the files on disk now.
-    `remarks` are the changes that the user wants in the plan `proposed` last.
+    `remarks` are the changes that the user requests in the plan that was `proposed` last.
     """
 
     number: int
@@ -113,13 +115,13 @@ class _Round:
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """Return the ids of earlier subtasks whose results are kept."""
+        """Return the ids of subtasks from earlier rounds whose results are reused."""
         return tuple(each.subtask_id for each in self.directive.standing) if self.directive is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A plan that is allowed to run, the checks that it replaces, and the round that it is for."""
+    """A plan that is allowed to run, with the checks that it replaces and the round for which it was made."""
 
     plan: Plan
     this: _Round
@@ -128,7 +130,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Refused:
-    """A draft that is not allowed to run, in the model's words, and the reasons."""
+    """A draft that is not allowed to run, in the model's own words, with the reasons against it."""
 
     draft: str
     reasons: tuple[str, ...]
@@ -142,7 +144,8 @@ class _Refused:
 
 @dataclass(slots=True, eq=False)
 class Planner:
-    """Asks for one draft and at most one repair in a round. If the second draft is refused too, it is reported.
+    """Asks for one draft and at most one repair in a round. If the second draft is refused too, the planner
+    publishes PlanRefused.
 
     `approve`: if true, each plan with subtasks is first proposed to the user.
     """
@@ -174,7 +177,8 @@ class Planner:
                 asked_at = envelope.at.astimezone(timezone(timedelta(minutes=spec.east)))
                 task = self._task = _Task(spec, asked_at, around, kinds, kinds.guess, advice)
                 this = _Round(1, advice.must_not, around)
-                if self.asker.known.small and self.heuristics.unplanned:  # the request is its own only subtask
+                # the request itself becomes the only subtask
+                if self.asker.known.small and self.heuristics.unplanned:
                     criteria = of_person(spec.intent, spec.checks)
                     only = subtasks_of((SubTaskDraft(intent=spec.intent),), criteria, spec.intent)
                     self._offer(task, _Made(_plan_of(task, this, criteria, only), this), envelope)
@@ -233,7 +237,8 @@ class Planner:
         self, task: _Task, this: _Round, refused: _Refused | None, cause: Envelope, variant: int
     ) -> _Made | _Refused:
         specs = tuple(spec for spec in self.offered() if spec.name not in this.must_not.tools)
-        named = tuple(spec.named for spec in self.offered())  # all tools, so that a blocked one is refused by name
+        # all tools, so that a plan with a blocked tool is refused with the tool's name
+        named = tuple(spec.named for spec in self.offered())
         reading = tuple(spec.name for spec in specs if spec.only_reads)
         amendable = () if this.directive is None else may_amend(this.directive, task.amendable(this.directive))
         heard = tuple(self._said)
@@ -250,7 +255,7 @@ class Planner:
         except ModelAnswerInvalid as error:
             return _Refused(error.answer, (str(error),))
         if this.directive is None and (kind := task.kinds.chosen(draft.label)) != task.kind:
-            # The advice was about another kind of request, so its prohibitions do not apply to this request.
+            # The prohibitions were about another kind of request, so they do not apply to this request.
             task.kind = kind
             task.advice = await self.counsel.before(kind, task.spec.intent, specs, this.around.missing, cause)
             this = replace(this, must_not=task.advice.must_not)
@@ -280,13 +285,15 @@ class Planner:
         shown = frozenset(this.around.whole if self.heuristics.listing and not self.asker.known.small else ())
         subtasks = subtasks_of(draft.subtasks, criteria, intent, fresh=fresh, scope=scope, owed=owed, shown=shown)
         must_differ = this.directive is not None and this.directive.directive is Directive.BREAK_SYMMETRY
-        tried = task.tried if must_differ and not anew else ()  # a plan may be right although its check was wrong
+        # the same plan may run again, because only its check was wrong
+        tried = task.tried if must_differ and not anew else ()
         found = objections(subtasks, this.must_not, tried)
         against, cautions = await self.counsel.on_draft(subtasks, this.must_not.targets, cause)
         if found or against:
             return None, [*found, *against]
         wanted = "\n".join((task.spec.intent, *(subtask.intent for subtask in subtasks)))
-        if frozenset(paths_in(wanted)) - frozenset(paths_in(task.spec.intent)) - shown:  # only the plan names these
+        # files that the plan names and the request does not
+        if frozenset(paths_in(wanted)) - frozenset(paths_in(task.spec.intent)) - shown:
             this = replace(this, around=_with(this.around, await self.surroundings.look(wanted)))
         task.tried.append(fingerprint(subtasks))
         return _plan_of(task, this, criteria, subtasks, cautions, scope), []
@@ -323,21 +330,21 @@ class Planner:
 
 
 def _with(around: Surroundings, more: Surroundings) -> Surroundings:
-    """Return the surroundings with the additional files of a second look."""
+    """Return the surroundings, extended by the files that a second look found."""
     heads = "\n".join(filter(None, (around.heads, beyond(around.listing, more.heads))))
     whole = tuple(dict.fromkeys((*around.whole, *more.whole)))
     return replace(around, heads=heads, whole=whole, guide=more.guide)
 
 
 def _since(first: Surroundings, now: Surroundings) -> str:
-    """Return the changes on disk since the listing at the beginning of the prompts."""
+    """Return text about the changes on disk since the listing at the beginning of the prompts."""
     done = f"Done in this task so far:\n{now.changed}" if now.changed else ""
     shown = beyond(first.listing, now.heads)
     return "\n".join(filter(None, (done, f"Files as they are now:\n{shown}" if shown else "")))
 
 
 def _change(this: _Round) -> str:
-    """Return the changes that the user wants in the proposed plan, as text for the model."""
+    """Return the text that asks the model for the changes that the user requests in the proposed plan."""
     if this.proposed is None:
         return ""
     steps = "\n".join(f"- {each.intent}" for each in this.proposed.subtasks)
@@ -347,7 +354,8 @@ def _change(this: _Round) -> str:
 
 
 def _said(task: _Task, this: _Round, draft: PlanDraft, criteria: tuple[Criterion, ...]) -> Plan:
-    """Return a reply or a question as a plan. If no criterion needs judgement, the request itself becomes one."""
+    """Return the draft's reply or question as a plan. If no criterion needs judgement, the request itself is added
+    as a criterion."""
     if not any(each.check is None for each in criteria):
         criteria = merged(criteria, of_person(task.spec.intent, task.spec.checks))
     said = {"reply": reply} if (reply := draft.reply.strip()) else {"question": draft.question.strip()}
@@ -384,7 +392,8 @@ def _plan_of(
 def _criteria(
     task: _Task, this: _Round, draft: PlanDraft
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
-    """Return the standing criteria with amended checks, followed by those of this draft, and the amendments.
+    """Return all criteria of the task and the checks that were replaced. The criteria are the standing ones, with
+    replaced checks, followed by the criteria of this draft.
 
     If the only subtask does the whole task, its criteria count as criteria of the task. If there are no criteria at
     all, the request itself is the criterion.
@@ -392,7 +401,7 @@ def _criteria(
     only = draft.subtasks[0].success_criteria if len(draft.subtasks) == 1 and not this.carried else ()
     drafted = verifiable((*draft.task_criteria, *only))
     if not task.criteria:
-        several = len(draft.subtasks) > 1  # the meta-validator judges them as a whole anyway
+        several = len(draft.subtasks) > 1  # the meta-validator judges these criteria on the whole answer anyway
         unsaid = draft.subtasks and not drafted and (several or not task.spec.checks)
         return (of_person(task.spec.intent, task.spec.checks) if unsaid else merged(task.spec.checks, drafted)), ()
     failed = failed_checks(this.directive) if this.directive is not None else {}
@@ -401,7 +410,8 @@ def _criteria(
 
 
 def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[ToolSpec]) -> MustNot:
-    """Join the tools that the solver blocked with those that memory rejects, unless too few would be left."""
+    """Join the tools that the solver blocked with those that memory forbids. Tools that memory forbids are left out
+    if too few tools would remain."""
     return MustNot(
         tools=keeping_hands((*directive.blocked_tools, *remembered.tools), specs),
         targets=tuple(dict.fromkeys((*directive.blocked_targets, *remembered.targets))),
@@ -409,8 +419,9 @@ def _together(directive: PlanDirective, remembered: MustNot, specs: Sequence[Too
 
 
 def parse_deadline(text: str | None, now: datetime) -> datetime | None:
-    """Parse an ISO 8601 time as an aware datetime. A time without a zone has the zone of `now`; a bare date means
-    the end of that day. Return None if the text is no time, or if the time has passed, because it limits nothing.
+    """Parse an ISO 8601 time as an aware datetime. A time without a zone is in the zone of `now`. A date without a
+    time means the end of that day. Return None if the text is no time, or if the time has passed, because a past
+    deadline limits nothing.
     """
     try:
         moment = datetime.fromisoformat((text or "").strip())

@@ -3,7 +3,7 @@
     the output is already such a value ──► it is used unchanged, without a call
     otherwise ──► one call (repeated once if the value does not fit) ──► every leaf is searched in the output
 
-Values that the model added are named in the result, which then counts as unverified.
+The result names the values that the model added, and then counts as unverified.
 """
 
 from __future__ import annotations
@@ -32,22 +32,25 @@ from artoo.verdicts.schema_references import moved
 Schema = Mapping[str, object]
 
 _MOST_TOKENS = 2_048
-# Characters of an output that the model is shown.
+# Number of characters of the output that the model is shown.
 _MOST_OUTPUT = 24_000
 _MOST_NAMED = 8
-_VALUE = "#/properties/value"  # the location of the caller's schema, to which its references are moved
+# the name under which the schema for the model contains the caller's schema, so that its references are moved there
+_VALUE = "#/properties/value"
 
 
 class StructuredResult(Contract):
-    """The answer of the call. In the schema for the model, the caller's schema replaces that of `value`."""
+    """The answer of the model call. In the schema for the model, the caller's schema takes the place of the schema
+    of `value`."""
 
     value: JsonValue
 
 
 async def formed(asker: Asker, request: str, result: FinalResult, schema: Schema, cause: Envelope) -> FinalResult:
-    """Return the result with its output as a value of the schema, or with the reason why there is none.
+    """Return the result with its output as a value of the schema. If there is no such value, return the result with
+    the reason.
 
-    The fields whose values are not in the output are recorded as a fact, by their paths (`$.age`).
+    The paths of fields whose values are not in the output (for example `$.age`) are added to the result as a fact.
     """
     output = result.output
     with suppress(ValueError, RecursionError):
@@ -73,7 +76,8 @@ async def formed(asker: Asker, request: str, result: FinalResult, schema: Schema
 
 
 def _contract(schema: Schema) -> type[StructuredResult]:
-    """Create a StructuredResult with this schema for its value, for the server and for the validation."""
+    """Create a variant of StructuredResult whose value has this schema. It is used for the server and for the
+    validation."""
 
     class Formed(StructuredResult):
         @field_validator("value")
@@ -95,8 +99,8 @@ def _contract(schema: Schema) -> type[StructuredResult]:
 
 
 def _own_words(value: JsonValue, schema: Schema, seen: Seen, path: str = "$") -> Iterator[str]:
-    """Yield the paths of texts and numbers that were not seen. A word of the schema itself (`enum`) and a boolean
-    are choices, which cannot be looked up.
+    """Yield the paths of texts and numbers that do not occur in the output. A boolean, or a word that the schema
+    itself offers (`enum`), is a choice and cannot occur in the output.
     """
     match value:
         case dict():

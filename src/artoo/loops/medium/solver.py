@@ -71,32 +71,34 @@ from artoo.ports.tools import Offered
 from artoo.verdicts.shown import is_word_alone
 from artoo.words.language import language_of
 
-# Seconds that R4b (meta-validator) has to answer a Halt before the solver delivers without its answer.
+# Number of seconds that the meta-validator (R4b) has to answer a Halt. After that the solver delivers without its
+# answer.
 _HALT_GRACE = 2.0
 
-# Endings after which the user is not asked about the changes, because they have left or the task may be resumed.
+# Reasons to stop for which the user is not asked about the changes. The user has left, or the task may be resumed
+# later.
 _NOBODY_ASKED = (StoppedBy.INTERRUPTED, StoppedBy.TIME, StoppedBy.NO_MODEL, StoppedBy.INTERNAL)
 
-# Verbs of questions about the skills and servers that a project brings.
+# Verbs of the questions whether a skill or a server of the project may be used.
 _EQUIPS = frozenset({"skill", "start"})
 
 # Efforts from the smallest to the largest.
 _EFFORTS = tuple(BUDGETS)
 
-# Seconds between two checks of the time budget, because a deadline or a pause may have changed it.
+# Number of seconds between two checks of the time budget, because a deadline or a pause may have changed it.
 _TIME_STEP = 1.0
 
 
 @dataclass(slots=True)
 class _Task:
-    """The state of the solver's task next to the trajectory. `earlier`: the id of the task that a correction would
-    be about.
+    """The state of the solver's task, without the trajectory. `earlier`: the id of the previous task, which this
+    one may correct.
 
-    `kind` is the label of the request, known after the planner's first plan. `learnt` holds the lessons of a
-    success, which are taught unless the task's changes are discarded. The blocked tools and targets are those of
-    all rounds so far. `refusal` is the reason why there is no plan, or empty. `whole` lists the files that the
-    models were shown completely. `effort` is the current one, `flights` holds the trajectories of running attempts,
-    and `heard` the ids of the messages that a model has read.
+    `kind` is the label of the request, known after the first plan. `learnt` holds the lessons of a success, which
+    are taught unless the task's changes are discarded. The blocked tools and targets are those of all rounds so
+    far. `refusal` is the reason why there is no plan, or empty. `whole` lists the files that the models were shown
+    completely. `effort` is the current effort, `flights` holds the samples of running attempts, and `heard` holds
+    the ids of the messages that a model has read.
     """
 
     spec: TaskSpec
@@ -122,17 +124,18 @@ class _Task:
     heard: set[str] = field(default_factory=set[str])
     ended: bool = False
     closing: tuple[FinalResult, Envelope] | None = None
-    """The result that waits until the changes of the task are applied or discarded, and the cause of the result."""
+    """The result, and the message that caused it, until the task's changes are applied or discarded."""
     settled: Settled | None = None
 
 
 @dataclass(slots=True, eq=False)
 class Solver:
-    """Keeps the trajectory of the gap and decides by it. Only this class publishes FinalResult.
+    """Measures the gap to the goal after each round, and decides how the task continues. Only this class publishes
+    FinalResult.
 
     If `memory` is None, nothing is remembered. `tuned` maps the slug of an intent to the hyperparameters for tasks
-    of that type. `spent` returns the cost so far, given the elapsed milliseconds. `raise_limits` is called with the
-    calls and tokens that `allowance` gives for the plan's effort.
+    of that type. `spent` takes the elapsed milliseconds and returns the cost so far. `raise_limits` is called with
+    the numbers of calls and tokens that `allowance` gives for the plan's effort.
     """
 
     port: Port
@@ -179,7 +182,8 @@ class Solver:
             case Settled() as settled if self._task is not None:
                 self._close(self._task, settled)
             case RoleFailure() if self._task is not None and self._task.settled is not None:
-                self._deliver_result(self._task, self._task.settled)  # a failed lesson must not prevent the result
+                # an error while lessons are written must not prevent the result
+                self._deliver_result(self._task, self._task.settled)
             case Interrupt() if self._task is not None and self._task.closing is not None:
                 self.port.publish(_ending(self._task.closing[0], self._task, may_ask=False), cause=envelope)
             case _ if self._task is not None and not self._task.ended:
@@ -227,13 +231,15 @@ class Solver:
                 return
 
     def _answered(self, answer: ConfirmationAnswer) -> None:
-        """Record as a fact which skills or servers of a project the task asked for and the user did not allow."""
+        """Record which skills or servers of the project the user did not allow. The result reports them as a
+        fact."""
         request = self._asked.pop(answer.digest, None)
         if request is not None and not answer.consent.is_yes and any(act.verb in _EQUIPS for act in request.acts):
             self._not_agreed += tuple(f"{act.verb} {act.target}" for act in request.acts)
 
     def _hear(self, message: UserMessage, envelope: Envelope) -> None:
-        """Keep the messages of the user. The clock is paused from a hold until the next message."""
+        """Record a message of the user. A hold pauses the clock until the next message. The clock is paused from a
+        hold until the next message."""
         if message.text:
             self._said[envelope.id] = message.text
         if message.hold and not self._held:
@@ -269,7 +275,8 @@ class Solver:
         await self._obey(task, decision, measured, cause)
 
     async def _conclude(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
-        """Decide on a round without unmet criteria. It is accepted only if no criterion is open."""
+        """Decide a round in which no criterion failed. Its result is accepted only if no criterion is open. It is
+        accepted only if no criterion is open."""
         verdicts = summary.task_verdicts
         task.shared += summary.shared
         task.last = ReplanRequest(
@@ -293,13 +300,14 @@ class Solver:
 
     async def _direct(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
         outcomes = task.last.outcomes
-        stands = [each for each in outcomes if each.done and not is_word_alone(each)]  # words alone may be the gap
+        # an answer that no call supports may itself be what is missing
+        stands = [each for each in outcomes if each.done and not is_word_alone(each)]
         alternatives = () if self.memory is None else await self.memory.alternatives(_kind(task), cause)
-        if task.ended:  # the time ran out during the query
+        if task.ended:  # the time ran out while memory was read
             return
         if self.trajectory.blocks_tools(directive):
             task.blocked_tools = tools_to_block(outcomes, self.offered(), task.blocked_tools)
-        # Every directive forbids the targets on which tools failed for good.
+        # Every directive forbids the targets on which tools failed permanently.
         task.blocked_targets = targets_to_block(outcomes, task.blocked_targets)
         previous = self.trajectory.directive
         kind = _kind(task)
@@ -333,7 +341,8 @@ class Solver:
         return self.trajectory.measure(gap, self.watch.elapsed_ms(), self.budget_ms)
 
     def _sample(self, task: _Task, sample: Sampled, cause: Envelope) -> None:
-        """Measure a long attempt while it runs, and direct its executor if it makes no progress."""
+        """Measure a sample of a long attempt while it runs, and send its executor a directive if it makes no
+        progress."""
         flight = task.flights.get(sample.subtask_id)
         if flight is None or flight.attempt != sample.attempt:
             flight = task.flights[sample.subtask_id] = Flight(sample.attempt)
@@ -361,7 +370,7 @@ class Solver:
     # --- endings --------------------------------------------------------------------------------------------
 
     async def _deliver(self, task: _Task, directive: Directive, measured: Measurement, cause: Envelope) -> None:
-        """Deliver the result, in the JSON form that the caller asked for, if any."""
+        """Deliver the result. If the caller asked for a JSON form, the output is converted to it."""
         standing = self._standing(task, measured)
         result = self.endings.delivered(standing, task.last, directive)
         if task.returns is not None:
@@ -415,13 +424,14 @@ class Solver:
             result = result.model_copy(update=ended)
             task.closing = result, cause
             self.port.publish(_ending(result, task, may_ask=result.stopped_by not in _NOBODY_ASKED), cause=cause)
-            self._teach(task, lessons, cause)  # comes last, because an error here must not prevent the result
+            # last, because an error while lessons are written must not prevent the result
+            self._teach(task, lessons, cause)
 
     def _close(self, task: _Task, settled: Settled) -> None:
-        """Write the lessons of a success, and deliver the result."""
+        """Write the lessons of a success, and publish the result."""
         if task.closing is not None and task.settled is None:
             task.settled = settled
-            if settled.state != "discarded":  # a result that the user discarded was no success
+            if settled.state != "discarded":  # a result whose changes the user discarded was no success
                 self._teach(task, task.learnt, task.closing[1])
             self._deliver_result(task, settled)
 
@@ -429,7 +439,7 @@ class Solver:
         if task.closing is not None:
             result, cause = task.closing
             task.closing = None
-            # An executor that was stopped has no outcome to report which messages it has read.
+            # A stopped executor has no outcome, so it is not known which messages it has read.
             unread = [] if task.halted else [text for key, text in self._said.items() if key not in task.heard]
             unheard = (Unheard(texts=tuple(unread)),) if unread else ()
             facts = (*result.facts, *about_workspace(settled), *unheard)
@@ -450,10 +460,10 @@ class Solver:
             self.port.publish(task.halted, cause=cause)
 
     async def _on_failure(self, task: _Task, failure: RoleFailure, cause: Envelope) -> None:
-        """Stop the task and ask the meta-validator for the matched results. If the meta-validator itself failed,
-        end with its last request.
+        """Stop the task after a role has failed, and ask the meta-validator for the matched results. If the
+        meta-validator itself failed, end the task with its last ReplanRequest.
 
-        If the solver fails after a Halt, the result contains only the failure.
+        If the solver fails after a Halt, the result reports only the failure.
         """
         if failure.role is Role.SOLVER and task.halted is not None:
             standing = self._standing(task, self._measure(measure(task.last)))
@@ -480,11 +490,11 @@ class Solver:
             await self._stop(task, StoppedBy.TIME, task.cause)
 
     def time_left(self) -> float:
-        """Return the seconds left of the task's time budget; the value is negative after its end."""
+        """Return the seconds left in the task's time budget. The value is negative when the time is over."""
         return (self.budget_ms - self.watch.elapsed_ms()) / 1_000
 
     def _adopt_budgets(self, task: _Task, plan: Plan, cause: Envelope) -> None:
-        """Set the budgets of the plan's effort. A later plan can only enlarge them."""
+        """Set the budgets that belong to the plan's effort. A later plan can only enlarge them."""
         chosen = None if plan.effort is None else self.allowance.of(plan.effort)
         before = -1 if task.effort is None else _EFFORTS.index(task.effort.effort)
         grows = chosen is not None and _EFFORTS.index(chosen.effort) > before
@@ -498,14 +508,15 @@ class Solver:
             self.port.publish(task.effort, cause=cause)
 
     def _cap_budget(self, task: _Task, plan: Plan) -> None:
-        """Limit the time budget by the deadline, counted from the request. Waiting for a user does not count."""
+        """Limit the time budget so that the task ends by the deadline, counted from the request. Time in which the
+        task waits for a user does not count."""
         if plan.deadline is not None:
             whole = (plan.deadline - task.cause.at).total_seconds() * 1_000
             self.budget_ms = max(1.0, min(self.budget_ms, whole))
 
 
 def _kind(task: _Task) -> str:
-    """Return the label of the request, or a slug of its intent while the planner has not given it a label."""
+    """Return the label of the request. Return a slug of its intent if the planner has not given it a label yet."""
     return task.kind or slug(task.spec.intent)
 
 

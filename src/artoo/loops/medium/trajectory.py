@@ -1,6 +1,6 @@
 """Compute D, P, Ω, the loss and the gradients of a round, and keep their course over rounds.
 
-Reference: SPEC 4.
+Reference: SPEC section 4.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from artoo.control.loss import (
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The measurements of one round: D, the two failure counts behind P, and the evidence against a success."""
+    """The measurements of one round: the distance D, the two counts of failures from which P is computed, and the
+    evidence against a success."""
 
     distance: float
     logical: int
@@ -46,15 +47,15 @@ class Gap:
 
     @property
     def failure_class(self) -> Literal["logical", "environmental", "mixed"]:
-        """Return the class of most failures; `mixed` on a tie, because then no majority shows that the approach is
-        wrong.
+        """Return the class of the majority of failures. Return `mixed` on a tie, because then no majority shows
+        that the approach is wrong.
         """
         if self.logical == self.environmental:
             return "mixed"
         return "logical" if self.logical > self.environmental else "environmental"
 
 
-# The gap of a plan that was refused twice: D = 1, P = 1.
+# The gap of a round in which two drafts of a plan were refused: D = 1, P = 1.
 WRONG_APPROACH = Gap(1.0, 1, 0, 1, Evidence(matched_subtasks=0))
 
 
@@ -66,10 +67,11 @@ def verdicts_of(
 
 
 def measure(request: ReplanRequest) -> Gap:
-    """Measure subtask and task criteria together. Subtasks that never ran count as failed in D and not in P.
+    """Measure the criteria of subtasks and of the task together. Subtasks that never ran count as failed in D but
+    not in P.
 
-    The same holds for failures caused only by refused calls, because they say nothing about the approach. P counts
-    every attempt that missed a criterion which is unmet at the end, not only the last attempt.
+    The same holds for failures that only refused calls caused, because they say nothing about the approach. P
+    counts every attempt that missed a criterion which is unmet at the end, not only the last attempt.
     """
     verdicts = verdicts_of(request.outcomes, request.task_verdicts)
     gaps = [gap_of(verdict) for verdict in verdicts]
@@ -92,8 +94,8 @@ def measure(request: ReplanRequest) -> Gap:
 
 
 def _classes(request: ReplanRequest) -> Counter[FailureClass | None]:
-    """Count the misses of unmet criteria by failure class. A miss that a subtask's own loop counted is not counted
-    again for the task's verdict on the same criterion.
+    """Count how often the unmet criteria were missed, by failure class. A miss that is counted for a subtask is not
+    counted again for the task's verdict on the same criterion.
     """
     calls = (call for outcome in request.outcomes for call in outcome.tool_calls)
     ran = identities_of(call for call in calls if call.status is not CallStatus.REFUSED)
@@ -125,8 +127,8 @@ WRONG_WAYS = (Directive.BREAK_SYMMETRY, Directive.CHANGE_APPROACH)
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The gap of one round, its loss, and both gradients. `gradient` is the one that decides. `elapsed_ms` is the
-    time that counts against the budget.
+    """The gap of one round, its loss, and its gradients. `gradient` is the one by which the solver decides.
+    `elapsed_ms` is the time that counts against the budget.
     """
 
     gap: Gap
@@ -139,7 +141,8 @@ class Measurement:
 
 
 class Trajectory:
-    """Pure state without clock or bus. `round` counts from 1; this round obeys `directive`."""
+    """The rounds of one task so far, as a pure state without clock and bus. `round` counts from 1. The current
+    round works under `directive`."""
 
     def __init__(self, hyperparameters: Hyperparameters) -> None:
         self._h = hyperparameters
@@ -156,15 +159,15 @@ class Trajectory:
 
     @property
     def numbers(self) -> Hyperparameters:
-        """Return the current hyperparameters."""
+        """Return the hyperparameters that are currently used."""
         return self._h
 
     def cost(self, elapsed_ms: float, budget_ms: float) -> float:
-        """Compute Ω relative to the current time budget."""
+        """Compute the cost Ω relative to the current time budget."""
         return resource_cost(self.replans, elapsed_ms, replace(self._h, time_budget_ms=max(1, round(budget_ms))))
 
     def decide_by(self, hyperparameters: Hyperparameters) -> None:
-        """Use other hyperparameters from now on, for example those of the task's type once it is known."""
+        """Use other hyperparameters from now on, for example those of the task's type when it becomes known."""
         self._h = hyperparameters
 
     def measure(self, gap: Gap, elapsed_ms: float, budget_ms: float) -> Measurement:
@@ -179,7 +182,8 @@ class Trajectory:
         return Measurement(gap, terms, value, equal_cost, paper, deciding, elapsed_ms)
 
     def decide(self, measured: Measurement, *, may_replan: bool) -> Decision:
-        """Decide this round by the control law, and remember how many rounds in a row have been getting worse."""
+        """Decide this round by the control law, and count how many rounds in a row were worse than the one
+        before."""
         decision = decide(
             measured.terms,
             measured.gradient,
@@ -192,11 +196,11 @@ class Trajectory:
         return decision
 
     def unless_exhausted(self, decision: Decision, *, another_left: bool) -> Decision:
-        """Return the decision. Replace it by Abandon if `exhausted_after` rounds have demanded another approach and
-        none is left.
+        """Return the decision, or Abandon if no other approach is left. No approach is left if `exhausted_after`
+        rounds have demanded another one and `another_left` is False.
 
-        `another_left` is False if tools are already forbidden and no further one can be, so that another plan could
-        only repeat this one.
+        `another_left` is False if tools are already forbidden and no further tool can be, because another plan
+        would only repeat this one.
         """
         demanded = not decision.state.ends and self.blocks_tools(Directive(decision.state.value))
         self._exhausted = self._exhausted + 1 if demanded and not another_left else 0
@@ -211,7 +215,7 @@ class Trajectory:
         self.round += 1
 
     def blocks_tools(self, directive: Directive) -> bool:
-        """Return whether a directive forbids the tools of the failed calls from now on."""
+        """Return whether a directive forbids, from now on, the tools of the calls that failed."""
         return directive in WRONG_WAYS
 
     def record(self, decision: Decision, measured: Measurement) -> Decided:
@@ -234,7 +238,7 @@ class Trajectory:
         )
 
     def urgency(self, measured: Measurement) -> Urgency:
-        """Return the sign of ∇L if it exceeds the noise."""
+        """Return the sign of ∇L as an urgency. A value within the noise counts as a plateau."""
         return urgency(measured.gradient, self._h.epsilon)
 
     def suspicious(self, measured: Measurement) -> bool:
@@ -243,7 +247,8 @@ class Trajectory:
 
 
 def delivered(open_criteria: Sequence[str]) -> Decision:
-    """Decide a round without failures, before the cascade. It is accepted only if no criterion is open."""
+    """Decide a round in which no criterion failed, without the cascade of the control law. The result is accepted
+    only if no criterion is open."""
     if open_criteria:
         return Decision(MacroState.SUCCESS, f"nothing failed; open: {'; '.join(open_criteria)}"[:500])
     return Decision(MacroState.ACCEPT, "all criteria met")

@@ -8,12 +8,13 @@ from artoo.loops.slow.passing import Draft
 from artoo.ports.dream import Cluster
 from artoo.prompts.segments import Segment
 
-# Characters of each megram's content that the model is shown.
+# Number of characters of each megram's content that the model is shown.
 EVIDENCE_LENGTH = 240
 
 
 def model_draft(asker: Asker) -> Draft:
-    """Return a function that asks the Dreamer's model once for each cluster. It raises the model's errors."""
+    """Return a function that asks the Dreamer's model once for each cluster of megrams. The function raises the
+    model's errors."""
 
     async def draft(cluster: Cluster) -> SOPDraft | None:
         return await asker.ask("SOPDraft", SOPDraft, _segments(cluster), cause=None, max_tokens=256)

@@ -1,6 +1,6 @@
 """The Dreamer, which runs passes over memory every five minutes and after tasks, with the order of the steps.
 
-It is the slow loop, and maintains memory while no task needs it. Reference: paper, section 7.
+It is the slow loop. It maintains memory while no task needs memory. Reference: paper, section 7.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from artoo.ports.dream import DreamingElsewhere, DreamStore
 from artoo.ports.ids import Ids
 
 STEPS: tuple[Callable[[Pass], Awaitable[None]], ...] = (forget, bankrupt, consolidate, doubt, transfer, propose)
-# The steps of a brief pass. They ask neither a model nor a user.
+# The steps of a brief pass, which ask neither a model nor a user. They ask neither a model nor a user.
 WITHOUT_MODEL = (forget, bankrupt, doubt, transfer)
-# The mark that stores the end time of the last pass.
+# The name of the mark under which memory stores the end time of the last pass.
 _PASSED = "passed"
 _TICK = 1.0
 
@@ -32,9 +32,9 @@ _TICK = 1.0
 class Dreamer:
     """Runs a pass every five minutes, and after a settle delay when a task has ended.
 
-    `busy` returns whether tasks are running. `publish` publishes as the Dreamer. `draft` words rules; if it is
-    None, no model is configured and nothing is consolidated. A pass that was interrupted by its limits, tasks or a
-    crash continues from its cursors.
+    `busy` returns whether tasks are running. `publish` publishes as the Dreamer. `draft` words rules. If it is
+    None, no model is configured and no rule is made from experience. A pass that was interrupted by its limits, by
+    tasks or by a crash is continued from its stored cursors.
     """
 
     store: DreamStore
@@ -48,11 +48,11 @@ class Dreamer:
     _nudged: bool = field(default=False, init=False)
 
     def nudge(self) -> None:
-        """Make the next pass start after the settle delay instead of the interval, because a task has ended."""
+        """Start the next pass after the settle delay instead of the interval, because a task has ended."""
         self._nudged = True
 
     async def run(self) -> None:
-        """Dream until cancelled. A failed pass is reported and repeated at the next interval."""
+        """Run passes until cancelled. A failed pass is reported and repeated at the next interval."""
         while True:
             await self._until_due()
             await self.dream()
@@ -66,7 +66,8 @@ class Dreamer:
         return None
 
     async def dream(self) -> DreamReport:
-        """Run one pass now. Never raises MemoryStoreError, because the report contains the error.
+        """Run one pass now. If another process runs a pass over the same store, the report says so and is not
+        published.
 
         If another process dreams over the same store, the report says so and is not published.
         """

@@ -1,6 +1,6 @@
 """The limits and pace of a Dreamer pass (interval 300 seconds, settle delay, drafts), and its report.
 
-All steps share them.
+All steps of a pass share these limits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from artoo.ports.ids import Ids
 
 T = TypeVar("T")
 
-# A function that words a rule for a cluster with a language model; it returns None if the model has no useful rule.
+# A function that uses a language model to word a rule for a cluster. It returns None if the model has no useful
+# rule.
 Draft = Callable[[Cluster], Awaitable[SOPDraft | None]]
 
 EXAMPLES = 20
@@ -30,9 +31,9 @@ EXAMPLES = 20
 class DreamLimits:
     """Limits of one pass, and its pace. Times are in seconds.
 
-    `duty` is the share of time in which the pass works. The rest it sleeps, so that tasks keep the processor.
-    `patience`: the time that a pass waits for running tasks before it stops. `seconds`: the time limit of the
-    pass. Each step has an equal share of it, and continues from its cursor next time.
+    `duty` is the share of time in which a pass works. It sleeps during the remaining time, so that tasks can use
+    the processor. `patience`: how long a pass waits for running tasks before it stops. `seconds`: the time limit of
+    the pass. Each step may use an equal share of this time, and continues from its cursor in the next pass.
     """
 
     interval: float = 300.0
@@ -49,12 +50,14 @@ class DreamLimits:
     seconds: float = math.inf
 
 
-# The limits of a pass at the end of a one-shot command, after the result was shown and before the process ends.
+# The limits of the pass that a one-shot command runs at its end, between showing the result and the end of the
+# process.
 BRIEF = DreamLimits(duty=1.0, slice=256, seconds=0.2)
 
 
 class TasksRunning(Exception):
-    """Raised if tasks keep the machine busy for longer than the pass waits. The next pass continues."""
+    """Raised if tasks keep the machine busy for longer than the pass waits. The next pass continues where this one
+    stopped."""
 
 
 @dataclass(slots=True)
@@ -98,9 +101,9 @@ class Pass:
     _resumed_at: float | None = None
 
     async def pace(self) -> None:
-        """Sleep between two slices in proportion to the work done, and until no task is running.
+        """Sleep between two slices, in proportion to the work done, and until no task is running.
 
-        Raises TasksRunning if that takes longer than `patience`.
+        Raises TasksRunning if the tasks run longer than `patience`.
         """
         now = self.clock.monotonic()
         worked = now - self._resumed_at if self._resumed_at is not None else 0.0
@@ -115,9 +118,11 @@ class Pass:
     async def slices(
         self, cursor: str, most: int, size: int, look: Callable[[str | None, int], Awaitable[Slice[T]]]
     ) -> AsyncGenerator[Slice[T]]:
-        """Yield a scan slice by slice from the last pass's cursor, up to `most` entries and the step's time limit.
+        """Yield the entries of a scan in slices, beginning at the last pass's cursor, up to `most` entries and the
+        step's time limit.
 
-        The cursor moves after the caller has processed a slice. A crash repeats the slice and loses nothing.
+        The cursor moves only after the caller has processed a slice. A crash therefore repeats a slice and loses
+        nothing.
         """
         after = await self.store.mark(cursor) or None
         while most > 0 and self.clock.monotonic() < self.until:
@@ -131,15 +136,15 @@ class Pass:
         self.findings.finished = False
 
     async def tally(self, name: str) -> int:
-        """Return the count of an event in this store."""
+        """Return the number of times that an event has happened in this store."""
         return int(await self.store.mark(f"tally:{name}") or 0)
 
     async def count(self, name: str) -> None:
-        """Increment the count of an event."""
+        """Add one to the number of times that an event has happened."""
         await self.store.set_mark(f"tally:{name}", str(await self.tally(name) + 1))
 
     async def keep(self, lesson: Lesson, origin: Origin, mark: str, value: str) -> Megram:
-        """Store a lesson of the Dreamer together with a mark, atomically, and publish it."""
+        """Store a lesson of the Dreamer and a mark atomically, and publish the lesson."""
         megram = lesson.megram(self.ids.new(), self.clock.now(), origin)
         await self.store.store(megram, mark, value)
         self.publish(MemoryWritten.of(megram))
@@ -147,5 +152,5 @@ class Pass:
 
 
 def changed(megram: Megram, reason: str) -> MemoryChange:
-    """Return an entry of the report for a megram."""
+    """Return the report's entry for a megram."""
     return MemoryChange(megram_id=megram.id, space=megram.space, entity=megram.entity, reason=reason)

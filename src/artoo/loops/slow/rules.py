@@ -1,6 +1,6 @@
 """The Dreamer's steps `consolidate`, `bankrupt` and `propose`, with days before a rule is proposed.
 
-They work on level C.
+They work on level C (rules).
 
 consolidate   strong, one-sided experience becomes a timeless rule, once per cluster and sign until its evidence
               has doubled (paper, section 7.2). A model words it; evidence and sign are computed.
@@ -35,7 +35,7 @@ from artoo.ports.dream import Cluster, Standing
 FALSE, PROMOTED = "false promotions", "promotions"
 RULES_PER_SLICE = 64
 SOURCES = 24
-# At most this many kinds of request are considered for a general rule about a tool.
+# At most this many kinds of request are examined for a general rule about a tool.
 KINDS = 200
 RETRY_AFTER = timedelta(days=1)
 STOOD_FOR = timedelta(days=14)
@@ -43,7 +43,7 @@ _PROPOSE = "cursor:propose"
 
 
 async def bankrupt(work: Pass) -> None:
-    """Demote every rule whose sign contradicts the live evidence about its own pair."""
+    """Demote every rule whose sign contradicts the current evidence about the rule's own pair."""
     async for slice_ in work.slices("cursor:bankrupt", work.limits.rules, RULES_PER_SLICE, work.store.standing):
         for standing in slice_.found:
             rule = standing.rule
@@ -57,9 +57,9 @@ async def bankrupt(work: Pass) -> None:
 
 
 async def consolidate(work: Pass) -> None:
-    """Search for clusters from where the last pass stopped, and promote as many as the limit allows."""
+    """Search for clusters from where the last pass stopped, and promote as many to rules as the limit allows."""
     limits, drafts = work.limits, work.limits.drafts
-    # If promoted rules were found to be false, the next ones need more evidence.
+    # If rules were promoted and later found false, the next clusters need more evidence.
     scale = work.findings.scale = promotion_scale(await work.tally(PROMOTED), await work.tally(FALSE))
     strong = partial(promotable, scale=scale)
     look = work.slices("cursor:consolidate", limits.pairs, limits.slice, partial(work.store.strong, select=strong))
@@ -72,7 +72,8 @@ async def consolidate(work: Pass) -> None:
 
 
 async def _promote(work: Pass, word: Draft, pair: Pair) -> int:
-    """Promote a cluster if it is due. Return the number of drafts that were requested (0 or 1)."""
+    """Promote a cluster to a rule if it has enough evidence. Return the number of drafts that the model was asked
+    for (0 or 1)."""
     cluster = await work.store.cluster(pair, SOURCES)
     sign = 1.0 if cluster.decision > 0 else -1.0
     mark = f"promoted:{sign:+.0f}:{pair.space}|{pair.entity}"
@@ -99,10 +100,10 @@ async def _promote(work: Pass, word: Draft, pair: Pair) -> int:
 
 
 async def _speaks(work: Pass, pair: Pair, sign: float) -> bool:
-    """Return whether a rule about `pair` is reliable wherever prompts would show it.
+    """Return whether a rule about `pair` is reliable in every prompt that would contain it.
 
-    A rule about a tool in general applies to every kind of request. It needs experience with so many kinds that the
-    next kind probably agrees. A rule about one kind of request is shown only for that kind.
+    A rule about a tool in general applies to every kind of request. It therefore needs experience with several
+    kinds, enough to expect that the next kind agrees. A rule about one kind of request is shown only for that kind.
     """
     if not is_wide(pair):
         return True
@@ -120,7 +121,7 @@ async def _due(work: Pass, cluster: Cluster, mark: str, tried: str) -> bool:
 
 
 async def propose(work: Pass) -> None:
-    """Look at one slice of the rules, and propose at most as many as the limit of a pass."""
+    """Examine one slice of the rules, and propose at most as many as the limit of a pass."""
     await work.pace()
     slice_ = await work.store.standing(await work.store.mark(_PROPOSE) or None, RULES_PER_SLICE)
     for standing in slice_.found:
@@ -138,10 +139,10 @@ async def propose(work: Pass) -> None:
 
 
 def _has_stood(work: Pass, standing: Standing) -> bool:
-    """Return whether a rule, two weeks after its promotion, has twice the needed evidence and was recalled
+    """Return whether a rule has twice the evidence it needed, two weeks after its promotion, and was recalled
     recently.
 
-    A rule that no plan recalls is not worth its place in every prompt. A rule about a tool for one kind of request
+    A rule that no plan recalls is not worth a place in every prompt. A rule about a tool for one kind of request
     does not belong in the prompts of other kinds.
     """
     rule, now = standing.rule, work.clock.now()

@@ -22,7 +22,7 @@ from artoo.tools.provenance.taint import Carried, Foreign
 from artoo.tools.resume.in_flight import Announcing, goes_out
 
 Why = Callable[[Arguments], str | None]
-"""Returns the reason why a call needs approval; None if its own effects need no approval."""
+"""Returns the reason why a call needs approval. Returns None if the call's own effects need no approval."""
 
 
 _MOST_SOURCES = 8
@@ -35,19 +35,22 @@ def always(reason: str = "it changes things") -> Why:
 
 
 def never(arguments: Arguments) -> str | None:
-    """Require no approval, because calls only read. A target that came from data is asked about nevertheless."""
+    """Require no approval, for tools whose calls only read. A call whose target came from data needs approval
+    nevertheless."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Asking(Announcing):
-    """A tool that asks before calls that need approval, because of their effects or of the hosts they would reach.
+    """A tool that asks the user before a call which needs approval. The reason may be its effects, or the hosts
+    that it would reach.
 
-    A host or recipient whose first mention was in a file, page or tool output, and not in the request, always needs
-    approval. Each question shows which values came from such a text; that alone is no reason to ask, and policies
-    do not see it. `outward`: arguments leave this machine, so words of files that are not in the request need
-    approval too, and are shown. `reads_only`: a call without a reason from `why` has no effects and may be repeated
-    after a crash. Any other call may have had its effects once it was sent.
+    A host or recipient always needs approval if its first mention was in a file, a page or a tool's output, and not
+    in the request. Each question shows which other values came from such a text. That alone is no reason to ask,
+    and policies do not see it. `outward`: true if the arguments leave this machine. Words of files that are not in
+    the request then need approval too, and are shown. `reads_only`: true if a call for which `why` gives no reason
+    has no effects, so that it may be repeated after a crash. Any other call may have had its effects as soon as it
+    was sent.
     """
 
     inner: Tool
@@ -71,7 +74,8 @@ class Asking(Announcing):
         return self.inner.target(arguments)
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Run the inner tool after approval, or return a refusal; it says whether a person refused."""
+        """Run the inner tool after approval. Without approval, return a refusal that says whether a person
+        refused."""
         reason, texts = self.why(arguments), tuple(map(as_text, arguments.values()))
         foreign = self.gate.origins.foreign(texts)
         carried = await in_thread(self.gate.origins.carried, texts) if self.outward else ()
@@ -106,7 +110,8 @@ class Asking(Announcing):
         *,
         asks: bool,
     ) -> ConfirmationRequest:
-        """Build the question. `asks`: the call itself needs approval, and not only its target."""
+        """Build the question. `asks`: true if the call itself needs approval, and not only the hosts and recipients
+        that it names."""
         identity = self.identities(arguments)[0]
         act = json.dumps(dict(sorted(arguments.items())), ensure_ascii=True)
         own = [("tool", f"{identity} {self.target(arguments)}".strip())] if asks else []
@@ -120,7 +125,8 @@ class Asking(Announcing):
 
 
 def _sources(named: Iterable[Foreign | Carried]) -> str | None:
-    """List the values that came from data, with their sources. They are shortened; the details show them whole."""
+    """List the values that came from data, with their sources. Each value is shortened here, because the details of
+    the question show it in full."""
     said = dict[tuple[str, str], str]()
     for one in named:
         said.setdefault((one.name.casefold(), one.source), f"{_short(one.name)}: {one.source}")

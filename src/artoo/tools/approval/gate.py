@@ -2,8 +2,8 @@
 
 Reference: Law 1.
 
-Operations that can be staged happen in the task's workspace, and are settled together at its end (`settler`). One
-gate serves all tools of one task and remembers the answers.
+Operations that can be staged happen in the task's workspace instead, and are settled together at its end
+(`settler`). One gate serves all tools of one task and remembers the answers.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ from artoo.tools.resume.earlier_runs import Past
 from artoo.tools.resume.in_flight import current_act, digest_of_call, kept_so_far
 
 _Acts = frozenset[tuple[str, str]]
-"""Kind and target of each part of an operation that was asked about."""
+"""The kind and the target of each part of an operation about which a question was asked."""
 
 
 ADVICE = "; if the rest is worth having without it, say in the answer what is missing, else end with cannot"
-"""The advice to a model when consent is missing."""
+"""The advice that a model reads if consent is missing."""
 _AGAIN_NOT = "; do not try it again"
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason why an operation may not happen, and whether a user refused or no one could be asked."""
+    """The reason why an operation may not happen, with the information whether a user refused or no one could be
+    asked."""
 
     reason: str
     by: WithheldBy
@@ -51,9 +52,9 @@ class Refusal:
 
 @dataclass(slots=True)
 class Gate:
-    """Asks before an operation that cannot be staged. `origins` knows the sources of names that are not in the
-    request. `outside` lists the completed operations that discarding the task's changes does not undo. `advice` is
-    appended to a refusal for a model; it is empty if a person gave the command, and not a model."""
+    """Asks before an operation that cannot be staged. `origins` knows the sources of the names that are not in the
+    request. `outside` lists the completed operations that remain even if the task's changes are discarded. `advice`
+    is appended to a refusal that a model reads. It is empty if a person, not a model, gave the command."""
 
     questions: Questions = field(default_factory=AskNobody)
     origins: Origins = field(default_factory=Origins)
@@ -70,11 +71,12 @@ class Gate:
     def restore(self, past: Past) -> None:
         """Restore the answers and the observed calls of earlier processes of the task, oldest first.
 
-        An approval "for this task" and a refusal remain valid. An approval that was given once is valid for that
-        operation only, and only if the operation has not taken effect.
+        An approval "for this task" and a refusal remain valid. An approval that was given once is valid only for
+        that operation, and only if the operation has not yet taken effect.
         """
-        # An approval to repeat an operation was for one time only. Policies are evaluated again. If no user could
-        # be asked before, a user may be available now.
+        # Three kinds of answers are not restored. An approval to repeat an operation was valid only one time.
+        # Answers by policies are not restored because policies are evaluated again. A refusal because no user could
+        # be asked is not restored because a user may be available now.
         for call in past.calls:
             self.origins.observe(call)
         for request, answer in past.consented:
@@ -89,7 +91,7 @@ class Gate:
 
     def grant_once(self, act: str, answer: ConfirmationAnswer) -> None:
         """Make an approval that was given once valid for one question about one operation."""
-        # Only an approval for one time is carried over.
+        # Answers that are valid for longer are restored by `_remember`.
         if answer.consent is Consent.ONCE:
             self._granted[act, answer.digest] = answer
 
@@ -106,7 +108,8 @@ class Gate:
         acts: Iterable[tuple[str, str]],
         source: str | None = None,
     ) -> ConfirmationRequest:
-        """Build a question about operations (verb and target). `digest`: the parts that an answer is valid for."""
+        """Build a question about operations (verb and target). `digest`: the parts of the operation from which the
+        digest is computed. An answer is valid only for this digest."""
         return ConfirmationRequest(
             digest=digest_of_call(*digest),
             title=title,
@@ -117,8 +120,8 @@ class Gate:
         )
 
     async def refusal(self, request: ConfirmationRequest) -> Refusal | None:
-        """Ask about an operation; return None if it may happen. A refusal, and an answer for the task, remain valid
-        for the rest of the task.
+        """Ask about an operation; return None if it may happen. A refusal, and an approval for the whole task,
+        remain valid for the rest of the task.
         """
         act = current_act()
         if act:
@@ -142,7 +145,8 @@ class Gate:
         return request.digest in self._permitted
 
     def _remembered(self, request: ConfirmationRequest) -> ConfirmationAnswer | None:
-        """Return an earlier answer that is valid: to the same operation, or a refusal of a part of it."""
+        """Return an earlier answer that is still valid. It is an answer to the same operation, or a refusal of a
+        part of it."""
         granted = self._granted.pop((request.act, request.digest), None)
         if granted is not None:
             return granted
@@ -160,7 +164,8 @@ class Gate:
 
 
 AGAIN = "again"
-"""The verb of a question about repeating an operation that a crash interrupted. No policy has this verb."""
+"""The verb of a question about repeating an operation that a crash interrupted. No policy has this verb, so only a
+user can approve a repetition."""
 
 
 def _acts(request: ConfirmationRequest) -> _Acts:
@@ -175,14 +180,17 @@ def _some(parts: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cautions:
-    """The cautions of one subtask, and the gate that asks about them. Without cautions no question is asked."""
+    """The cautions of one subtask, and the gate that asks the user about them. Without cautions no question is
+    asked."""
 
     listed: tuple[Caution, ...] = ()
     gate: Gate = field(default_factory=Gate)
 
     async def refusal(self, names: Sequence[str], target: str) -> str | None:
-        """Ask about a call of a tool with these names on `target`; return why it is refused, or None."""
-        # The answer is valid for this tool and target, because the doubt is whether a call helps, not its effects.
+        """Ask the user before a tool with one of these names is called on `target`. Return the reason for a
+        refusal, or None."""
+        # The answer is valid for this tool and target whatever the call's other arguments are, because the doubt is
+        # whether the call helps.
         for caution in self._about(names, target):
             answer = await self.gate.refusal(self._question(caution))
             if answer is not None:

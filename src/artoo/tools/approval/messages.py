@@ -1,6 +1,6 @@
 """The sentences of an approval question in the user's language, for commands, verbs and reasons.
 
-Reasons come from the rules in English and are translated.
+The rules give the reasons in English, and this module translates them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from artoo.words.catalogue import in_language
 
 
 def command_lines(text: str) -> Iterator[str]:
-    """Yield a command as a terminal shows it: `$` before its first line, the others indented."""
+    """Yield the lines of a command as a terminal shows them, with `$` before the first line and the others
+    indented."""
     first, *others = text.splitlines() or [""]
     yield f"$ {first}"
     yield from (f"  {line}" for line in others)
@@ -24,6 +25,7 @@ def word(text: str, language: str) -> str:
 
 
 def why(change: ClassifiedChange, language: str, shown: Callable[[str], str] = str) -> str:
-    """Explain why a change needs approval; empty if it needs none. `shown` formats the new path of a moved file."""
+    """Explain why a change needs approval. Return "" if it needs none. `shown` formats the new path of a moved
+    file."""
     reason = word(change.reason, language)
     return reason if change.moved_to is None else f"{reason} {shown(change.moved_to)}"

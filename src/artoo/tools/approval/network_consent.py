@@ -29,14 +29,16 @@ _DIAGNOSES = (
     os.strerror(errno.ECONNREFUSED),
     "Couldn't connect to server",
 )
-"""Fixed messages by which the C library and clients report that there is no network (some are errno texts)."""
+"""Fixed messages by which the C library and network clients report that there is no network. Some are texts of
+errno values."""
 
 
 # --- asking -----------------------------------------------------------------------------------------------------
 
 
 async def network_refusal(gate: Gate, program: str, text: str, asked: Wanted) -> Outcome | None:
-    """Ask whether a command may reach the hosts that it wants; return None if so, otherwise the call's outcome."""
+    """Ask whether a command may reach the hosts that it requests. Return None if it may, otherwise the outcome of
+    the refused call."""
     request = _question(gate, program, text, asked)
     refusal = await gate.refusal(request)
     if refusal is None:
@@ -72,7 +74,7 @@ def _details(text: str, asked: Wanted, language: str) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Passed:
-    """The bytes to and from one host."""
+    """The number of bytes that were sent to one host and received from it."""
 
     out: int = 0
     into: int = 0
@@ -80,10 +82,11 @@ class Passed:
 
 @dataclass(slots=True)
 class Network:
-    """The network of one task: reports the connections of its commands, and records the data that was sent out.
+    """The network use of one task's commands. It reports their connections, and records to which hosts data was
+    sent.
 
-    `publish` receives every connection; it is quick and does not raise. `by_option`: a person requests hosts with
-    `--network`, and not the command with its first line.
+    `publish` receives every connection. It must return quickly and must not raise. `by_option`: true if a person
+    requests hosts with `--network`. Otherwise the first line of a command requests them.
     """
 
     publish: Callable[[NetworkUsed], None] = ignore_connection
@@ -91,7 +94,7 @@ class Network:
     _passed: dict[str, Passed] = field(default_factory=dict[str, Passed])
 
     def went_out(self) -> tuple[str, ...]:
-        """Describe the data that left this machine irrevocably, in one line for each host."""
+        """Describe, in one line for each host, how much data left this machine. This data cannot be taken back."""
         return tuple(
             f"{host}: {size_text(each.out)} sent, {size_text(each.into)} received"
             for host, each in self._passed.items()
@@ -103,7 +106,7 @@ class Network:
             self._add(one)
 
     def hearing(self) -> Hearing:
-        """Return a listener for the connections of the current call's command."""
+        """Return a listener for the connections of the command that the current call runs."""
         return Hearing(self, current_act())
 
     def hear(self, used: NetworkUsed) -> None:
@@ -120,7 +123,8 @@ class Network:
 
 @dataclass(slots=True)
 class Hearing:
-    """Receives one command's connections; refusals are kept for the command's record, once for each host."""
+    """Receives the connections of one command. Refused connections are collected, once for each host, for the
+    command's record."""
 
     network: Network
     act: str
@@ -136,14 +140,14 @@ class Hearing:
     def explained(self, outcome: Outcome, asked: Wanted, denied: Iterable[str] = ()) -> Outcome:
         """Add to the outcome the connections that were refused, and how to request them.
 
-        `denied`: hosts that the sandbox refused, whatever the exit code.
+        `denied`: hosts to which the sandbox refused a connection. They are reported whatever the exit code is.
         """
         for host in denied:
             self.refused.setdefault(host, not_permitted(host))
         if not asked.hosts and not self.refused:
             said = outcome.error_output + outcome.output
             failed = outcome.status is not CallStatus.OK and any(words in said for words in _DIAGNOSES)
-            # Only the proxy prints this text, so it counts even if the command hides the failure.
+            # Only the proxy prints this text, so it is reliable even if the command hides its failure.
             if not failed and NO_NETWORK not in said:
                 return outcome
             return _because(
@@ -163,7 +167,8 @@ class Hearing:
         return _because(outcome, reason)
 
     def _asking_for_more(self, asked: Sequence[str], missing: Sequence[str]) -> str:
-        """Explain how to request more hosts: a first line repeats all hosts, an option is added to the others."""
+        """Explain how to request more hosts. A new first line must repeat all hosts, whereas an option is added to
+        the earlier options."""
         if self.network.by_option:
             return f"to ask for it too: {self._asking(missing)}"
         return f"to ask for it too, let the first line be: {self._asking((*asked, *missing))}"

@@ -1,6 +1,6 @@
 """Parse and match permission lines (`allow:`), by kind, pattern, host or tool, and refuse too wide ones.
 
-They are short rules. No rule permits everything.
+Each line permits one kind of operation. No line permits everything.
 
     policy  = ("create" | "edits" | "delete" | "mode" | "link" | "history") PATTERN
             | "network" HOST[:PORT] | "credential" VARIABLE | "recipient" ADDRESS | "tool" NAME
@@ -8,12 +8,13 @@ They are short rules. No rule permits everything.
 
 PATTERN is a path in the project, or an absolute path (`/…`, `~/…`). `*`, `?` and `[…]` match within one path
 component, `**` matches any depth. HOST and ADDRESS may begin with `*.` or `*@`. HOST without a port means https and
-http. NAME may end in `*` after a colon (`mcp:notes:*`). `edits` is overwriting or moving an existing file
-(`overwrite` is read as `edits`). `history` is for git files (`history .git/**`). FOLDER is the folder of
-a project's skill, as its question shows it; `*` matches any characters (`skill .agents/skills/*`). VARIABLE is an
-environment variable, for commands that reach the network. PLACE is the full path of a file or directory, which
-becomes readable for the task with everything below it, even in a closed part of the home (`world.closed`).
-`environment` does the same for a variable.
+http. NAME may end in `*` after a colon (`mcp:notes:*`). `edits` permits to overwrite or move an existing file
+(`overwrite` is read as `edits`). `history` is about the files of git (`history .git/**`). FOLDER is the folder of a
+project's skill, as the question about the skill shows it. There `*` matches any characters (`skill
+.agents/skills/*`). VARIABLE is an environment variable. `credential` permits commands that reach the network to
+read it. PLACE is the full path of a file or directory. `read` makes it, with everything below it, readable for the
+task, even in a closed part of the home directory (`world.closed`). `environment` makes a variable readable for the
+task in the same way.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from artoo.tools.files.glob_patterns import PathPattern, path_pattern
 FILE_KINDS = ("create", "edits", "delete", "mode", "link", "history")
 OTHER_KINDS = ("network", "credential", "recipient", "tool", "skill")
 OPENING_KINDS = ("read", "environment")
-"""Kinds that open a path or a variable to a task from its start; the other kinds permit single operations."""
+"""Kinds that open a path or a variable to a task from its start. The other kinds permit single operations."""
 _KINDS = (*FILE_KINDS, *OTHER_KINDS, *OPENING_KINDS)
 _WILD = re.compile(r"[*?\[{]")
 _TOO_WIDE = re.compile(r"(~|/(home|Users)/[^/]+)?/?[*?/.\[\]{},]*")
@@ -46,7 +47,7 @@ _ADDRESS = re.compile(r"(\*|[\w.+-]+)@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A parsed rule. `line` is its normalized text, `argument` the text after the kind."""
+    """A parsed rule. `line` is its normalized text. `argument` is the text after the kind."""
 
     line: str
     kind: str
@@ -54,7 +55,7 @@ class Policy:
 
     def covers(self, act: AskedAct, project: Path, home: Path) -> bool:
         """Check whether this line permits the operation."""
-        # A sensitive path must be named in full, without wildcards.
+        # A sensitive path is covered only if the argument names it in full, without wildcards.
         if act.verb != self.kind:
             return False
         if self.kind == "tool":
@@ -71,7 +72,7 @@ class Policy:
         return self.pattern(project, home).matches(path.lstrip("/"))
 
     def pattern(self, project: Path, home: Path) -> PathPattern:
-        """Convert the argument to an anchored pattern over absolute paths."""
+        """Convert the argument to an anchored regular expression over absolute paths."""
         # Wildcard characters in the path of the project or home are escaped.
         text = self.argument
         if text.startswith("/"):
@@ -103,14 +104,17 @@ def parse_policy(line: str) -> Policy:
 
 
 _ANYTHING = ("alpha", "Beta9", "g.h.txt", "δ-elta", "_x", "0", "some name.md", "Zebra.tar.gz")
-"""Unrelated sample names. A pattern that matches at least half of them is taken to match everything."""
+"""Sample names that have nothing in common. A pattern that matches at least half of them counts as a pattern that
+matches everything."""
 
 _TOP = ("home", "root", "Users", "var", "srv", "opt", "mnt", "media")
 
 
 def covered_whole(policy: Policy) -> str | None:
-    """Return the directory that a pattern covers almost whole (the project, a home, or all homes), or None."""
-    # The pattern is tested on sample paths below each such directory, because its text does not show its extent.
+    """Return the directory that a pattern covers almost completely (the project, a home directory, or the parent of
+    all homes), or None."""
+    # The text of a pattern does not show how much it covers, so the pattern is tested on sample paths below each
+    # such directory.
     home, project = Path("/home/somebody"), Path("/home/somebody/files/project")
     own = Path(os.path.realpath(Path.home()))
     places = {
@@ -213,7 +217,8 @@ def _problem_with_host(argument: str) -> str | None:
 
 
 def _is_too_wide(permit: Permit) -> bool:
-    """Check whether anyone can register domains below this suffix (publicsuffix.org)."""
+    """Check whether anyone can register domains below this suffix (publicsuffix.org), so that the rule would cover
+    hosts of strangers."""
     if not permit.subdomains:
         return False
     from publicsuffixlist import PublicSuffixList
@@ -222,7 +227,8 @@ def _is_too_wide(permit: Permit) -> bool:
 
 
 def _permits(argument: str, target: str) -> bool:
-    """Check whether a rule covers a host. `target` has a port for a command, and none for other operations."""
+    """Check whether a rule covers a host. `target` contains a port if it comes from a command, and none if it comes
+    from another operation."""
     permit = Permit.parse(argument)
     try:
         goal = destination(target, permit.port or WEB_PORTS[0])
@@ -233,7 +239,7 @@ def _permits(argument: str, target: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The standing permissions of one task. Paths are resolved and absolute."""
+    """The standing permissions of one task, parsed. Paths are resolved and absolute."""
 
     listed: tuple[Policy, ...] = ()
     project: Path = Path("/")
@@ -241,7 +247,7 @@ class Policies:
 
     @classmethod
     def parse(cls, lines: Iterable[str], project: Path, home: Path) -> Policies:
-        """Parse the lines. Raises ConfigurationError for an invalid line."""
+        """Parse the permission lines. Raises ConfigurationError for an invalid line."""
         return cls(tuple(parse_policy(line) for line in lines), project, home)
 
     def opened(self) -> Opened:
@@ -253,7 +259,7 @@ class Policies:
         )
 
     def covering(self, acts: Sequence[AskedAct]) -> tuple[str, ...]:
-        """Return the rules that together permit all of `acts`; empty if no rule permits some of them."""
+        """Return the rules that together permit all of `acts`. Return nothing if one of them is not permitted."""
         used: dict[str, None] = {}
         for act in acts:
             line = next((one.line for one in self.listed if one.covers(act, self.project, self.home)), None)

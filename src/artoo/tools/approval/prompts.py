@@ -1,6 +1,6 @@
 """Publish the gate's questions on the stream, and refuse if no one can answer.
 
-It also learns there that the task ends.
+On the same stream it receives the message that the task ends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class AskNobody:
-    """The questions of a task that no one can answer; every question is refused."""
+    """The questions of a task in which no one can answer. Every question is refused."""
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
         """Refuse at once."""
@@ -27,11 +27,13 @@ class AskNobody:
 
 
 class AskOnStream:
-    """The gate's role in one task: publishes questions, receives answers, and settles when R7 publishes Ending.
+    """The gate's role in one task. It publishes questions, receives the answers, and settles the workspace when R7
+    (solver) publishes Ending.
 
-    `run` must be running for `ask` to return. An answer to a question that was never asked is ignored with a
-    warning. An answer to a closed question is ignored without one, because an interrupt may close a question while
-    a person is answering it. A second Ending that forbids questions refuses the open question.
+    `run` must be running for `ask` to return. An answer to a question that was never asked is ignored, and a
+    warning is logged. An answer to a question that was closed is ignored without a warning, because an interrupt
+    may close a question while a person is answering it. If a second Ending no longer permits questions, the open
+    question is refused.
     """
 
     def __init__(self, port: Port, settling: Settling | None = None) -> None:
@@ -42,7 +44,7 @@ class AskOnStream:
         self._ended = False
 
     async def run(self) -> None:
-        """Process the gate's inbox until the port closes."""
+        """Handle the messages in the gate's inbox until the port closes."""
         async with asyncio.TaskGroup() as group:
             async for envelope in self._port:
                 match envelope.payload:
@@ -58,7 +60,8 @@ class AskOnStream:
                         continue
 
     async def ask(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """Publish a question and return the answer with its digest. The caller asks one question at a time."""
+        """Publish a question and return the answer to it, matched by digest. The caller asks one question at a
+        time."""
         waiting = asyncio.get_running_loop().create_future()
         self._open[request.digest] = request, waiting
         self._asked.add(request.digest)

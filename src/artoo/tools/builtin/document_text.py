@@ -1,10 +1,11 @@
 """A sandboxed program that prints Office, OpenDocument, notebook or PDF files as text, with a memory limit.
 
-This program runs in the task's sandbox, where a document parser can do no harm.
+The program runs in the task's sandbox, where a bug in a document parser can do no harm.
 
     python document_text.py FILE FIRST_LINE LINES CHARACTERS ─► Office │ OpenDocument │ notebook │ PDF as text
 
-It imports nothing from artoo, which the sandbox may not see. It exits with 1 and a reason if it cannot parse.
+The program imports nothing from artoo, because the sandbox may not contain artoo. If it cannot parse the file, it
+prints a reason and exits with 1.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 MOST_MEMORY = 768 << 20
-"""Limit of the data memory of the process in bytes, whatever size a document unpacks to."""
+"""Limit of the process's data memory in bytes. It holds regardless of the size to which a document unpacks."""
 LARGEST_PART = 128 << 20
 _MOST_ROWS = 100_000
 _BLOCKS = {
@@ -36,7 +37,8 @@ _BLOCKS = {
 
 
 def main(path: str, first: int, most: int, room: int) -> int:
-    """Print lines of a document's text from line `first` on, in at most `room` characters; return the exit code."""
+    """Print a document's text from line `first` on, at most `most` lines and `room` characters. Return the exit
+    code."""
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     kind = path.rpartition(".")[2].lower()
     try:
@@ -102,7 +104,7 @@ def _sheets(path: str) -> Iterator[str]:
 
 
 def _rows(sheet: ElementTree.Element, strings: list[str]) -> Iterator[str]:
-    """Yield the rows of a sheet, with tabs between the cells, including empty cells."""
+    """Yield the rows of a sheet. Tabs separate the cells, and empty cells are included."""
     rows = (each for each in sheet.iter() if _name(each) == "row")
     for number, row in enumerate(rows):
         if number == _MOST_ROWS:
@@ -148,7 +150,7 @@ def _tree(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
 
 
 def _flat(tree: ElementTree.Element) -> str:
-    """Return the text of a tree, with separators after its blocks."""
+    """Return the text of an XML tree, with separators after its blocks."""
     pieces: list[str] = []
 
     def walk(node: ElementTree.Element) -> None:

@@ -1,7 +1,7 @@
 """A DuckDuckGo search in a separate process, with eight results, and timeout and memory limits.
 
-The library unpacks pages of any length, so the memory of the process is limited. A process can also be ended
-together with the query, whereas a thread would continue.
+The library unpacks pages of any length, so the memory of this process is limited. A process can be ended when the
+query is cancelled, whereas a thread would continue.
 
 Run as `python -m artoo.tools.builtin.duckduckgo`, it reads a query and prints a `Reply` as JSON.
 """
@@ -21,13 +21,14 @@ from artoo.sandbox.reading.programs import own_environment, own_python
 MOST_RESULTS = 8
 REQUEST_SECONDS = 10
 MOST_MEMORY = 768 << 20
-"""Limit of the data memory of the process, in bytes; a search takes some 60 MB."""
+"""Limit of the process's data memory in bytes. A search takes some 60 MB."""
 _LONGEST = 2_000
 OFFLINE = "the web cannot be searched, {what} was not reached ({why}); is this computer online?"
 
 
 class Reply(BaseModel):
-    """The output of the process: title, address and text of each result, or the reason why the search failed."""
+    """The output of the process: title, address and text of each result, or else the reason why the search
+    failed."""
 
     found: list[tuple[str, str, str]] = []
     problem: str = ""
@@ -60,7 +61,7 @@ async def ask(query: str) -> list[tuple[str, str, str]]:
 
 
 def keep_small() -> None:
-    """Limit this process to `MOST_MEMORY` bytes of data."""
+    """Limit the data memory of this process to `MOST_MEMORY` bytes."""
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
 
 
@@ -85,7 +86,7 @@ def search(query: str) -> Reply:
 
 
 def main() -> None:
-    """Answer the query on standard input."""
+    """Read a query from standard input, search, and print the reply."""
     keep_small()
     sys.stdout.write(search(sys.stdin.buffer.read().decode()).model_dump_json())
 

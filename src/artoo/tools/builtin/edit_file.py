@@ -33,7 +33,7 @@ _SAY_WHICH = "give more of the text around it, or all"
 
 
 class Replacement(BaseModel):
-    """One replacement that a model requests. Parameter names of other agents are accepted too."""
+    """One replacement that a model requests. Parameter names that other agents' tools use are accepted too."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -84,10 +84,10 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class EditFile(Announcing, CountsAsItself):
-    """Replaces text. All other bytes, the encoding and the line ends are unchanged.
+    """Replaces text in a file. All other bytes, the encoding and the line ends are unchanged.
 
-    An edit is refused if its old text is missing or occurs more than once; the refusal shows similar lines or the
-    line numbers.
+    An edit is refused if its old text is missing or occurs more than once. The refusal then shows similar lines, or
+    the numbers of the lines that match.
     """
 
     writer: WorkspaceWriter
@@ -126,7 +126,8 @@ def _edits(arguments: Arguments) -> tuple[Replacement, ...]:
 
 
 def _edited(before: bytes, edits: tuple[Replacement, ...], name: str) -> bytes | str:
-    """Return the content after all edits, each applied to the previous result, or the reason for no change."""
+    """Return the content after all edits, or the reason why an edit cannot be made. Each edit is applied to the
+    result of the previous one."""
     done: bytes | str = before
     for number, edit in enumerate(edits, 1):
         done = _Edit(_text_of(done), edit.old, edit.new, every=edit.all).made(name)
@@ -136,13 +137,15 @@ def _edited(before: bytes, edits: tuple[Replacement, ...], name: str) -> bytes |
 
 
 def _text_of(content: bytes) -> Text:
-    """Decode the file; content that is not text is decoded as UTF-8 with the other bytes as surrogates."""
+    """Decode the file. If it is not text, decode it as UTF-8 with the undecodable bytes as surrogates, so that they
+    can be written back."""
     return exact_text(content) or Text(content.decode("utf-8", "surrogateescape"), broken=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """One replacement in a text. LF and CRLF count as equal in arguments and file; the file keeps its line ends."""
+    """One replacement in a text. CRLF and LF count as equal when the old text is searched. The file keeps its line
+    ends."""
 
     file: Text
     old: str
@@ -176,14 +179,16 @@ class _Edit:
             )
 
     def _instead(self, place: re.Match[str]) -> str:
-        """Return the new text with the line ends of the replaced text, or if it has none, those of the file."""
+        """Return the new text with the line ends of the replaced text. If that has none, use the line ends of the
+        file."""
         if "\n" not in place.group():
             return self.file.with_ends(self.new)
         return Text(place.group()).with_ends(self.new)
 
 
 def _nearest(content: str, old: str) -> str:
-    """Return the lines most similar to the first line of `old`, followed by as many lines as `old` has."""
+    """Return the part of the file that begins with the line most similar to the first line of `old`, and has as
+    many lines as `old`."""
     if "\0" in content:
         return "It is no text file."
     lines = content.splitlines()[:_MOST_LINES]

@@ -37,7 +37,8 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class FindFiles(CountsAsItself):
-    """Finds files (not directories) whose path below a folder matches a pattern. Links are listed, not followed."""
+    """Finds files (not directories) whose path below a folder matches a pattern. A link is listed, but not
+    followed."""
 
     search: FileSearch
     roots: Roots
@@ -62,7 +63,8 @@ class FindFiles(CountsAsItself):
 
 
 def _placed(pattern: str, folder: str, roots: Roots) -> tuple[Path, str]:
-    """Return the folder and the pattern below it. An absolute pattern, or one with `..`, determines both."""
+    """Return the folder and the pattern below it. An absolute pattern, or one with `..`, determines both itself,
+    whatever the `folder` argument is."""
     base = absolute(folder, roots) if folder else roots.project
     if pattern.startswith(("/", "~/")) or ".." in pattern.split("/"):
         parts = pattern.split("/")
@@ -76,7 +78,7 @@ def _placed(pattern: str, folder: str, roots: Roots) -> tuple[Path, str]:
 
 def outcome_of_search(query: FileQuery, found: Found, roots: Roots, asked: str) -> Outcome:
     """Convert the result of a search to a tool's outcome."""
-    # An empty result is an answer, unless the search stopped early.
+    # An empty result is a valid answer, unless the search stopped early.
     lines = [f"{found.count} {'file matches' if found.count == 1 else 'files match'} {asked}"]
     lines += [shown(Path(path), roots) for path in found.paths]
     if found.count > len(found.paths):
@@ -95,7 +97,7 @@ def outcome_of_search(query: FileQuery, found: Found, roots: Roots, asked: str) 
 
 
 def _as_command(query: FileQuery) -> str:
-    """Write the search as a `find` command, for users and for rules."""
+    """Write the search as a `find` command, which users and rules can read."""
     directories = frozenset({Kind.DIRECTORY})
     kind = {FILES: ("-type", "f"), directories: ("-type", "d")}.get(query.kinds, ())
     test = "-name" if query.exact_case else "-iname"

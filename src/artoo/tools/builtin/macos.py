@@ -1,6 +1,6 @@
 """The tools `mdfind`, `applescript` and `shortcuts` on macOS, with their timeout of 120 seconds.
 
-The effects of the last two cannot be staged, so they always ask.
+The effects of the last two tools cannot be staged, so these tools always ask first.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SHORTCUTS = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """Runs a program with the user's own rights, limited in time and output. It is used only after approval."""
+    """Runs a program with the user's own rights, with limits on time and output. It is used only after approval."""
 
     roots: Roots
     seconds: float = SCRIPT_SECONDS
@@ -94,7 +94,8 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Mdfind(CountsAsItself):
-    """Asks Spotlight with `mdfind` (`program`) for files by their content, except files closed to tools."""
+    """Asks Spotlight (with the program `mdfind`) for files by their content. Files that are closed to tools are
+    left out."""
 
     program: str
     roots: Roots
@@ -124,7 +125,7 @@ class Mdfind(CountsAsItself):
 
 @dataclass(frozen=True, slots=True)
 class AppleScript(CountsAsItself):
-    """Runs a script with `osascript` (`program`), which reads it from its standard input."""
+    """Runs a script with `osascript` (its path is `program`), which reads the script from standard input."""
 
     real: Real
     program: str
@@ -145,7 +146,7 @@ class AppleScript(CountsAsItself):
 
 @dataclass(frozen=True, slots=True)
 class Shortcuts(AppleScript):
-    """Runs one of the user's shortcuts by name, with `shortcuts` (`program`)."""
+    """Runs one of the user's shortcuts by name, with `shortcuts` (its path is `program`)."""
 
     spec: ToolSpec = _SHORTCUTS
     why: str = "Shortcuts act on other programs and cannot be staged"

@@ -1,6 +1,6 @@
 """The tools `send_mail` and `ask_agent` for letters between agents.
 
-They need no approval, as they stay local.
+They need no approval, because letters stay on this machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MARGIN = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Letter(CountsAsItself):
-    """A tool that passes a letter to `post`, and shows the text that `post` returns."""
+    """A tool that passes a letter to `post`, and returns the text that `post` returns."""
 
     spec: ToolSpec
     wall_seconds: float
@@ -37,8 +37,8 @@ class Letter(CountsAsItself):
 
 
 def mail_tools(post: Post) -> tuple[Letter, Letter]:
-    """Return both tools for one agent and one piece of work."""
-    # The wait for an answer ends when its time limit is reached.
+    """Return both tools for the work of one agent on one assignment."""
+    # the tool ends the wait itself, when the time limit of the answer is reached
     names = ", ".join(post.known) or "nobody yet"
     send = ToolSpec(
         name="send_mail",

@@ -21,9 +21,9 @@ from artoo.tools.resume.in_flight import Announcing, current_act, current_subtas
 
 _ACTIONS = ("wait", "read", "write", "stop", "list")
 _MARK_ROOM = 120
-"""Characters reserved for the line that gives the omitted amount."""
+"""Number of characters reserved for the line that says how much was omitted."""
 _AFTER_INPUT_SECONDS = 1.0
-"""Seconds that a call waits for a reaction after it has sent input."""
+"""Number of seconds that a call waits for a reaction after it has sent input."""
 
 _SPEC = ToolSpec(
     name="process",
@@ -35,22 +35,23 @@ _SPEC = ToolSpec(
         Parameter("timeout", f"for wait: seconds, default {COMMAND_SECONDS:.0f}", False, schema=NUMBER),
         Parameter("offset", "for read: first byte", False, schema=INTEGER),
     ),
-    priority=62,  # after the programs that it is about
+    priority=62,  # described after the tools that start programs
     reads=False,
 )
 
 
 class Teller(Protocol):
-    """Reports the end of a process's command in the same way as the tool that started it."""
+    """Reports the end of a process's command like the tool that started the command."""
 
     def told(self, tracked: Tracked, ended: Ended | None, changed: Changed) -> Outcome: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessTool(Announcing, CountsAsItself):
-    """Controls the processes of one task. The changes that they make during a call are in its record.
+    """Controls the processes of one task. The record of a call lists the changes that a process made during this
+    call.
 
-    `kept`: characters of output that one call shows.
+    `kept`: maximum number of characters of output that one call shows.
     """
 
     processes: Processes
@@ -65,7 +66,8 @@ class ProcessTool(Announcing, CountsAsItself):
         return f"{argument(arguments, 'action', 'wait')} {argument(arguments, 'id')}".strip()
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Run an action on a process. Raises ToolError for an unknown id, SandboxError if it takes no input."""
+        """Run an action on a process. Raises ToolError for an unknown id, and SandboxError if the process accepts
+        no input."""
         action = argument(arguments, "action") or ("wait" if argument(arguments, "id") else "list")
         if action == "list":
             await goes_out(CallEffects.NONE)
@@ -86,7 +88,7 @@ class ProcessTool(Announcing, CountsAsItself):
         return await self._told(tracked, ended, changed, action if ran_before else "wait")
 
     async def _act(self, tracked: Tracked, action: str, arguments: Arguments) -> Ended | None:
-        """Wait for the process, stop it or send it input; return its end, or None if it still runs."""
+        """Wait for the process, stop it, or send it input. Return its end, or None if it is still running."""
         process = tracked.process
         if action == "stop":
             return await process.stop()
@@ -116,7 +118,8 @@ class ProcessTool(Announcing, CountsAsItself):
         return outcome
 
     def _new_output(self, tracked: Tracked) -> tuple[str, bool]:
-        """Return the output since it was last shown; only its beginning and end if it is long."""
+        """Return the output since the last one that was shown. If it is long, only its beginning and end are
+        returned."""
         stdout, stderr = tracked.process.printed
         end = stdout.total_bytes + stderr.total_bytes
         new, half = end - tracked.shown, (self.kept - _MARK_ROOM) // 2

@@ -1,6 +1,6 @@
 """The tool `python`, which runs a script of at most 100,000 characters in the sandbox.
 
-Small models handle data better in it than in bash.
+Small models process data more reliably in Python than in bash.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from artoo.tools.shell.network_header import wanted_by, with_network
 
 _MAX_SCRIPT = 100_000
 _REACHING_OUT = frozenset({"open", "input", "exec", "eval", "compile", "__import__", "globals", "breakpoint"})
-"""Builtins that can access more than the program's own data."""
+"""Builtins by which a program can access more than its own data."""
 
 _SPEC = ToolSpec(
     name="python",
@@ -49,7 +49,7 @@ class Python(Announcing, CountsAsItself):
     wall_seconds: float = WALL_SECONDS
 
     def target(self, arguments: Arguments) -> str:
-        """Return the code without comments and layout, or only without trailing blanks if it is not Python."""
+        """Return the code without comments and layout. If it cannot be parsed, remove only trailing blanks."""
         code = unfenced(argument(arguments, "code"))
         try:
             return with_network(ast.unparse(_parsed(code)), code)
@@ -57,7 +57,8 @@ class Python(Announcing, CountsAsItself):
             return "\n".join(line.rstrip() for line in code.strip().splitlines())
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Run the script. Raises ToolError for a text that is not Python, SandboxError if it cannot be confined."""
+        """Run the script. Raises ToolError for text that is not Python, and SandboxError if the script cannot be
+        confined."""
         code = unfenced(as_text(arguments["code"]))
         tree = _parsed(code)
         outcome = await self.runner.run(
@@ -89,7 +90,8 @@ def _parsed(code: str) -> ast.Module:
 
 
 def _self_contained(tree: ast.Module) -> bool:
-    """Check whether a script imports nothing and uses no name that reaches outside the script."""
+    """Check whether a script imports nothing and uses no name by which it could access anything outside of
+    itself."""
     return not any(
         isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.Name) and node.id in _REACHING_OUT)
         for node in ast.walk(tree)

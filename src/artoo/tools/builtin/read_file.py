@@ -30,15 +30,15 @@ READ_SECONDS = 120.0
 _PIECE = 256 * 1024
 _NO_FILES_THERE = ("/proc", "/sys", "/dev")
 PATH_ALIASES = ("file_path", "filePath", "absolute_path")
-"""Names of this argument in other agents' tools."""
+"""Names that other agents' tools use for the path argument."""
 
 MOST_LINES = 2_000
-"""Limit of the lines that one call shows."""
+"""Maximum number of lines that one call shows."""
 _LONGEST_LINE = 1 << 20
 _COUNTED_BYTES = 64 << 20
-"""Limit of the size of a file whose lines are counted; a larger file is not read to its end."""
+"""Maximum size of a file whose lines are counted. A larger file is not read to its end."""
 _MARK_ROOM = 160
-"""Characters reserved for the line that explains how to read on."""
+"""Number of characters reserved for the line that explains how to read on."""
 
 _SPEC = ToolSpec(
     name="read_file",
@@ -56,10 +56,10 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class ReadFile(CountsAsItself):
-    """Reads a text file. Secrets and the kernel's file systems are refused, also through links.
+    """Reads a text file. Secrets and the kernel's file systems are refused, also if a link leads to them.
 
-    `kept`: characters that one call shows. A longer file is shown by its first lines, with a line that explains how
-    to read on. `documents` converts Office documents, notebooks and PDFs.
+    `kept`: maximum number of characters that one call shows. If a file is longer, its first lines are shown, with a
+    line that explains how to read on. `documents` converts Office documents, notebooks and PDFs.
     """
 
     roots: Roots
@@ -75,8 +75,8 @@ class ReadFile(CountsAsItself):
         return path_target(arguments, self.roots, self.files())
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Read the file. Raises ToolError that explains the problem with the path, or names the kind of a file that
-        is not text.
+        """Read the file. Raises ToolError that explains what is wrong with the path, or names the kind of a file
+        that is not text.
         """
         first = round(number(arguments, "offset", 1)) or 1
         most = min(round(number(arguments, "limit", MOST_LINES)) or MOST_LINES, MOST_LINES)
@@ -87,13 +87,14 @@ class ReadFile(CountsAsItself):
         return await in_thread(self._run, text, first, most)
 
     def _document(self, text: str) -> Path | None:
-        """Return the real path of a document to convert; None for other paths, and for a refused path."""
+        """Return the resolved path of a file that must be converted from a document. Return None for other files,
+        and for refused paths."""
         files = self.files()
         try:
             path = existing(text, self.roots, files)
             real = _resolved(files, path, self.roots)
         except ToolError:
-            return None  # the reading as text will report the problem
+            return None  # the attempt to read the file as text will report the problem
         known = real.suffix.lower() in SUFFIXES and self._refusal(path, real) is None
         found = files.stat(real) if known else None
         return real if found is not None and stat.S_ISREG(found.mode) else None
@@ -128,7 +129,8 @@ class ReadFile(CountsAsItself):
 
 
 def path_target(arguments: Arguments, roots: Roots, files: Files) -> str:
-    """Return the target for a path argument, as records show paths; text that is not a path is unchanged."""
+    """Return the target of a call with a path argument, in the form that records use for paths. Text that is not a
+    path is unchanged."""
     text = argument(arguments, "path")
     try:
         return shown(existing(text, roots, files), roots)
@@ -137,7 +139,8 @@ def path_target(arguments: Arguments, roots: Roots, files: Files) -> str:
 
 
 def _read(files: Files, path: Path, first: int, most: int, kept: int) -> Outcome:
-    """Return up to `most` lines from line `first`, in at most `kept` characters, with how to read on."""
+    """Return lines from line `first` on, at most `most` lines and `kept` characters, with an explanation how to
+    read on."""
     with open_plain(files, path) as (file, size):
         # The encoding of the whole file is detected from its beginning.
         start = _text(file.read(_PIECE), whole=size <= _PIECE)
@@ -157,7 +160,7 @@ def _read(files: Files, path: Path, first: int, most: int, kept: int) -> Outcome
 
 
 def _lines(stream: TextIOWrapper) -> Iterator[str]:
-    """Yield the lines; a very long line is cut to its beginning."""
+    """Yield the lines. Only the beginning of a very long line is yielded."""
     while piece := stream.readline(_LONGEST_LINE):
         yield piece
         while not piece.endswith("\n") and (piece := stream.readline(_LONGEST_LINE)):
@@ -165,7 +168,7 @@ def _lines(stream: TextIOWrapper) -> Iterator[str]:
 
 
 def _fitting(lines: Iterator[str], most: int, kept: int) -> tuple[list[str], bool]:
-    """Return the first lines that fit, at least one line, and whether more lines follow."""
+    """Return the first lines that fit, but at least one line. Also return whether more lines follow."""
     chosen, room = list[str](), kept - _MARK_ROOM
     for line in lines:
         if chosen and (len(chosen) == most or len(line) > room):
@@ -176,7 +179,7 @@ def _fitting(lines: Iterator[str], most: int, kept: int) -> tuple[list[str], boo
 
 
 def _remark(first: int, last: int, text: Text) -> str | None:
-    """Describe the lines that are shown, unless they begin with the first line, and the file's encoding."""
+    """Describe which lines are shown, unless the first line is among them, and the encoding of the file."""
     lines = f"lines {first} to {last}" if first > 1 else ""
     return ", ".join(filter(None, (lines, text.form))) or None
 

@@ -29,9 +29,9 @@ MAX_MATCHES = 200
 MAX_CONTEXT = 20
 _LINE_CHARACTERS = 160
 _MATCH_SECONDS = 2.0
-"""Time limit for an expression in all lines of a file, because it may backtrack without end."""
+"""Time limit in seconds for one expression on all lines of a file, because matching may backtrack without end."""
 _NAMED = 5
-"""Limit of the paths that are named among files that were not searched."""
+"""At most this many paths of files that were not searched are named."""
 _NO_TEXT = "not searched, as they are no text"
 _UNREADABLE = "not searched, as they cannot be read"
 _TOO_LONG = f"searched in their first {MAX_FILE_BYTES >> 20} MiB only"
@@ -53,7 +53,8 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class SearchText(CountsAsItself):
-    """Searches text files, case-sensitively. Links are not followed; hidden folders come last."""
+    """Searches the lines of text files, case-sensitively. Links are not followed. Hidden folders are searched
+    last."""
 
     roots: Roots
     files: Look = real_files
@@ -66,7 +67,7 @@ class SearchText(CountsAsItself):
         return f"{pattern} in {path}" if path else pattern
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """List the matching lines, at most 200, with the number of files and the files that were not searched.
+        """List the matching lines (at most 200), the number of files, and the files that were not searched.
 
         Raises ToolError for a path that does not exist.
         """
@@ -112,10 +113,10 @@ class SearchText(CountsAsItself):
 
 
 class _Search:
-    """One pattern, and the files that were not searched for it."""
+    """One pattern, and the files in which it could not be searched."""
 
     def __init__(self, pattern: str, glob: str, around: int = 0) -> None:
-        """Compile the pattern. Text that is not a regular expression is searched literally.
+        """Compile the pattern. If the text is not a valid regular expression, it is searched literally.
 
         `around`: number of lines that are shown before and after each match.
         """
@@ -145,7 +146,7 @@ class _Search:
         left = _MATCH_SECONDS
         try:
             for at, line in enumerate(text.splitlines(), 1):
-                # The thread that searches cannot be stopped from outside, so the time of all lines is added up.
+                # A thread that searches cannot be stopped from outside, so the time of all lines is added up.
                 started = time.monotonic()
                 found = self.pattern in line or self._expression.search(line, timeout=max(left, 0.001))
                 left -= time.monotonic() - started
@@ -164,14 +165,14 @@ class _Search:
 
 
 def _matches(search: _Search, entry: Entry, name: str, files: Files) -> Iterator[tuple[int, str, bool]]:
-    """Yield number and text of each line to show, and whether it matches.
+    """Yield each line to show with its number, and whether it matches or is only shown around a match.
 
-    Files that were not searched are added to `unsearched`.
+    Files that could not be searched are added to `unsearched`.
     """
     if entry.kind is not Kind.FILE or not search.takes(entry):
         return
     text, why = _text(files, entry)
-    # A repository has many internal files of git, which no user asks for.
+    # A repository contains many internal files of git, for which no user searches.
     if why and not is_gits(f"/{entry.path}"):
         search.unsearched[why].append(name)
     if text is not None:
@@ -183,7 +184,7 @@ def _alone(place: Path, files: Files) -> Entry:
 
 
 def _text(files: Files, entry: Entry) -> tuple[str | None, str]:
-    """Return the text of a file, and the reason if it is missing or incomplete."""
+    """Return the text of a file. If it is missing or incomplete, also return the reason."""
     if entry.place is None:
         return None, _UNREADABLE
     try:
@@ -197,6 +198,6 @@ def _text(files: Files, entry: Entry) -> tuple[str | None, str]:
 
 
 def _remark(why: str, paths: Collection[str]) -> str:
-    """Name the files that were not searched, because the search does not show that they lack the text."""
+    """Name the files that were not searched, because they may contain the text nevertheless."""
     total = f"; {len(paths)} in all" if len(paths) > _NAMED else ""
     return f"({why}: {listed(list(paths), _NAMED)}{total})"

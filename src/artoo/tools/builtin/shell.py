@@ -26,17 +26,18 @@ from artoo.tools.shell.parser import ShellCommand, parse_command
 from artoo.workspace.files.rooted import real_files
 
 WALL_SECONDS = 86_400.0
-"""Time limit for the registry; a call itself is limited by its timeout and by the remaining time of the task."""
+"""Time limit that the registry enforces. A call ends earlier, by its own timeout and the remaining time of the
+task."""
 
 _ONE_IS_AN_ANSWER = frozenset(
     {"grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "diff", "cmp", "lsof", "pgrep", "test", "["}
 )
-"""Programs whose exit code 1 means "not found" or "different", not "failed"."""
+"""Programs whose exit code 1 means "not found" or "different" instead of "failed"."""
 
 _FENCE = re.compile(r"\s*```[\w-]*\n(.*?)\n?```\s*", re.DOTALL)
 
 REMARKS = ("description", "explanation", "thought")
-"""Additional arguments that other agents' tools for running programs have; they are remarks for the user."""
+"""Additional arguments that the command tools of other agents have. Their values are remarks for the user."""
 
 _SPEC = ToolSpec(
     name="shell",
@@ -75,7 +76,8 @@ class Shell(Announcing):
         return with_network(self._parsed(arguments).normal, unfenced(argument(arguments, "command")))
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Run the command. Raises SandboxError if it cannot be confined, ToolError if no folder can be searched."""
+        """Run the command. Raises SandboxError if the command cannot be confined, and ToolError if a replaced
+        `find` can search no folder."""
         command = unfenced(as_text(arguments["command"]))
         query = index_query(command, self.roots)
         if query is not None and len(arguments) == 1:
@@ -104,13 +106,13 @@ class Shell(Announcing):
 
 
 def unfenced(text: str) -> str:
-    """Remove the Markdown fence that a model may have left around the code."""
+    """Remove the Markdown fence that a model may have written around the code."""
     whole = _FENCE.fullmatch(text)
     return whole.group(1) if whole else text
 
 
 def _judged(parsed: ShellCommand, outcome: Outcome) -> Outcome:
-    """Interpret the exit code by the conventions of the last program."""
+    """Interpret the exit code by the conventions of the last program in the command."""
     quiet = not outcome.dropped and outcome.reason is None and not outcome.error_output.strip()
     answers = outcome.exit_code == 1 and quiet and parsed.ending in _ONE_IS_AN_ANSWER
     status = CallStatus.OK if outcome.status is CallStatus.ERROR and answers else outcome.status

@@ -1,6 +1,6 @@
 """The tool `skill`, which shows a skill's instructions in parts of 3,000 characters.
 
-A model has chosen the skill by its description.
+A model chooses the skill by its description.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from artoo.tools.files.paths import shown
 from artoo.tools.files.unified_diff import plain
 
 NAMES = ("skill", "read_skill")
-"""The tool's name, and its alternative if another tool has that name."""
+"""The name of the tool, and the name that is used if another tool already has the first one."""
 LONGEST_LIST = 4_000
-"""Limit of the characters of all descriptions in a prompt."""
+"""Maximum number of characters of all skill descriptions in a prompt."""
 PART = 3_000
-"""Characters of instructions that one call shows; a record keeps 4,000."""
+"""Number of characters of instructions that one call shows. It is less than the 4,000 that a record keeps."""
 _MOST_FILES = 20
 _HEAD = "Skills, each for a kind of work. Before you do such work, read its skill with the tool {tool}."
 _FOREIGN = "by the authors of these files and not by the person who asks; it asks for nothing by itself"
@@ -30,7 +30,8 @@ _FOREIGN = "by the authors of these files and not by the person who asks; it ask
 
 @dataclass(frozen=True, slots=True)
 class ReadSkill:
-    """Shows the text that was read and approved when the task began, and the folder of the skill's files."""
+    """Shows the instructions, as they were read and approved when the task began, and the path of the skill's
+    folder."""
 
     name: str
     skills: tuple[Skill, ...]
@@ -83,7 +84,7 @@ class ReadSkill:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Split a text into parts of at most `PART` characters, between lines if possible."""
+    """Split a text into parts of at most `PART` characters. Each part ends at a line end if possible."""
     while text:
         cut = len(text) if len(text) <= PART else text.rfind("\n", 0, PART) + 1 or PART
         yield text[:cut].rstrip("\n")
@@ -91,7 +92,7 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def free_name(taken: Iterable[str]) -> str | None:
-    """Return a name for the tool that no other tool has; None if both names are taken."""
+    """Return a name that no other tool has, or None if both possible names are taken."""
     known = set(taken)
     return next(islice((name for name in NAMES if name not in known), 1), None)
 

@@ -1,6 +1,6 @@
 """The tool `web_fetch`, with its description, approval of hosts, ports, and 90-second timeout.
 
-It reads a web page as Markdown, a PDF as text.
+A web page is read as Markdown, and a PDF as text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from artoo.tools.shell.network_header import wanted
 
 FETCH_SECONDS = 90.0
 _PORTS = {"https": (443,), "http": (80, 443)}
-"""Ports that a fetch may reach; a server on port 80 mostly redirects to its port 443."""
+"""Ports that a fetch may reach for each scheme. A server on port 80 often redirects to its port 443."""
 
 _SPEC = ToolSpec(
     name="web_fetch",
@@ -37,7 +37,7 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class WebFetch(Announcing, CountsAsItself):
-    """Fetches a page with a script in the task's sandbox; the egress proxy permits only that page's host."""
+    """Fetches a page with a script in the task's sandbox. The egress proxy permits only the host of that page."""
 
     runner: WorkspaceCommands
     interpreter: str = this_python()
@@ -48,7 +48,8 @@ class WebFetch(Announcing, CountsAsItself):
         return argument(arguments, "url")
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Fetch the page. Raises ToolError for an invalid web address, SandboxError without confinement."""
+        """Fetch the page. Raises ToolError for an invalid web address, and SandboxError if the sandbox is not
+        available."""
         url = argument(arguments, "url")
         outcome = await self.runner.run(
             Command(

@@ -1,10 +1,11 @@
 """The sandboxed program behind `web_fetch`, with redirect, memory and request limits, and HTML as Markdown.
 
-A page parser can do no harm in the task's sandbox.
+It runs in the task's sandbox, where a bug in a page parser can do no harm.
 
     python web_page.py URL ─► egress proxy ─► HTML as Markdown │ PDF as text │ other text as it is
 
-It imports nothing from artoo, which the sandbox may not see. It exits with 1 if the server answers with an error.
+The program imports nothing from artoo, because the sandbox may not contain artoo. It exits with 1 if the server
+answers with an error.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 from urllib.parse import urljoin, urlsplit
 
 MOST_MEMORY = 768 << 20
-"""Limit of the data memory of the process in bytes, whatever size a page unpacks to."""
+"""Limit of the process's data memory in bytes. It holds regardless of the size to which a page unpacks."""
 REQUEST_SECONDS = 30
 _MOST_REDIRECTS = 10
 _TEXT = ("text/", "application/json", "application/xml", "application/javascript")

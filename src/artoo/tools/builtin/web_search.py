@@ -22,7 +22,7 @@ _SNIPPET = 300
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result."""
+    """One result of a search."""
 
     title: str
     url: str
@@ -34,7 +34,7 @@ Engine = Callable[[str], Awaitable[Sequence[Hit]]]
 
 
 def engine_for(environ: Mapping[str, str]) -> Engine:
-    """Return Google's engine if both its key and its engine's id are set, otherwise DuckDuckGo's."""
+    """Return Google's engine if the key and the id of a Google search engine are set, otherwise DuckDuckGo's."""
     key = next((environ[name] for name in KEY_NAMES if environ.get(name)), "")
     engine = next((environ[name] for name in ENGINE_NAMES if environ.get(name)), "")
     return Google(key, engine).search if key and engine else duckduckgo
@@ -52,7 +52,7 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class Search(CountsAsItself):
-    """Searches the web with `engine`. The text of pages is data, so the gate knows the names that come from it."""
+    """Searches the web with `engine`. The text of pages is data, so the gate is told which names come from it."""
 
     engine: Engine
     wall_seconds: float = SEARCH_SECONDS
@@ -62,7 +62,8 @@ class Search(CountsAsItself):
         return " ".join(argument(arguments, "query").split())
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Run the search. Raises ToolError if that is impossible: offline, refused, or too slow."""
+        """Run the search. Raises ToolError if the machine is offline, the user refused, or the search is too
+        slow."""
         hits = tuple(await self.engine(self.target(arguments)))[:MOST_RESULTS]
         text = "\n\n".join(f"{hit.title}\n{hit.url}\n{hit.snippet[:_SNIPPET]}" for hit in hits)
         return Outcome(output=text or "(no result)", result_count=len(hits))
@@ -75,14 +76,16 @@ async def duckduckgo(query: str) -> Sequence[Hit]:
 
 @dataclass(frozen=True, slots=True)
 class Google:
-    """The Custom Search JSON API. The key is sent in a header, so that logged addresses do not contain it."""
+    """Google's Custom Search JSON API. The key is sent in a header, not in the address, because addresses are
+    logged."""
 
     key: str = field(repr=False)
     engine: str
     address: str = GOOGLE
 
     async def search(self, query: str) -> Sequence[Hit]:
-        """Search. Raises ToolError with the HTTP status or network error, ConfigurationError for a wrong proxy."""
+        """Search. Raises ToolError with the HTTP status or the network error, and ConfigurationError for an invalid
+        proxy setting."""
         import aiohttp
 
         from artoo.settings.proxy import proxy_for

@@ -25,7 +25,7 @@ _NAME = "write_file"
 
 @lru_cache(maxsize=8)
 def _spec(roots: Roots) -> ToolSpec:
-    """Return the spec, which names the output folder as a user would write its path."""
+    """Return the spec, in which the path of the output folder is written as a user would write it."""
     workspace = in_home(roots.workspace, roots)
     return ToolSpec(
         name=_NAME,
@@ -47,8 +47,8 @@ def _spec(roots: Roots) -> ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class WriteFile(Announcing, CountsAsItself):
-    """Writes a text file. A new file is UTF-8; an existing file keeps its encoding and line ends if these can hold
-    the text. Relative paths start at the project root.
+    """Writes a text file. A new file is written in UTF-8. An existing file keeps its encoding and line ends if they
+    can represent the text. Relative paths start at the project root.
     """
 
     writer: WorkspaceWriter
@@ -67,7 +67,7 @@ class WriteFile(Announcing, CountsAsItself):
             return text
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Write the file. Raises ToolError if the path cannot name a file, or if the write fails."""
+        """Write the file. Raises ToolError if the path cannot be the name of a file, or if the write fails."""
         text = unquoted(argument(arguments, "path"))
         if text.endswith("/"):
             raise ToolError(f"{text!r} is a directory; give the path of a file in it")
@@ -76,7 +76,7 @@ class WriteFile(Announcing, CountsAsItself):
         return await self.writer.write(path, content, remark=remark, anew=True)
 
     async def _there(self, path: Path) -> Text:
-        """Read the text that will be replaced; it is empty if the file cannot be read."""
+        """Read the text that will be replaced. It is empty if the file cannot be read."""
         try:
             before = await self.writer.read(path)
         except ToolError:
@@ -88,7 +88,7 @@ class WriteFile(Announcing, CountsAsItself):
 
 
 def _as_in(before: Text, content: str) -> tuple[bytes, str]:
-    """Encode a text for a file, and return a remark if it is not UTF-8 with LF."""
+    """Encode a text in the encoding of the existing file. If that is not UTF-8 with LF, also return a remark."""
     text = before.with_ends(content)
     try:
         return before.bytes_of(text), before.form and f"as before: {before.form}; python or shell converts it"

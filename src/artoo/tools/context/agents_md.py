@@ -1,6 +1,6 @@
 """Find AGENTS.md or CLAUDE.md guides, at most eight with 32,000 characters together.
 
-They are searched in each directory above the files in question.
+They are searched in each directory that contains, directly or below it, one of the files in question.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from artoo.tools.files.text_files import NotPlainFile, decode, read_limited
 from artoo.workspace.changes.path_class import Places
 
 GUIDE_FILES = ("AGENTS.md", "CLAUDE.md")
-"""Names of guide files; the first that a directory contains is its guide."""
+"""Names of guide files. The first of them that a directory contains is its guide."""
 GUIDE_CHARACTERS = 32_000
-"""Limit of the characters of all guides together; room that a short guide leaves is used for the others."""
+"""Maximum number of characters of all guides together. If one guide is short, the others may be longer."""
 MOST_GUIDES = 8
 _MOST_FILES = 8
 _OF_PERSON = "The person's own standing instructions ({path}):"
@@ -33,7 +33,8 @@ _OF_PROJECT = (
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """The text of one guide, or its beginning. `foreign`: the user did not write it."""
+    """The text of one guide, which is only its beginning if the guide is long. `foreign`: true if the user did not
+    write it."""
 
     path: str
     text: str
@@ -46,11 +47,13 @@ class Guide:
 def guides(
     files: Files, roots: Roots, places: Places, about: Iterable[Path], characters: int = GUIDE_CHARACTERS
 ) -> tuple[Guide, ...]:
-    """Return the guide of the workspace, then those of the project's directories at or above the files in `about`.
+    """Return the guide of the workspace, then the guides of the project's directories that contain the files in
+    `about`, directly or below.
 
-    Together they have at most `characters`.
+    Together the guides have at most `characters` characters.
     """
-    # Outer guides come first. If `about` is empty, only the guide of the project's root is added.
+    # The guide of an outer directory comes before those of inner ones. If `about` is empty, only the guide of the
+    # project's root follows that of the workspace.
     project = roots.project
     above = [place for path in islice(about, _MOST_FILES) for place in (path, *path.parents)]
     inside = {place for place in above if is_within(place, project)} | {project}
@@ -80,7 +83,7 @@ def _named(files: Files, directory: Path) -> Iterator[Path]:
 
 
 def _guide_in(files: Files, roots: Roots, places: Places, directory: Path, *, foreign: bool) -> Guide | None:
-    """Read the guide of a directory; None if it has no guide that is text and open to tools."""
+    """Read the guide of a directory. Return None if there is none that is text and open to tools."""
     for path in _named(files, directory):
         try:
             real = files.resolve(path)

@@ -1,6 +1,6 @@
 """Evidence for validators from the workspace, with trial runs, check timeouts (30 and 60 seconds) and sizes.
 
-Changes of these commands are discarded. Implements `ports.evidence`.
+The changes that these commands make are discarded. Implements `ports.evidence`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from artoo.workspace.changes.path_class import Places
 from artoo.workspace.files.rooted import real_files
 
 MAX_TEXT_BYTES = 4 << 20
-"""Maximum size of a file whose text checks can match; larger files have no text for checks."""
+"""Maximum size in bytes of a file whose text checks can match. A larger file has no text for checks."""
 
 CHECK_SECONDS = 30.0
 SCRIPT_SECONDS = 60.0
@@ -47,17 +47,17 @@ _PIECE = 1 << 20
 
 
 def every_change(path: str) -> bool:
-    """Include every change."""
+    """Include every change, whichever subtask made it."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceEvidence:
-    """Reads the evidence in one workspace, for a subtask or for the task.
+    """Reads the evidence in one workspace, either for a subtask or for the whole task.
 
-    `mine` returns whether the change of a printable path is included (a subtask does not see the changes of
-    others). `before` returns the files as they were before the task. `base` returns the workspace state in which a
-    trial runs, or None if no trial is possible.
+    `mine` takes a printable path and returns whether its change is included, because a subtask does not see the
+    changes of other subtasks. `before` returns the user's files as they were before the task. `base` returns the
+    workspace state in which a trial runs, or None if no trial is possible.
     """
 
     workspace: Workspace
@@ -91,7 +91,8 @@ class WorkspaceEvidence:
         return _seen(files, real, found.size)
 
     async def command(self, command: str) -> CommandView:
-        """Run a shell command in a temporary layer, with limits on time and output. Never raises."""
+        """Run a shell command in a temporary layer over the workspace, with limits on time and output. Never
+        raises."""
         try:
             trial = await self.workspace.try_out(Command(bash(command), env=PLAIN_SETTINGS), self.seconds)
         except (ArtooError, OSError, ValueError) as error:
@@ -100,7 +101,8 @@ class WorkspaceEvidence:
         return replace(view, written=await in_thread(self._written, trial.changes)) if trial.changes else view
 
     def _written(self, changes: tuple[Change, ...]) -> tuple[str, ...]:
-        """Return the paths that the command changed; a build that produces the same content changes nothing."""
+        """Return the paths that the command changed. A build that writes the same content again has changed
+        nothing."""
         meant = frozenset(meant_changes(changes))
         files = self.workspace.files
         told = (
@@ -111,7 +113,8 @@ class WorkspaceEvidence:
         return tuple(islice(told, MOST_WRITTEN))
 
     async def trial(self, language: Language, program: str) -> Trial:
-        """Run a whole program in a copy of the earlier workspace state, then discard the copy. Never raises."""
+        """Run a whole program in a copy of an earlier state of the workspace, then discard the copy. Never
+        raises."""
         argv = bash(program) if language == "bash" else python(program)
         async with self._one_trial:
             try:
@@ -136,7 +139,7 @@ class WorkspaceEvidence:
         return Trial(_view(ended, SCRIPT_SECONDS), left, await in_thread(self._texts, left, fork.files))
 
     def _texts(self, left: Mapping[str, str], files: Files) -> dict[str, str]:
-        """Return the contents of the files that a trial left, by their printable paths."""
+        """Return the contents of the files that a trial left behind, by their printable paths."""
         texts, room = dict[str, str](), TRIAL_CHARACTERS
         for path in islice((path for path, digest in left.items() if digest), TRIAL_TEXTS):
             text = self._file(os.fsdecode(path_bytes(path)), files).text
@@ -158,7 +161,7 @@ class WorkspaceEvidence:
 
 
 def _view(ended: Ended, seconds: float) -> CommandView:
-    """Describe the end of a command for checks."""
+    """Describe how a command ended, in the form that checks use."""
     outcome = outcome_of(ended)
     by_itself = outcome.status in (CallStatus.OK, CallStatus.ERROR) and ended.status in ("ok", "error")
     late = f"it did not end within {seconds:g} s" if ended.status == "stopped" else outcome.reason
@@ -171,7 +174,7 @@ def _view(ended: Ended, seconds: float) -> CommandView:
 
 
 def _is_same(change: Change, files: Files) -> bool:
-    """Check whether a file was rewritten with the same content."""
+    """Check whether a file was only rewritten with the same content."""
     if change.kind is not ChangeKind.OVERWRITTEN or not change.content_sha256:
         return False
     try:
@@ -196,7 +199,7 @@ def _seen(files: Files, path: Path, size: int) -> FileView:
 
 
 def _digest(files: Files, path: Path) -> str:
-    """Return the sha256 of the whole content; empty if it cannot be read."""
+    """Return the sha256 of the whole content, or "" if it cannot be read."""
     whole = hashlib.sha256()
     try:
         with open_plain(files, path) as (file, _):

@@ -2,7 +2,7 @@
 
     entries + request ──► named_in: paths on disk that it contains ──► describe ──► Surroundings
 
-These functions are pure: they make text from a snapshot that `look` has taken.
+These functions are pure: they write text from a snapshot of the project that `look` has taken.
 """
 
 from __future__ import annotations
@@ -20,17 +20,20 @@ from artoo.tools.files.suggest_paths import nearby
 from artoo.tools.files.walk import Entry, Kind
 
 LISTING_CHARACTERS = 1_200
-"""Limit of the tree and the facts about named files, at most a third of it; file contents have as much again."""
+"""Maximum number of characters of the tree together with the facts about named files, which get at most a third of
+it. The contents of files may have the same number in addition."""
 
 WHOLE_CHARACTERS = 8_000
-"""The same limit if whole files are shown. It is higher because calls that read the files would cost more."""
+"""The limit that replaces it if files are shown whole. It is higher, because calls that read the files would cost
+more."""
 
 _TREE_CHARACTERS = 4_000
-"""Limit of the tree; a longer tree is cut at the end, because the planner can have a folder listed beforehand."""
+"""Maximum number of characters of the tree. The end of a longer tree is left out, because the planner can have a
+folder listed before the work begins."""
 
 MOST_NAMED = 8
 MAX_REQUEST = 20_000
-"""Characters of a request that are searched for names."""
+"""Number of characters of a request that are searched for names."""
 
 _MOST_INSIDE = 2
 _TABLES = (".csv", ".tsv")
@@ -38,14 +41,15 @@ _MARKS = (",", ";", "\t", "|")
 _LINE_CHARACTERS = 120
 _MOST_TREE_LINES = 50
 _SOME = 6
-"""Limit of the ignored files that are named."""
+"""At most this many ignored files are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first lines of a file (all lines, or at most three), or in `instead` the reason why there are none.
+    """The first lines of a file (all lines, or at most three). If there are none, `instead` holds the reason.
 
-    `whole`: `lines` is the whole file. `form`: its encoding and line ends, if they are not UTF-8 and LF.
+    `whole`: true if `lines` is the whole file. `form`: the encoding and line ends of the file, if they are not
+    UTF-8 and LF.
     """
 
     lines: tuple[str, ...] = ()
@@ -56,11 +60,12 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The project at the time of the snapshot, with paths relative to it. `broken` are links without a target.
-    `empty` and `unreadable` are directories; other directories without entries contain only ignored files.
+    """The project at one moment, with paths relative to its root. `broken` are links whose target does not exist.
+    `empty` and `unreadable` are directories. All other directories without entries contain only ignored files.
 
-    `heads` are the beginnings of files that were read, by relative path, or by the name of a file outside the
-    project. `ignored`: paths that an ignore file excludes. `missing`: file paths in the request that do not exist.
+    `heads` are the beginnings of files that were read, by relative path. A file outside of the project has the name
+    in the request as key. `ignored`: paths that an ignore file excludes. `missing`: paths of files that the request
+    names and that do not exist.
     """
 
     entries: tuple[Entry, ...]
@@ -74,12 +79,13 @@ class Snapshot:
 
 
 def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
-    """Return the project paths that the request contains, as a whole path or as the last name, in its order.
+    """Return the project paths that a request names, in the order of the request. It may name the whole path, or
+    only its last part.
 
-    Entries whose whole path is in the request come before entries that are named by their last name.
+    Entries whose whole path is in the request come before entries that are named only by their last part.
     """
-    # If the request contains a whole path, a directory needs its whole path too, because its last name may be an
-    # ordinary word (`files`).
+    # If the request contains any whole path, a directory also needs its whole path to count, because its last part
+    # may be an ordinary word (`files`).
     text = request[:MAX_REQUEST]
     found: dict[str, tuple[int, bool]] = {}
     for entry in snapshot.entries:
@@ -97,8 +103,9 @@ def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
 
 
 def place_in(token: str, text: str) -> int | None:
-    """Return the position of `token` in `text` at which no letter, digit or other name character is next to it."""
-    # Scripts without spaces may continue directly after an ASCII name.
+    """Return the position at which `token` stands alone in `text`, that is, without an adjacent letter, digit or
+    other name character."""
+    # In scripts without spaces, other text may directly follow an ASCII name.
     if len(token) < 2 or token not in text:
         return None
     found = re.search(rf"(?<![\w./-])(?:\./)?{re.escape(token)}(?![\w-]|/[\w.]|\.[A-Za-z0-9])", text, re.ASCII)
@@ -106,7 +113,7 @@ def place_in(token: str, text: str) -> int | None:
 
 
 def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACTERS) -> Surroundings:
-    """Describe the surroundings of a request. The tree and the text of named files have `characters` each."""
+    """Describe the project for a request. The tree and the text of named files have at most `characters` each."""
     named = named_in(snapshot, request)
     third = characters // 3
     facts = _joined(_broken(snapshot, named), third)
@@ -125,7 +132,7 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
 
 
 def inside(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
-    """Yield the first two files of each named directory: its files are mostly alike."""
+    """Yield the first two files of each named directory, because the files of a directory are mostly alike."""
     files = [entry.path for entry in snapshot.entries if entry.kind is Kind.FILE]
     for path in named:
         yield from islice((file for file in files if posixpath.dirname(file) == path), _MOST_INSIDE)
@@ -143,9 +150,9 @@ def _broken(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
 
 
 def _whole_heads(heads: Mapping[str, Head], characters: int) -> str:
-    """Render as many files' beginnings as fit, followed by the names of the other files.
+    """Write the beginnings of as many files as fit, followed by the names of the files that do not fit.
 
-    Long lines are cut only if the text does not fit otherwise, or if more of the file is left out anyway.
+    Long lines are shortened only if the text does not fit otherwise, or if more of the file is left out anyway.
     """
     told = list[str]()
     for most in (characters, _LINE_CHARACTERS):
@@ -159,7 +166,7 @@ def _whole_heads(heads: Mapping[str, Head], characters: int) -> str:
 
 
 def _head(path: str, head: Head, most: int) -> str:
-    """Render the beginning of one file. `most`: maximum length of a line."""
+    """Write the beginning of one file. `most`: maximum length of a line."""
     if head.instead is not None:
         return f"{printable(path)}: {head.instead}"
     lines = "\n".join(_one_line(line, most) for line in head.lines)
@@ -169,7 +176,7 @@ def _head(path: str, head: Head, most: int) -> str:
 
 
 def _columns(path: str, head: Head) -> str:
-    """Name the columns of a table and its separator, if the first line of the file has them."""
+    """Name the columns of a table and their separator, if the first line of the file names the columns."""
     if not path.lower().endswith(_TABLES) or not head.lines:
         return ""
     first = _one_line(head.lines[0])
@@ -182,17 +189,19 @@ def _columns(path: str, head: Head) -> str:
 
 
 def _one_line(line: str, most: int = _LINE_CHARACTERS) -> str:
-    """Replace the unprintable characters in a line of a file, which would disturb a prompt, and cut a long line."""
+    """Replace the unprintable characters of a file's line, which would disturb a prompt, and shorten a long
+    line."""
     plain = "".join(one if one.isprintable() or one == "\t" else " " for one in line.rstrip("\r\n"))
     return plain if len(plain) <= most else plain[:most] + "..."
 
 
 def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
-    """List paths: first those that the request names, then by depth. Hidden paths are listed only if named.
+    """List paths. Paths that the request names come first, then the others by depth. A hidden path is listed only
+    if the request names it.
 
-    If everything fits, directories with listed entries have no lines of their own.
+    If everything fits, a directory whose entries are listed has no line of its own.
     """
-    # The number of files is left out, because a small model would take it for the answer.
+    # The number of files is not mentioned, because a small model would take it for the answer.
     visible = [entry for entry in snapshot.entries if entry.path in named or not _hidden(entry.path)]
     if not visible:
         hidden = sorted({entry.path.partition("/")[0] for entry in snapshot.entries})
@@ -214,7 +223,8 @@ def _tree(snapshot: Snapshot, named: Collection[str], characters: int) -> str:
 
 
 def _but_for(snapshot: Snapshot, visible: int) -> str:
-    """Name the files that a list of all files leaves out, because a user who deletes or measures must know them."""
+    """Name the files that the list of "all" files leaves out. A user who deletes or measures files must know of
+    them."""
     if not snapshot.ignored and visible == len(snapshot.entries):
         return ""
     some = ", ".join(map(printable, snapshot.ignored[:_SOME]))
@@ -237,7 +247,7 @@ def _tree_line(entry: Entry, filled: Collection[str], snapshot: Snapshot) -> str
 
 
 def _inside(directory: str, filled: Collection[str], snapshot: Snapshot) -> str:
-    """Describe a directory without listed entries; empty if the walk did not reach it."""
+    """Describe a directory of which no entries are listed. Return "" if the walk did not reach it."""
     if directory in snapshot.empty:
         return " (empty)"
     if directory in snapshot.unreadable:
@@ -256,7 +266,8 @@ def _hidden(path: str) -> bool:
 
 
 def _joined(lines: Iterable[str], characters: int) -> str:
-    """Join as many whole lines as fit. If some do not fit, a last line says so; room is reserved only then."""
+    """Join as many whole lines as fit. If some lines do not fit, a last line says so. Room for it is reserved only
+    in that case."""
     kept: list[str] = []
     whole = list(lines)
     room = characters - (len(_MORE) if sum(len(line) + 1 for line in whole) > characters else 0)
@@ -270,5 +281,5 @@ def _joined(lines: Iterable[str], characters: int) -> str:
 
 
 _UNSHOWN = 200
-"""Characters reserved for the names of files whose beginnings do not fit."""
+"""Number of characters reserved for the names of the files whose beginnings do not fit."""
 _MORE = "... and more"

@@ -47,43 +47,46 @@ from artoo.workspace.files.rooted import real_files
 _LOOK = WalkLimits(entries=20_000, seconds=1.5)
 _WALL_SECONDS = 6.0
 _JUDGING_SECONDS = 2.0
-"""Time limit for classifying changes; git is asked about repositories in them (100 ms for a thousand commits)."""
+"""Time limit in seconds for classifying changes, because git is asked about changed repositories (100 ms for a
+thousand commits)."""
 _HEAD_BYTES = 8_192
 _MOST_HEADS = 4
 _HEAD_LINES = 3
 _WHOLE_LINES, _WHOLE_BYTES = 200, 6_000
-"""If whole files are wanted, files within these limits are shown whole, and so is a project of that many bytes."""
+"""If whole files are wanted, a file within these limits (lines, bytes) is shown whole. A project of at most that
+many bytes is shown whole too."""
 _MOST_WHOLE = 16
 _MOST_PATHS = 500
 _PATH = re.compile(r"(?<![\w./~:-])(?:~?/|\./)?[\w.+@%=~-]+(?:/[\w.+@%=~-]+)*(?<![.-])", re.ASCII)
-"""A path with ordinary names, without the full stop that ends a sentence."""
+"""A path that consists of ordinary names. A full stop that ends the sentence is not part of it."""
 
 _ENDING = re.compile(r"[^./]\.[A-Za-z][A-Za-z0-9]{0,7}\Z")
 
 
 def _unobserved(source: str, text: str) -> None:
-    """Ignore the text of a source, for callers that do not track provenance."""
+    """Ignore a text and its source, for callers that do not track provenance."""
 
 
 def _everything(path: str) -> bool:
-    """Attribute every change to the subtask."""
+    """Attribute every change to the subtask that asks."""
     return True
 
 
 async def _nothing_new() -> tuple[str, ...]:
-    """Return no news."""
+    """Return no news about events since the last turn."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectLook:
-    """Implements `ports.surroundings.TurnSource` over a workspace's files.
+    """Describes the project from the files of a workspace. Implements `ports.surroundings.TurnSource`.
 
-    `whole_files`: named files are shown whole if they are not long, and so is a small project. `workspace`: its
-    changes are reported and classified (None: no changes). `mine`: returns whether the subtask changed a printable
-    path; other changes were made earlier in the task. `turns` returns the news of a turn. `observe` receives the
-    source and text of files by other authors that are passed on; `looked` records the files that are shown.
-    `permitted`: changes that these standing permissions cover are not reported as pending.
+    `whole_files`: true to show named files whole if they are not long, and a small project too. `workspace`: the
+    workspace whose changes are reported and classified. If it is None, no changes are reported. `mine`: returns
+    whether this subtask changed a printable path. All other changes were made earlier in the task. `turns` returns
+    the news for a turn of the executor. `observe` receives the source and the text of each shown file that another
+    author wrote. `looked` records all files that are shown. `permitted`: standing permissions. Changes that they
+    cover are not reported as pending.
     """
 
     roots: Roots
@@ -102,11 +105,11 @@ class ProjectLook:
 
     @property
     def room(self) -> int:
-        """Return the size limit of the tree, and of the text of files, in characters."""
+        """Return the maximum number of characters of the tree, which is also that of the text of files."""
         return self.characters or (WHOLE_CHARACTERS if self.whole_files else LISTING_CHARACTERS)
 
     async def look(self, request: str) -> Surroundings:
-        """Describe the surroundings of `request`. Never raises; the listing reports problems instead."""
+        """Describe the surroundings of `request`. Never raises. If there is a problem, the listing reports it."""
         try:
             async with asyncio.timeout(_WALL_SECONDS):
                 changes = () if self.workspace is None else await self.workspace.changes()
@@ -128,7 +131,8 @@ class ProjectLook:
             return Surroundings(listing=f"The project directory is not listed: {error}")
 
     async def _classes(self, workspace: Workspace) -> tuple[ChangeClass, ...]:
-        """Return each class of the changes once, most dangerous first; empty if it takes too long or fails."""
+        """Return each class of the workspace's changes once, the most dangerous first. Return nothing if that takes
+        too long or fails."""
         try:
             async with asyncio.timeout(_JUDGING_SECONDS):
                 changes = await workspace.classes()
@@ -152,12 +156,12 @@ class ProjectLook:
         about = (*(self.roots.project / path for path in named), *_meant(changes))
         found = guides(files, self.roots, self.places, about, self.guide_characters)
         seen = describe(snapshot, request, self.room)
-        # A small model has to read files itself, even if they were shown whole.
+        # A small model must read files with a tool, even if they were shown whole.
         whole = seen.whole if self.whole_files else ()
         return replace(seen, guide="\n\n".join(map(str, found)), whole=whole), found
 
     def _with_heads(self, files: Files, snapshot: Snapshot, named: Iterable[tuple[str, Path]]) -> Snapshot:
-        """Add the beginnings of these files, up to the limit of files that are shown."""
+        """Add the beginnings of these files to the snapshot, up to the maximum number of files."""
         heads = dict(snapshot.heads)
         shown_already = {absolute(name, self.roots) for name in heads}
         for name, path in named:
@@ -168,13 +172,14 @@ class ProjectLook:
         return replace(snapshot, heads=heads)
 
     def _all_of_a_small_project(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """Return the files of a small project that is shown whole; empty if it exceeds the limits for that."""
+        """Return the files of a project that is small enough to be shown whole. Return nothing if it exceeds the
+        limits."""
         visible = [each for each in snapshot.entries if each.kind is Kind.FILE and not each.path.startswith(".")]
         size = sum(each.size or 0 for each in visible)
         fits = size <= min(_WHOLE_BYTES, self.room) and len(visible) <= _MOST_WHOLE
         if not (self.whole_files and snapshot.complete and fits):
             return ()
-        # Guides are left out, because prompts contain them anyway.
+        # Guides are left out, because the prompts contain them already.
         return tuple(each.path for each in visible if each.name not in GUIDE_FILES)
 
     def _snapshot(self, files: Files) -> Snapshot:
@@ -191,7 +196,8 @@ class ProjectLook:
         )
 
     def _named_outside(self, files: Files, request: str) -> Iterator[tuple[str, Path]]:
-        """Yield files that the request names and the walk does not visit: ignored files, and files elsewhere."""
+        """Yield the files that the request names and the walk does not visit. These are ignored files and files
+        outside of the project."""
         for text in _paths_in(request):
             path = absolute(text, self.roots)
             if entry_at(files, path) is not None:
@@ -206,7 +212,8 @@ class ProjectLook:
                 yield str(workspace / name), workspace / name
 
     def _missing(self, files: Files, snapshot: Snapshot, request: str) -> tuple[str, ...]:
-        """Return the named paths with a file extension that exist neither in the project nor where tools look."""
+        """Return the paths in the request that have a file extension and exist neither in the project nor in
+        another place where tools look."""
         names = {entry.name for entry in snapshot.entries}
         asked = (
             text for text in _paths_in(request) if _ENDING.search(text) and text.rpartition("/")[2] not in names
@@ -215,7 +222,7 @@ class ProjectLook:
         return tuple(islice(nowhere, MOST_NAMED))
 
     def _head(self, files: Files, path: Path) -> Head | None:
-        """Read the beginning of a file; return None for a directory, or if there is no plain file."""
+        """Read the beginning of a file. Return None for a directory, or if there is no regular file."""
         try:
             real = files.resolve(path)
         except OSError:
@@ -245,9 +252,10 @@ class ProjectLook:
 
 
 def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: Files) -> str:
-    """List the changes that were probably intended, a line for each kind: `created: a, b`, `moved: d -> e`.
+    """List the changes that the task probably intended, with a line for each kind, such as `created: a, b` or
+    `moved: d -> e`.
 
-    The git refs that moved, and a git operation in progress, follow.
+    The lines are followed by the git refs that moved, and by a git operation that is in progress.
     """
     meant = frozenset(meant_changes(changes))
     moved = moved_files((change for change in changes if change.path in meant), before, now)
@@ -263,7 +271,7 @@ def _by_kind(changes: tuple[Change, ...], roots: Roots, before: Files, now: File
         if change.path in moved:
             lines["moved"].append(f"{name} -> {shown(_path_of(moved[change.path]), roots)}")
         elif change.path in meant and change.path not in arrived:
-            # A new link has its own kind of change, and is listed as created.
+            # A new link has a kind of change of its own, but is listed as created.
             kind = ChangeKind.CREATED if change.before is None else change.kind
             lines[kind.value if kind.value in lines else "changed"].append(name)
     if others:
@@ -282,6 +290,6 @@ def _path_of(printable: str) -> Path:
 
 
 def _paths_in(request: str) -> Iterator[str]:
-    """Yield the texts in a request that have the form of a path, each once."""
+    """Yield the parts of a request that have the form of a path, each once."""
     found = (match.group() for match in islice(_PATH.finditer(request[:MAX_REQUEST]), _MOST_PATHS))
     return iter(dict.fromkeys(found))

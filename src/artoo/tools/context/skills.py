@@ -22,11 +22,11 @@ from artoo.tools.files.text_files import NotPlainFile, read_limited
 
 SKILL_FILE = "SKILL.md"
 MOST_SKILLS = 32
-"""Limit of the skills in one folder; further skills are not read, and a problem reports that."""
+"""Maximum number of skills that are read from one folder. If there are more, a problem is reported."""
 MOST_FILES, LARGEST, DEEPEST = 200, 4 << 20, 6
-"""Limits of a skill: number of files, their bytes in total, and levels of directories."""
+"""Limits of a skill: the number of its files, their total size in bytes, and the number of directory levels."""
 MOST_PATHS = 1_000
-"""Limit of the paths in a skill, including its directories and links."""
+"""Maximum number of paths in a skill. Its directories and links count too."""
 LONGEST_TEXT = 128 * 1024
 """Maximum size of a SKILL.md, in bytes."""
 LONGEST_DESCRIPTION = 1_024
@@ -38,7 +38,7 @@ _FENCE = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MU
 
 @dataclass(frozen=True, slots=True)
 class SkillFile:
-    """One file of a skill, by its path in the folder. `runs`: the file is executable."""
+    """One file of a skill, by its path in the folder. `runs`: true if the file is executable."""
 
     path: str
     data: bytes
@@ -47,7 +47,8 @@ class SkillFile:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill at the time of reading. `digest` covers all its files; `foreign`: it is not the user's own skill."""
+    """A skill, as it was at the time of reading. `digest` covers all its files. `foreign`: true if it is not the
+    user's own skill."""
 
     name: str
     description: str
@@ -60,15 +61,15 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The skills in some folders, and a sentence for each problem with an entry that is not a valid skill."""
+    """The valid skills in some folders, and a sentence about each entry that is not a valid skill."""
 
     skills: tuple[Skill, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 def skills_in(files: Files, folder: Path, within: Path, *, foreign: bool) -> Found:
-    """Read the skills of one folder, by name. Blocking. Never raises."""
-    # An entry that links to a path outside of `within` is refused.
+    """Read the skills in one folder; return them by name. Blocking. Never raises."""
+    # An entry that links to a path outside of `within` is reported as a problem.
     found, problems = list[Skill](), list[str]()
     try:
         places = _places(files, folder)
@@ -107,7 +108,7 @@ def _inside(real: Path, within: Path) -> Path:
 
 
 def _places(files: Files, folder: Path) -> list[Path]:
-    """Return the entries that may be skills; empty if the folder does not exist. Raises OSError."""
+    """Return the entries that may be skills. Return nothing if the folder does not exist. Raises OSError."""
     try:
         names = files.names(files.resolve(folder))
     except (FileNotFoundError, NotADirectoryError):
@@ -117,7 +118,7 @@ def _places(files: Files, folder: Path) -> list[Path]:
 
 def _members(files: Files, folder: Path) -> Iterator[SkillFile]:
     """Yield every file, sorted by path."""
-    # Links are not followed, because their targets are not part of the skill.
+    # Links are not followed, because the files behind them are not part of the skill.
     left, count = LARGEST, 0
     for seen, (path, mode) in enumerate(_walk(files, folder, 0)):
         if seen == MOST_PATHS:
@@ -158,7 +159,7 @@ def _parts(text: str) -> tuple[str, str]:
 
 def _named(head: str, path: Path) -> tuple[str, str]:
     try:
-        # The blank line makes the parser's line numbers match the file.
+        # A blank line replaces the mark before the front matter, so that the parser's line numbers match the file.
         fields, _ = parse(f"\n{head}", path)
     except RecursionError as error:
         raise ConfigurationError(f"the front matter of {SKILL_FILE} is nested too deeply") from error

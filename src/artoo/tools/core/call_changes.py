@@ -1,8 +1,8 @@
 """Attribute workspace changes to calls, when subtasks and processes run in parallel.
 
-begin ─► Mark ─► … the call … ─► end ─► changes since the mark, and whether something else ran meanwhile
+begin ─► Mark ─► … the call … ─► end ─► changes since the mark, and whether another call or process ran meanwhile
 
-Changes that a process makes between two calls are attributed to the call that ends next.
+Changes that a background process makes between two calls are attributed to the call that ends next.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from artoo.tools.provenance.read_tracking import LookedAt
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The changes of one call. `overlapped`: another subtask ran meanwhile and may have made some of them."""
+    """The changes that one call made. `overlapped`: true if another subtask ran at the same time and may have made
+    some of them."""
 
     changes: tuple[Change, ...] = ()
     overlapped: bool = False
@@ -28,7 +29,8 @@ class Changed:
 
 @dataclass(slots=True, eq=False)
 class OpenCall:
-    """A call in progress. `mark`: None if the call reports its changes itself."""
+    """A call in progress. `mark`: the state of the workspace before the call. It is None if the call reports its
+    changes itself."""
 
     subtask: str
     mark: Mark | None
@@ -42,10 +44,11 @@ def nothing_runs(subtask: str) -> bool:
 
 @dataclass(slots=True, eq=False)
 class CallChanges:
-    """Attributes the changes of one task's workspace to its calls and subtasks.
+    """Attributes the changes in a task's workspace to the task's calls and subtasks.
 
-    `looked` drops its records of files that the task itself changed. `others_run`: returns whether a process of
-    another subtask is running. `snapshots`: keep the state before each subtask's first change, for trials.
+    `looked` forgets the files that the task itself has changed. `others_run`: returns whether a process of another
+    subtask is running. `snapshots`: true to keep the state before each subtask's first change, in which trials are
+    run.
     """
 
     workspace: Workspace
@@ -58,11 +61,11 @@ class CallChanges:
     _by_subtask: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _before: dict[str, Workspace | None] = field(default_factory=dict[str, Workspace | None])
     _contents: dict[str, str] = field(default_factory=dict[str, str])
-    """The digest of each file's content after the last call that changed it."""
+    """The digest of each file's content after the last call that changed the file."""
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def restore(self, changed: Iterable[tuple[str, str]]) -> None:
-        """Take over the changes of earlier processes of the task: pairs of subtask and printable path."""
+        """Record the changes that earlier processes of the task made, as pairs of subtask and printable path."""
         for subtask, path in changed:
             self._by_subtask.setdefault(subtask, set()).add(path)
             self._before.setdefault(subtask, None)
@@ -83,7 +86,7 @@ class CallChanges:
         return call
 
     async def end(self, call: OpenCall, known: tuple[Change, ...] = ()) -> Changed:
-        """End a call and return what it changed. `known`: the changes of a call without a mark."""
+        """End a call and return what it changed. `known`: the changes of a call that reports them itself."""
         try:
             changes = known if call.mark is None else await self.workspace.changes_since(call.mark)
         finally:
@@ -100,7 +103,8 @@ class CallChanges:
         )
 
     def _is_as_before(self, change: Change) -> bool:
-        """Check whether a file was rewritten with the content that the last call left, as by `git stash`."""
+        """Check whether a file was rewritten with the content that it had after the last call, as `git stash` may
+        do."""
         same = change.content_sha256 is not None and self._contents.get(change.path) == change.content_sha256
         return same and change.kind is ChangeKind.OVERWRITTEN
 
@@ -113,15 +117,16 @@ class CallChanges:
         return frozenset(Path(path).parent for path in self._by_subtask.get(subtask, ()))
 
     def of_others_alone(self, subtask: str, path: str) -> bool:
-        """Check whether other subtasks, and not this one, changed this printable path."""
+        """Check whether only other subtasks, and not this one, changed this printable path."""
         if path in self._by_subtask.get(subtask, ()):
             return False
         return any(path in paths for one, paths in self._by_subtask.items() if one != subtask)
 
     def state_before(self, subtask: str) -> Workspace | None:
-        """Return the workspace as it was before this subtask's first change; None if that state was not kept.
+        """Return the workspace as it was before this subtask's first change. Return None if that state was not
+        kept.
 
-        While the subtask has changed nothing, this is the current workspace.
+        If the subtask has changed nothing yet, this is the current workspace.
         """
         return self._before.get(subtask, self.workspace)
 
@@ -133,7 +138,7 @@ class CallChanges:
             try:
                 self._before[subtask] = await self.workspace.fork(f"{subtask} before")
             except SandboxError:
-                # The workspace is too large to be copied, so there is no state for trials.
+                # The workspace is too large to be copied, so trials of this subtask are not possible.
                 return
 
     async def discard_snapshots(self) -> None:

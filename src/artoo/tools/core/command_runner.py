@@ -16,7 +16,8 @@ from artoo.tools.core.truncate import clip
 from artoo.tools.shell.network_header import NOTHING, Wanted
 
 COMMAND_SECONDS = 120.0
-"""Default time that a call waits for its command. The command continues afterwards (SPEC section 3.3)."""
+"""Default time in seconds that a call waits for its command. If the command has not ended by then, it continues as
+a process (SPEC section 3.3)."""
 
 _INCIDENTAL = (Trait.GIT_BOOKKEEPING, Trait.TIMES_ONLY)
 
@@ -37,7 +38,7 @@ _REASONS: Mapping[EndStatus, str] = {
 
 
 def as_it_is(outcome: Outcome) -> Outcome:
-    """Return an outcome unchanged, because it needs no interpretation."""
+    """Return an outcome unchanged, for programs whose exit code needs no interpretation."""
     return outcome
 
 
@@ -46,10 +47,11 @@ class Command:
     """A program that a tool runs in the project root.
 
     `text` is the command as the model wrote it, for questions and records. `argv[0]` is looked up on the sandbox's
-    PATH. The call waits `seconds` for the end (with `background`, not at all), then the command continues as a
-    process. `pty` gives it a pseudo-terminal and input. `keep`: the user is asked at the task's end whether it
-    shall keep running. `network`: access that it wants, if the user agrees. `judged` interprets the outcome by the
-    conventions of the tool's programs. `by` names the tool in questions.
+    PATH. The call waits `seconds` for the end, or not at all with `background`. After that the command continues as
+    a process. `pty` connects it to a pseudo-terminal, so that it can receive input. `keep`: true to ask the user at
+    the task's end whether it shall keep running. `network`: the network access that it requests and the user may
+    permit. `judged` interprets the outcome by the conventions of the tool's programs. `by` is the name of the tool
+    in questions.
     """
 
     argv: tuple[str, ...]
@@ -65,14 +67,16 @@ class Command:
 
 
 def bash(script: str) -> tuple[str, ...]:
-    """Return the arguments that run `script` with bash, exactly as it was written and with no shell option set."""
-    # The two options only prevent bash from reading the user's start-up files.
+    """Return the arguments that run `script` with bash. The script is unchanged, and no shell option is set."""
+    # These two options only keep bash from reading the user's start-up files.
     return ("bash", "--noprofile", "--norc", "-c", script)
 
 
 def python(script: str, interpreter: str = this_python()) -> tuple[str, ...]:
-    """Return the arguments that run a Python script isolated from the user's environment, without byte code."""
-    # The project is the last entry of the path. If it were the first, a `json.py` there would break any script.
+    """Return the arguments that run a Python script. It is isolated from the user's environment, and writes no byte
+    code."""
+    # The project is the last entry of the module path. As the first entry, a file `json.py` in the project would
+    # break every script that imports json.
     return (interpreter, "-I", "-B", "-X", "utf8", "-c", _SHOWING_LINES, script)
 
 
@@ -90,12 +94,12 @@ sys.path.append("")
 sys.modules["__main__"] = main = types.ModuleType("__main__")
 exec(compile(code, name, "exec"), main.__dict__)
 """
-"""Runs a script and shows the source line that failed, as for a script in a file. With `-c` alone, Python before
-3.13 shows only the line's number, and a small model cannot count lines to fix the script."""
+"""Runs a script so that an error shows the source line that failed, as for a script in a file. With `-c` alone,
+Python before 3.13 shows only the number of the line, and a small model cannot count lines to find it."""
 
 
 def outcome_of(ended: Ended, kept: int = OUTPUT_KEPT, read_on: str = "") -> Outcome:
-    """Convert the end of a command to an outcome, with its output truncated to the limits of a record."""
+    """Convert the end of a command to an outcome. Its output is truncated to the limits of a record."""
     reason = "; ".join(filter(None, (_REASONS.get(ended.status), *ended.notes))) or None
     return printed_outcome(
         (ended.stdout, ended.stderr),
@@ -116,7 +120,7 @@ def printed_outcome(
     kept: int = OUTPUT_KEPT,
     read_on: str = "",
 ) -> Outcome:
-    """Return an outcome with a command's output in at most `kept` characters, and half as many of errors."""
+    """Return an outcome with at most `kept` characters of a command's output, and half as many of its errors."""
     output, output_cut = clip(printed[0], kept, read_on)
     error_output, error_cut = clip(printed[1], kept // 2, read_on)
     return Outcome(
@@ -134,10 +138,12 @@ PLAIN_SETTINGS: Mapping[str, str] = {
     "LC_ALL": "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-"""Environment in which programs print English and sort as Python does in every locale, because rules read their
-output. Python leaves no byte code in the user's folders."""
+"""Environment variables with which programs print English and sort as Python does in every locale. Rules read their
+output, so it must not depend on the user's locale. One variable also keeps Python from writing byte code into the
+user's folders."""
 
 
 def meant_changes(changes: Iterable[Change]) -> tuple[str, ...]:
-    """Return the paths of changes that were probably intended, without caches, git's own files and mere times."""
+    """Return the paths of the changes that were probably intended. Caches, git's own files and changes of times
+    alone are left out."""
     return tuple(change.path for change in changes if not any(change.has(trait) for trait in _INCIDENTAL))

@@ -41,21 +41,22 @@ from artoo.workspace.files.visible import VisibleFiles
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The properties of this machine that determine the available tools: its platform and its programs."""
+    """The properties of this machine on which the list of tools depends: its platform and its programs."""
 
     platform: str = sys.platform
     which: Callable[[str], str | None] = find_program
 
     @classmethod
     def of(cls, roots: Roots) -> Machine:
-        """Return this machine for a task in these directories. Each program is searched for once per task."""
+        """Return this machine for a task in these directories. Each program is searched for only once in a task."""
         return cls(which=cache(partial(find_program, apart=worked_in(roots))))
 
 
 def reaching_tools(
     gate: Gate, roots: Roots, environ: Mapping[str, str], machine: Machine | None = None
 ) -> tuple[Tool, ...]:
-    """Return the tools that reach beyond files: the web, and on macOS other programs. All are behind the gate."""
+    """Return the tools that reach beyond the task's files. These reach the web, and on macOS other programs. All of
+    them ask the gate first."""
     here = machine or Machine.of(roots)
     tools: list[Tool] = [Asking(Search(engine_for(environ)), gate, never, reads_only=True, outward=True)]
     if here.platform == "darwin":
@@ -69,11 +70,12 @@ def reaching_tools(
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The parts that all tools of a task share.
+    """The objects that all tools of a task share.
 
-    `gate` asks about hosts, and about commands that cannot be confined. `network` records the data that commands
-    send. `printing` shows the output of commands. `looked` records the files that were shown to the task. `changes`
-    attributes changes to calls. `processes` are the commands that continued after their call.
+    `gate` asks about hosts, and about commands that cannot be confined to the sandbox. `network` records to which
+    hosts commands send data. `printing` shows the output of running commands. `looked` records the files that were
+    shown to the task. `changes` attributes changes to calls. `processes` are the commands that continued after the
+    call that started them.
     """
 
     workspace: Workspace
@@ -96,7 +98,7 @@ class Shared:
         *,
         snapshots: bool = False,
     ) -> Shared:
-        """Create the parts. `snapshots`: as in CallChanges."""
+        """Create the shared objects. `snapshots` has the same meaning as in CallChanges."""
         looked, processes = LookedAt(), Processes()
         changes = CallChanges(workspace, looked, processes.others_run, processes.any_runs, snapshots)
         return cls(workspace, gate, places, looked, changes, processes, network or Network(), printing)
@@ -105,9 +107,9 @@ class Shared:
 def builtin_tools(shared: Shared, machine: Machine | None = None, kept: int = OUTPUT_KEPT) -> tuple[Tool, ...]:
     """Return the tools that read and change a task's workspace.
 
-    `kept`: characters of an output that one call shows.
+    `kept`: number of characters of an output that one call shows.
     """
-    # The shell is offered only if bash is installed.
+    # The shell tool is offered only if bash is installed.
     workspace, places, roots = shared.workspace, shared.places, shared.workspace.roots
     here = machine or Machine.of(roots)
     mdfind = here.which("mdfind") if here.platform == "darwin" else None
@@ -143,8 +145,9 @@ def own_tools(functions: Iterable[Function], gate: Gate) -> tuple[Tool, ...]:
 
 
 def gated(tools: Iterable[UserTool], gate: Gate) -> tuple[Tool, ...]:
-    """Put the user's tools behind the gate. Some ask before each call, others only about names from data."""
-    # A call that a crash interrupted may have had effects, unless the tool promises to change nothing.
+    """Put the user's tools behind the gate. Some of them ask before each call, the others only about names that
+    came from data."""
+    # A call that a crash interrupted may have had effects, unless the tool promises that it changes nothing.
     return tuple(
         Asking(one, gate, always() if one.effects.asks else never, reads_only=one.effects.repeatable)
         for one in tools

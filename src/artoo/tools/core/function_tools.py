@@ -33,18 +33,18 @@ T = TypeVar("T")
 
 
 class Dependency:
-    """Marker for a parameter that the program supplies, and not the model."""
+    """Marks a parameter whose value the program supplies, and not the model."""
 
 
 Deps = Annotated[T, Dependency]
-"""The type of a parameter that is filled in from `Artoo(deps=[…])`: `def find(db: Deps[Database], name: str)`."""
+"""The type of a parameter that is filled from `Artoo(deps=[…])`: `def find(db: Deps[Database], name: str)`."""
 
 USER_SECONDS = 120.0
 """Default time limit for a call of a user's function, in seconds."""
 
 USER_PRIORITY = 80
 MOST_DOCUMENTATION = 1_000
-"""Length limit of the description of a tool that a model reads, in characters."""
+"""Maximum number of characters of a tool's description in a prompt."""
 
 _MOST_DESCRIPTION = 200
 _ATTRIBUTE = "__artoo_tool__"
@@ -52,10 +52,11 @@ _ATTRIBUTE = "__artoo_tool__"
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The effects that a tool may have. `asks`: the user is asked before each call (default for tools that write).
+    """The effects that calls of a tool may have. `asks`: true if the user is asked before each call, which is the
+    default for tools that write.
 
-    `repeatable`: the author declared explicitly that the tool changes nothing. A call that a crash interrupted is
-    then repeated, and a call need not be logged to disk before it is made.
+    `repeatable`: true if the author has declared that the tool changes nothing. Then a call that a crash
+    interrupted is repeated, and a call is made without waiting until it is logged to disk.
     """
 
     reads: bool
@@ -66,7 +67,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class UserTool:
-    """A user's function as a tool. Arguments are converted to the annotated types."""
+    """A user's function as a tool of artoo. Arguments are converted to the annotated types."""
 
     function: Function
     name: str
@@ -77,17 +78,18 @@ class UserTool:
     spec: ToolSpec
     needs: Mapping[str, type] = field(default_factory=dict[str, type])
     given: Mapping[str, object] = field(default_factory=dict[str, object])
-    """Values that the program supplies for the parameters in `needs`."""
+    """Values that the program supplies, by the names of the parameters in `needs`."""
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
         return (self.name,)
 
     def target(self, arguments: Arguments) -> str:
-        """Return the main argument's text; empty for functions without parameters."""
+        """Return the text of the main argument, or "" for a function without parameters."""
         return argument(arguments, self.parameters[0].name) if self.parameters else ""
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Call the function, in this event loop if it is async, otherwise in a thread. Its exceptions propagate."""
+        """Call the function. An async function runs in this event loop, any other in a thread. Its exceptions
+        propagate to the registry."""
         values = {
             one.name: self._value(one, arguments[one.name]) for one in self.parameters if one.name in arguments
         }
@@ -97,13 +99,14 @@ class UserTool:
         else:
             result = await in_thread(self.function, **values)
         value = await _by_itself(result)
-        # A generator may have no end.
+        # A generator is limited, because it may never end.
         if inspect.isgenerator(value) or inspect.isasyncgen(value):
             raise ToolError(f"{self.name} returned a generator; let it return a list, as in: return list(…)")
         return Outcome(output=text_of(value))
 
     def _value(self, one: inspect.Parameter, value: JsonValue) -> object:
-        """Convert an argument to its type. Blank text that does not fit becomes the parameter's default."""
+        """Convert an argument to the type of its parameter. Blank text that does not fit the type is replaced by
+        the parameter's default."""
         try:
             return _read(self.readers[one.name], value)
         except ValidationError as error:
@@ -115,7 +118,7 @@ class UserTool:
 
 
 _NOTHING = Parameter("nothing", "takes no argument", required=False)
-"""The parameter of tools that have none, because every tool needs a main input. Its value is ignored."""
+"""The parameter of a tool whose function has none, because every tool needs a main input. Its value is ignored."""
 
 
 @overload
@@ -144,11 +147,12 @@ def tool(
     """Make a function usable as a tool; it can still be called as before.
 
     A model sees the name and the first paragraph of the docstring (or all of `description`). The parameters come
-    from the signature. `writes=True` says that the tool changes something, so the user is asked before each call
-    unless `asks=False`. `writes=False` promises that it changes nothing, so a call that a crash interrupted is
-    repeated. If `writes` is not given, the user is asked only before a call is repeated. `seconds` limits a call.
-    Mark a method in its class, and pass it to `Artoo` bound: `tools=[calendar.at]`. Raises ConfigurationError for a
-    signature that a model cannot call, and for an object that cannot be marked.
+    from the signature. `writes=True` declares that the tool changes something, so the user is asked before each
+    call unless `asks=False`. `writes=False` promises that it changes nothing, so a call that a crash interrupted is
+    repeated. If `writes` is not given, the user is asked only before an interrupted call is repeated. `seconds`
+    limits the time of a call. A method is marked in its class, and passed to `Artoo` as a bound method:
+    `tools=[calendar.at]`. Raises ConfigurationError for a signature that a model cannot call, and for an object
+    that cannot be marked.
     """
     effects = Effects(reads, bool(writes), bool(writes) if asks is None else asks, repeatable=writes is False)
 
@@ -165,10 +169,11 @@ def tool(
 
 
 def user_tool(function: Function, deps: Sequence[object] = ()) -> UserTool:
-    """Return the tool that `@tool` made of a function. Other functions get the defaults (read only, never ask).
+    """Return the tool that `@tool` made of a function. For a function without `@tool`, the defaults are used: it
+    only reads, and never asks.
 
-    `deps`: values for parameters of a `Deps` type; the first value of that type is used. Raises
-    ConfigurationError as `tool` does, for an unbound method, and for a missing dependency.
+    `deps`: values for the parameters of a `Deps` type. For each parameter the first value of its type is used.
+    Raises ConfigurationError as `tool` does, and also for an unbound method or a missing dependency.
     """
     made = _user_tool(function)
     given = dict[str, object]()
@@ -187,7 +192,7 @@ def _user_tool(function: Function) -> UserTool:
     if not isinstance(made, UserTool):
         made = _made(function, None, None, Effects(reads=True, writes=False, asks=False), USER_SECONDS)
     elif inspect.ismethod(function):
-        # The method was marked in its class, and has been bound since.
+        # the method was marked in its class and is bound now
         return _made(function, made.name, made.spec.description, made.effects, made.wall_seconds)
     if made.parameters and made.parameters[0].name == "self":
         raise ConfigurationError(f"tool {made.name}: it is a method; give it bound: the object's own {made.name}")
@@ -195,7 +200,8 @@ def _user_tool(function: Function) -> UserTool:
 
 
 def text_of(result: object) -> str:
-    """Convert a result to a tool's output: text unchanged, None as empty text, other values as JSON if possible."""
+    """Convert a function's result to the output of a tool. Text stays unchanged, None becomes "", and other values
+    become JSON if possible."""
     if result is None:
         return ""
     if isinstance(result, str):
@@ -209,7 +215,7 @@ def text_of(result: object) -> str:
 
 
 async def _by_itself(result: object) -> object:
-    """Await a result in a separate task, so that a function that cancels its own task ends only this call, and not
+    """Await a result in a task of its own. A function that cancels its own task then ends only this call, and not
     the attempt that waits for the call.
     """
 
@@ -217,7 +223,8 @@ async def _by_itself(result: object) -> object:
         try:
             return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result, None
         except SystemExit as error:
-            # If the task raised it, it would end the event loop.
+            # An exception that ends the event loop is returned here, because it would end the loop if the task
+            # raised it.
             return None, error
 
     value, exited = await asyncio.create_task(held())
@@ -256,7 +263,7 @@ def _made(
 
 def _schemas(readers: Mapping[str, TypeAdapter[object]]) -> dict[str, dict[str, JsonValue]]:
     """Return the JSON schema of each parameter."""
-    # A type without a schema gets an empty one, because its type adapter validates the values anyway.
+    # A type without a JSON schema gets an empty one, because its type adapter validates the values anyway.
     made: dict[str, dict[str, JsonValue]] = {}
     for name, reader in readers.items():
         try:
@@ -275,7 +282,8 @@ def _parameter(one: inspect.Parameter, schema: Mapping[str, JsonValue]) -> Param
 
 
 def _kind(annotation: object) -> str:
-    """Describe a type for a model. An enumeration is described by its values, because only these are accepted."""
+    """Describe a type in words for a model. An enumeration is described by its values, because a call may use only
+    these."""
     if isinstance(annotation, EnumType):
         return " or ".join(repr(each.value) for each in cast("type[Enum]", annotation))
     return inspect.formatannotation(annotation)
@@ -284,7 +292,7 @@ def _kind(annotation: object) -> str:
 def _signature(
     function: Function, name: str
 ) -> tuple[tuple[inspect.Parameter, ...], dict[str, TypeAdapter[object]], dict[str, type]]:
-    """Return the parameters in order, their type adapters, and the types of the values that the program supplies.
+    """Return the parameters in order, their type adapters, and the types of values that the program supplies.
 
     Raises ConfigurationError.
     """
@@ -301,7 +309,8 @@ def _signature(
 
 
 def _dependency(one: inspect.Parameter, name: str) -> type | None:
-    """Return the class of a parameter that the program supplies; None for others. Raises ConfigurationError."""
+    """Return the class of a parameter that the program supplies. Return None for other parameters. Raises
+    ConfigurationError."""
     if get_origin(one.annotation) is not Annotated:
         return None
     kind, *marks = get_args(one.annotation)
@@ -323,7 +332,8 @@ def _reader(one: inspect.Parameter, name: str) -> TypeAdapter[object]:
 
 
 def _read(reader: TypeAdapter[object], value: JsonValue) -> object:
-    """Convert a value to the parameter's type; try text as a plain string, then as JSON. Raises ValidationError."""
+    """Convert a value to the parameter's type. Text is tried as a plain string first, then as JSON. Raises
+    ValidationError."""
     if not isinstance(value, str):
         return reader.validate_json(to_json(value))
     try:

@@ -12,15 +12,16 @@ from artoo.tools.core.truncate import without_terminal_codes
 
 LINES_TOLD = 8
 LONGEST_LINE = 400
-"""Characters of a line that are reported; a terminal shows fewer."""
+"""Maximum number of characters of a line that is reported. A terminal shows fewer."""
 EVERY_SECONDS = 0.2
 _WINDOW_BYTES = 16 * 1024
-"""Bytes of output that are kept. A secret of several lines is found only if its beginning is within them."""
+"""Number of bytes of output that are kept for the next report. A secret of several lines is found only if its
+beginning is among these bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Printing:
-    """Reports the output of a task's commands to `told`. `redacted` removes secrets from a text."""
+    """Reports the output of a task's running commands to `told`. `redacted` removes secrets from a text."""
 
     task_id: str
     told: OnOutput
@@ -28,7 +29,7 @@ class Printing:
 
     @contextmanager
     def of(self, act: str) -> Generator[Heard]:
-        """Provide the listener for one command's output. Nothing is reported after the block."""
+        """Provide a listener for the output of one command. Nothing is reported after the block has ended."""
         tail = _Tail(lambda lines: self.told(Printed(self.task_id, act, lines)), self.redacted)
         try:
             yield tail.add
@@ -38,7 +39,7 @@ class Printing:
 
 @contextmanager
 def printing_of(printing: Printing | None, act: str) -> Generator[Heard]:
-    """Provide the listener of `printing`, or one that ignores the output if there is none."""
+    """Provide a listener of `printing`, or one that ignores the output if `printing` is None."""
     if printing is None:
         yield unheard
         return
@@ -47,7 +48,7 @@ def printing_of(printing: Printing | None, act: str) -> Generator[Heard]:
 
 
 class _Tail:
-    """The end of an output. Output that follows soon after a report is included in the next report."""
+    """The end of a command's output. Output that follows soon after a report is reported with the next one."""
 
     def __init__(self, tell: Callable[[tuple[str, ...]], None], redacted: Callable[[str], str]) -> None:
         self._tell = tell
@@ -58,9 +59,10 @@ class _Tail:
         self._next: asyncio.TimerHandle | None = None
 
     def add(self, written: bytes) -> None:
-        """Keep the end of the output. A report follows after a short delay, so that it includes further output."""
+        """Add output, and keep only its end. The report follows after a short delay, so that it includes output
+        that comes soon after."""
         if self._closed:
-            # The command continues after the call, which no longer listens.
+            # The command continues after the call, but this call no longer listens.
             return
         self._window += written[-_WINDOW_BYTES:]
         if len(self._window) > _WINDOW_BYTES or len(written) > _WINDOW_BYTES:
@@ -79,10 +81,11 @@ class _Tail:
         self._tell(self._lines())
 
     def _lines(self) -> tuple[str, ...]:
-        """Return the last lines as a terminal would show them, without text that a carriage return overwrote."""
+        """Return the last lines as a terminal would show them. Text that a carriage return overwrote is left
+        out."""
         whole = self._redacted(bytes(self._window).decode("utf-8", "replace"))
         rows = without_terminal_codes(whole).split("\n")
-        # The beginning of the first row was cut off, so the row may be part of a secret.
+        # The first row is incomplete, so it may be a part of a secret and is not shown.
         if self._cut:
             rows[:1] = [] if len(rows) > 1 else [rows[0][-LONGEST_LINE:]]
         shown = (row.rstrip("\r").rpartition("\r")[2].rstrip() for row in rows)

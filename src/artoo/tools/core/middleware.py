@@ -1,7 +1,4 @@
-"""Middleware around every tool call, which may inspect, change, answer or refuse it.
-
-It may inspect, change, answer or refuse a call.
-"""
+"""Middleware around every tool call, which may inspect, change, answer or refuse it."""
 
 from __future__ import annotations
 
@@ -14,7 +11,8 @@ from artoo.tools.core.tool import Arguments, Outcome
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One call as middleware sees it: the tool's name, its validated arguments, and the subtask that makes it."""
+    """One call, as middleware sees it: the name of the tool, the validated arguments, and the subtask that makes
+    the call."""
 
     tool: str
     arguments: Arguments
@@ -27,12 +25,13 @@ Middleware = Callable[[ToolUse, Run], Awaitable[Outcome]]
 
 
 def refused(reason: str) -> Outcome:
-    """Return the outcome of a call that middleware refuses; the model reads the reason."""
+    """Return the outcome of a call that middleware refuses. The model reads the reason."""
     return Outcome(status=CallStatus.REFUSED, reason=reason)
 
 
 def around(middleware: Sequence[Middleware], run: Run) -> Run:
-    """Return a function that runs a call through all middleware; the first middleware is the outermost."""
+    """Return a function that runs a call through all middleware. The first middleware in the list is the
+    outermost."""
     for each in reversed(middleware):
         run = _wrapped(each, run)
     return run

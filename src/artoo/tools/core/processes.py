@@ -15,24 +15,25 @@ from artoo.tools.approval.network_consent import Hearing
 from artoo.tools.core.command_runner import Command
 
 _KEPT_SHARE, _MOST_KEPT = 0.1, 20.0
-"""The part of the remaining time that a wait leaves to the model: a share, but at most so many seconds."""
+"""Part of the remaining time that a wait leaves for the model: this share, but at most this number of seconds."""
 _LOOK_SECONDS = 0.25
-"""Interval between checks whether a process waits for input."""
+"""Number of seconds between two checks whether a process waits for input."""
 _ASKING_LOOKS = 2
-"""Consecutive checks that must find a process waiting for input, because programs also read start-up files."""
+"""Number of consecutive checks that must find a process waiting for input, because a program that starts also reads
+files."""
 
 
 def no_limit() -> float:
-    """Return infinity, for a task without a time limit."""
+    """Return infinity, as the time left to a task without a time limit."""
     return math.inf
 
 
 @dataclass(slots=True, eq=False)
 class Tracked:
-    """A process and the command that it runs.
+    """A process that continued after its call, and the command that it runs.
 
-    `shown`: the offset up to which its output was shown. `hearing` receives its network connections. `told`: the
-    model knows how it ended.
+    `shown`: the offset up to which its output was shown to the model. `hearing` receives its network connections.
+    `told`: true if the model was told how it ended.
     """
 
     process: Process
@@ -53,7 +54,7 @@ class Tracked:
 
 @dataclass(slots=True)
 class Listener:
-    """Forwards the output of a process to its current listener."""
+    """Forwards the output of a process to the listener of the current call."""
 
     heard: Heard = unheard
 
@@ -63,14 +64,15 @@ class Listener:
 
 @dataclass(slots=True, eq=False)
 class Processes:
-    """All processes of a task that outlived the call that started them. `time_left`: seconds left to the task."""
+    """All processes of a task that continued after the call that started them. `time_left`: returns the seconds
+    left to the task."""
 
     time_left: Callable[[], float] = no_limit
     _tracked: dict[str, Tracked] = field(default_factory=dict[str, Tracked])
     _listeners: dict[str, Listener] = field(default_factory=dict[str, Listener])
 
     def add(self, tracked: Tracked, listener: Listener) -> None:
-        """Track a process."""
+        """Start to track a process."""
         self._tracked[tracked.id] = tracked
         self._listeners[tracked.id] = listener
 
@@ -109,7 +111,8 @@ class Processes:
         return found
 
     def seconds(self, wanted: float) -> float:
-        """Limit a wait to the remaining time of the task and subtask, less a reserve for the model."""
+        """Limit a wait to the remaining time of the task and of the subtask. A part of this time is reserved for
+        the model."""
         now = asyncio.get_running_loop().time()
         ends = (limit.when() for limit in limits_here())
         left = min((end - now for end in ends if end is not None), default=math.inf)
@@ -118,9 +121,9 @@ class Processes:
 
 
 async def ended_or_asking(process: Process, seconds: float, *, asks: bool) -> Ended | None:
-    """Wait for the end of a process; return None if it still runs after `seconds`.
+    """Wait for the end of a process. Return None if it is still running after `seconds`.
 
-    `asks`: also return None as soon as the process waits for input.
+    `asks`: true to return None also as soon as the process waits for input.
     """
     if not asks:
         return await process.wait(seconds)

@@ -1,6 +1,6 @@
 """The registry and toolbox of tools, which validates, refuses, runs and records every call.
 
-Every call produces a record, whatever happens.
+Every call produces a record, even if it was refused, failed or was interrupted.
 
 Registry ──► toolbox(subtask, must_not) ──► call ──► refused │ ok │ error │ running │ timeout │ interrupted
 """
@@ -38,7 +38,7 @@ from artoo.tools.resume.resume_calls import Resumed
 _REASON_KEPT = OUTPUT_KEPT // 2
 
 Observer = Callable[[ToolCall], None]
-"""Receives every call that ran, when its record is complete. It must be quick and never raise."""
+"""Receives every call that was made, when its record is complete. It must be quick and never raise."""
 
 
 def _unseen(call: ToolCall) -> None:
@@ -60,9 +60,9 @@ class Registry:
     ) -> None:
         """Create the registry of the tools that work on this platform.
 
-        `observe` receives every record; `gate` asks about calls with a caution (None: no one can be asked).
-        `durable` is awaited before a call may have effects; `resumed` examines the calls of a task that was resumed
-        after a crash. `kept`: characters of output that a record keeps.
+        `observe` receives every record. `gate` asks the user about calls with a caution; if it is None, no one can
+        be asked. `durable` is awaited before a call that may have effects. `resumed` examines the calls of a task
+        that was resumed after a crash. `kept`: number of characters of output that a record keeps.
 
         Raises ConfigurationError if two tools have the same name.
         """
@@ -80,11 +80,12 @@ class Registry:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Return the tools that work on this platform and are not forbidden, by priority."""
+        """Return the tools that work on this platform and are not forbidden, ordered by priority."""
         return self._specs
 
     def add(self, tools: Iterable[Tool], forbidden: Iterable[str] = ()) -> None:
-        """Add tools, and forbid identities (`shell`, `shell:curl`), before the first toolbox is made.
+        """Add tools, and forbid tool identities (such as `shell` or `shell:curl`), before the first toolbox is
+        made.
 
         Raises ConfigurationError if two tools have the same name.
         """
@@ -111,7 +112,8 @@ class Registry:
         return SubTaskToolbox(self, specs, blocked, targets, Cautions(cautions, self._gate), subtask_id)
 
     def identities(self, name: str, arguments: Arguments) -> tuple[str, ...]:
-        """Return the identities that a call would have, by which tools are blocked and remembered."""
+        """Return the identities that a call would have. Tools are blocked, and remembered in memory, by these
+        identities."""
         tool = self.tools.get(self.named(name))
         if tool is None:
             return (well_formed(name),)
@@ -120,10 +122,12 @@ class Registry:
 
 @dataclass(slots=True)
 class SubTaskToolbox:
-    """Implements `ports.tools.Toolbox`: blocked tools are absent, blocked programs and targets are refused.
+    """The tools of one subtask. Blocked tools are absent from it, and calls with blocked programs or targets are
+    refused.
 
-    `specs` are the tools that are not blocked, by priority. A target is blocked because it failed in the unchanged
-    workspace. After a change it may be tried again, for example tests after a correction.
+    Implements `ports.tools.Toolbox`. `specs` are the tools that are not blocked, ordered by priority. A target is
+    blocked because it failed in the workspace as it was. After a change of the workspace the target may be tried
+    again, for example tests after a correction.
     """
 
     registry: Registry
@@ -135,7 +139,7 @@ class SubTaskToolbox:
     _changed: bool = False
 
     async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
-        """Run one tool and return its record, whatever happened; raises only CancelledError."""
+        """Run one tool and return a record of the call, whatever happens in it. Raises only CancelledError."""
         started = self.registry.clock.monotonic()
         name = self.registry.named(name)
         tool = self.registry.tools.get(name)
@@ -155,7 +159,7 @@ class SubTaskToolbox:
         return record
 
     async def _made(self, tool: Tool, arguments: Arguments) -> Outcome:
-        """Run a tool within the task's middleware, which may change the arguments. Exceptions become outcomes."""
+        """Run a tool inside the task's middleware, which may change the arguments. Exceptions become outcomes."""
         if not self.registry.middleware:
             return await _run(tool, arguments)
 
@@ -172,7 +176,8 @@ class SubTaskToolbox:
             return Outcome(status=CallStatus.ERROR, reason=f"middleware: {type(error).__name__}: {error}")
 
     async def _instead(self, tool: Tool, arguments: Arguments, call: UnderWay | None) -> Outcome | None:
-        """Return the outcome of a call that is not made, because a crash interrupted it or a caution forbids it."""
+        """Return the outcome of a call that is not made because a crash interrupted it or because of a caution.
+        Return None if it is made."""
         if self.registry.resumed is not None and call is not None:
             outcome = await self.registry.resumed.instead(call, arguments)
             if outcome is not None:
@@ -202,7 +207,7 @@ class SubTaskToolbox:
         return ""
 
     def _blocked(self, tool: Tool, arguments: Arguments) -> str:
-        """Return the reason why a call is refused, with an alternative; empty if it is allowed."""
+        """Return the reason why a call is refused, with an alternative. Return "" if it is allowed."""
         identities, target = _identities(tool, arguments), well_formed(tool.target(arguments))
         for identity in identities:
             if identity in self.registry.forbidden:
@@ -263,9 +268,9 @@ _NO_RIGHT = "this agent has no right to use {identity}; do it another way, or re
 
 
 async def _run(tool: Tool, arguments: Arguments) -> Outcome:
-    """Run a tool within its time limit; an exception becomes the outcome."""
-    # Only the cancellation of this very call and the user's Ctrl-C propagate. A tool that exits, or awaits
-    # something that was cancelled, has failed.
+    """Run a tool within its time limit. An exception is converted to an outcome."""
+    # Only the cancellation of this very call and the user's Ctrl-C propagate. Any other such exception means that
+    # the tool has failed, because it exited or awaited something that was cancelled.
     limit = asyncio.timeout(tool.wall_seconds)
     try:
         if not isinstance(tool, Announcing):
@@ -300,7 +305,8 @@ def _identities(tool: Tool, arguments: Arguments) -> tuple[str, ...]:
 
 
 def _input_text(tool: Tool, arguments: Arguments) -> str:
-    """Return the input as one text: the main argument if it is the only one, otherwise all arguments as JSON."""
+    """Return the input as one text. It is the main argument if there is no other, otherwise all arguments as
+    JSON."""
     main = tool.spec.parameters[0].name
     return as_text(arguments[main]) if list(arguments) == [main] else _as_json(arguments)
 

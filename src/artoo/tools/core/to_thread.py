@@ -1,7 +1,8 @@
 """Run blocking work in daemon threads that can be abandoned, at most 64.
 
-A read from a dead network mount, or a user's function, may never return. A thread of the event loop's own pool
-would then delay the exit of the process. Therefore these threads are daemons, and their number is limited.
+A read from a dead network mount, or a user's function, may never return. In a thread of the event loop's own pool,
+it would delay the exit of the process. Therefore these threads are daemons, for which the exit does not wait, and
+their number is limited.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_THREADS = 64
-"""Limit of the threads that are running or stuck at one time, in the whole process."""
+"""Maximum number of threads that are running or stuck at the same time in the whole process."""
 
 _slots = threading.BoundedSemaphore(MAX_THREADS)
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `function` in a daemon thread and return its value or raise its exception. An exception that is not an
-    Exception (such as SystemExit) is raised as a RuntimeError with its name.
+    """Run `function` in a daemon thread. Return its value or raise its exception. An exception that is not a
+    subclass of Exception (such as SystemExit) is raised as a RuntimeError with its name.
 
     Raises ToolError if too many threads are stuck.
     """
-    # A thread cannot be stopped, so it continues if the waiting task is cancelled.
+    # A thread cannot be stopped, so it continues after the task that waits for it is cancelled.
     if not _slots.acquire(blocking=False):
         raise ToolError(f"{MAX_THREADS} tool threads are busy or stuck; wait for them, or restart artoo")
     loop = asyncio.get_running_loop()
@@ -58,7 +59,7 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     try:
         threading.Thread(target=work, daemon=True, name="artoo-tool").start()
     except RuntimeError as error:
-        # The system refused to create another thread.
+        # The operating system has refused to create another thread.
         _slots.release()
         raise ToolError(f"no thread could be started for the tool ({error}); close other programs") from error
     return await future
@@ -70,9 +71,10 @@ def _tell(
     value: T | None,
     error: BaseException | None,
 ) -> None:
-    """Pass a result to its event loop, if the loop still runs."""
+    """Pass a result to its event loop, if the loop is still running."""
     if error is not None and (isinstance(error, StopIteration) or not isinstance(error, Exception)):
-        # In the waiting task, these exceptions would end the coroutine or the loop, so they are replaced.
+        # If the waiting task raised one of these exceptions, it would end the coroutine or the event loop, so they
+        # are replaced.
         raised = RuntimeError(f"the function raised {type(error).__name__}: {error}".removesuffix(": "))
         raised.__cause__ = error
         error = raised

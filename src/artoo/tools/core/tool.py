@@ -15,15 +15,16 @@ from artoo.ports.workspace import Files
 __all__ = ["Arguments", "Look", "Outcome", "Tool", "argument", "flag", "number"]
 
 Look = Callable[[], Files]
-"""Returns the current files of the workspace, because they change from call to call."""
+"""Returns the current files of the workspace. It is called for every tool call, because the files change between
+calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of a call, from which the registry makes a record.
 
-    `output` may be longer than a record keeps. If it is already cut, `total_bytes` (both streams) and `truncated`
-    are set. The other fields are those of `ToolCall`.
+    `output` may be longer than a record keeps. If a tool has already shortened it, `total_bytes` (of both streams)
+    and `truncated` are set. The other fields are the same as in `ToolCall`.
     """
 
     output: str = ""
@@ -46,11 +47,12 @@ class Outcome:
 
 
 class Tool(Protocol):
-    """One tool. The registry validates the arguments by its schema (`ports.arguments`) before it runs the tool."""
+    """One tool that a model can call. Before the tool runs, the registry validates the arguments by the tool's
+    schema (`ports.arguments`)."""
 
     @property
     def spec(self) -> ToolSpec:
-        """Return the description of the tool for executor and planner."""
+        """Return the description of the tool for the executor and the planner."""
         ...
 
     @property
@@ -59,7 +61,8 @@ class Tool(Protocol):
         ...
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
-        """Return the names of a call for blocking and memory: the tool's name, or the programs of a shell call."""
+        """Return the names under which a call is blocked and remembered: the name of the tool, or the programs of a
+        shell call."""
         ...
 
     def target(self, arguments: Arguments) -> str:
@@ -67,7 +70,8 @@ class Tool(Protocol):
         ...
 
     async def run(self, arguments: Arguments) -> Outcome:
-        """Run the call. Raises ToolError with a message for the executor; other errors are bugs of the tool."""
+        """Run the call. Raises ToolError with a message for the executor. Any other exception is a bug of the
+        tool."""
         ...
 
 
@@ -77,7 +81,7 @@ class _HasSpec(Protocol):
 
 
 class CountsAsItself:
-    """A tool whose only identity is its name."""
+    """A tool whose only identity is its own name."""
 
     __slots__ = ()
 

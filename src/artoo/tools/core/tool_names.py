@@ -23,16 +23,16 @@ BUILTIN_NAMES = (
     "applescript",
     "shortcuts",
 )
-"""All built-in tools of artoo, of every platform."""
+"""The names of all built-in tools of artoo on every platform."""
 
 _OLD_NAMES = ("find_text", "glob", "search")
-"""Names of the first version, which identities of agents may still forbid."""
+"""Names that tools had in the first version. Settings of agents may still forbid them."""
 
 _WITH_PARTS = ("shell", "mcp")
 
 
 def check_identities(names: Iterable[str]) -> None:
-    """Validate names of tools. Raises ConfigurationError for a name that no call can have."""
+    """Validate tool names in settings. Raises ConfigurationError for a name that no call can have."""
     for name in names:
         tool, colon, part = name.partition(":")
         if not (tool in _WITH_PARTS and part if colon else tool in (*BUILTIN_NAMES, *_OLD_NAMES)):

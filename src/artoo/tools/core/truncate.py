@@ -1,6 +1,6 @@
 """Truncate a tool's output to head and tail, with its share of the model's window, and detect binary output.
 
-A mark between them gives the omitted amount.
+A mark between head and tail says how much is omitted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from artoo.contracts.execution import OUTPUT_KEPT
 from artoo.ports.sandbox import Captured
 
 MARK_ROOM = 60
-"""Characters reserved for the mark, so that head, mark and tail together stay within the limit."""
+"""Number of characters reserved for the mark, so that head, mark and tail together stay within the limit."""
 _CHARACTERS_A_TOKEN = 4
 _SHARE = 8
 _MOST_SHOWN = 40_000
@@ -23,18 +23,20 @@ _TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|
 
 
 def without_terminal_codes(text: str) -> str:
-    """Remove escape sequences, because colours and cursor movements are useful only in a terminal."""
+    """Remove escape sequences for colours and cursor movements, because they have a meaning only in a terminal."""
     return _TERMINAL_CODES.sub("", text) if "\x1b" in text else text
 
 
 def room_for_output(window: int) -> int:
-    """Return the maximum characters of one output for a model with this window (in tokens): an eighth of it."""
+    """Return the maximum number of characters of one output for a model with this window (in tokens). It is an
+    eighth of the window."""
     return max(OUTPUT_KEPT, min(window * _CHARACTERS_A_TOKEN // _SHARE, _MOST_SHOWN))
 
 
 def head_tail(text: str, kept: int = OUTPUT_KEPT, read_on: str = "") -> str:
-    """Shorten `text` to its beginning and end around a mark, in at most `kept` (>= 2 * MARK_ROOM) characters."""
-    # Cuts are made between words if possible, because part of a number would be a false number.
+    """Shorten `text` to its beginning and its end with a mark between them, in at most `kept` (>= 2 * MARK_ROOM)
+    characters."""
+    # The text is shortened between words if possible, because a part of a number would be a wrong number.
     if len(text) <= kept:
         return text
     room = _room(kept, read_on)
@@ -43,12 +45,13 @@ def head_tail(text: str, kept: int = OUTPUT_KEPT, read_on: str = "") -> str:
 
 
 def clip(captured: Captured, kept: int = OUTPUT_KEPT, read_on: str = "") -> tuple[str, bool]:
-    """Return a captured stream as text of at most `kept` characters, and whether part of it is missing.
+    """Return a captured stream as text of at most `kept` characters. Also return whether a part of it is missing.
 
-    `read_on` is put into the mark; it explains how to read the omitted part. If most of the stream is binary, only
-    its size is returned.
+    `read_on` becomes part of the mark. It explains how to read the omitted part. If most of the stream is binary,
+    only its size is returned.
     """
-    # Binary data decoded as letters could be taken for evidence, so lines that are not text are described.
+    # Binary data decoded as letters could be mistaken for evidence, so lines that are not text are replaced by a
+    # description.
     parts = (captured.head, captured.tail) if captured.truncated else (captured.head + captured.tail,)
     told = [_told(part) for part in parts]
     hidden = sum(size for _, size in told)
@@ -66,7 +69,8 @@ def clip(captured: Captured, kept: int = OUTPUT_KEPT, read_on: str = "") -> tupl
 
 
 def _told(sample: bytes) -> tuple[str, int]:
-    """Decode part of a stream, with byte counts in place of binary lines; also return the sum of these counts."""
+    """Decode a part of a stream. Binary lines are replaced by their number of bytes, and the sum of these numbers
+    is returned too."""
     told, hidden = list[str](), 0
     for binary, lines in groupby(sample.split(b"\n"), looks_binary):
         piece = b"\n".join(lines)
@@ -76,7 +80,8 @@ def _told(sample: bytes) -> tuple[str, int]:
 
 
 def looks_binary(sample: bytes) -> bool:
-    """Check whether bytes contain a NUL, or more than a tenth is not UTF-8 (cut characters do not count)."""
+    """Check whether bytes contain a NUL, or whether more than a tenth of them is not UTF-8. An incomplete character
+    at either end does not count."""
     if not sample:
         return False
     if b"\0" in sample:
@@ -95,7 +100,7 @@ def _mark(left_out: int, unit: str, read_on: str) -> str:
 
 
 def _end_whole(text: str) -> str:
-    """Cut a broken last line from `text`, or a broken last word if lines are long."""
+    """Remove an incomplete last line from `text`. If lines are long, remove only the incomplete last word."""
     start = max(0, len(text) - _WHOLE_LINE_WINDOW)
     cut = text.rfind("\n", start)
     if cut < 0:
@@ -104,7 +109,7 @@ def _end_whole(text: str) -> str:
 
 
 def _start_whole(text: str) -> str:
-    """Cut a broken first line from `text`, or a broken first word if lines are long."""
+    """Remove an incomplete first line from `text`. If lines are long, remove only the incomplete first word."""
     cut = text.find("\n", 0, _WHOLE_LINE_WINDOW)
     if cut < 0:
         cut = text.find(" ", 0, _WHOLE_LINE_WINDOW)

@@ -31,12 +31,12 @@ _DIED = "Ended when artoo was interrupted: process {processes}. Start it again i
 
 
 async def _nothing() -> tuple[str, ...]:
-    """Apply no changes between turns."""
+    """Apply no changes between turns; return no paths."""
     return ()
 
 
 def _no_guides(places: Iterable[Path]) -> tuple[Guide, ...]:
-    """Return no guides."""
+    """Return no guides, for a task without guides."""
     return ()
 
 
@@ -44,10 +44,11 @@ def _no_guides(places: Iterable[Path]) -> tuple[Guide, ...]:
 class TurnNews:
     """Reports to each subtask of a task the events since its last turn.
 
-    `died`: processes that a crash ended, by subtask, each as `ID (command)`. `settle_live` applies ordinary changes
-    before the user's files are checked, if the user wants that. `listing` lists the files for a task that resumes
-    after an interruption; each subtask gets it once, as the user may have changed files meanwhile. `guides_at`: the
-    guides in and above the directories in which a subtask has changed files, according to `changes`.
+    `died`: the processes that ended in a crash of artoo, by subtask, each as `ID (command)`. `settle_live` applies
+    ordinary changes before the user's files are compared, if the user has chosen that mode. `listing` lists the
+    files of a task that resumes after an interruption. Each subtask gets it once, because the user may have changed
+    files meanwhile. `guides_at`: returns the guides in and above directories. It is asked about the directories in
+    which `changes` shows that a subtask has changed files.
     """
 
     workspace: Workspace
@@ -65,7 +66,7 @@ class TurnNews:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def of(self, subtask: str) -> tuple[str, ...]:
-        """Refresh the workspace from the user's current files, and return the news for this subtask."""
+        """Refresh the workspace from the user's current files. Return the news for this subtask."""
         async with self._turn:
             await self._refresh()
             goes_on = self.listing is not None and subtask not in self._told
@@ -97,7 +98,8 @@ class TurnNews:
             self._add(_SAVED.format(paths=listed(paths, _MOST_NAMED)))
 
     async def _guides(self, subtask: str) -> tuple[str, ...]:
-        """Return the guides of directories that the subtask has begun to change, except guides that it knows."""
+        """Return the guides of the directories in which the subtask has begun to change files, except guides that
+        it was already shown."""
         places = frozenset[Path]() if self.changes is None else self.changes.places_of(subtask)
         if places == self._places.get(subtask, frozenset()):
             return ()

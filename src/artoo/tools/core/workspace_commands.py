@@ -1,6 +1,7 @@
 """Run shell and Python commands in the workspace, and continue slow ones as processes.
 
-Approval is not needed, because nothing there is the user's yet. Reference: SPEC section 8.
+Approval is not needed, because the commands change only the task's workspace and not the user's files. Reference:
+SPEC section 8.
 
 shell, python ─► WorkspaceCommands.run ─► Workspace.start ─► ended in time: its end, output and changes
                                                           └► continues as a process: `process` waits, reads, stops
@@ -33,10 +34,11 @@ from artoo.tools.files.unified_diff import plain
 from artoo.tools.resume.in_flight import current_act, current_subtask, goes_out
 
 _START_SECONDS = 0.3
-"""Time for which a background start is watched; a command that cannot run at all ends within this time."""
+"""Number of seconds for which a background start is watched. A command that cannot run at all fails within this
+time."""
 _READ_ONLY = os.strerror(errno.EROFS)
 _ACROSS = os.strerror(errno.EXDEV)
-# An overlay refuses the rename, because without privileges it may not record the origin of a directory.
+# Without privileges an overlay cannot record the origin of a directory, so it may refuse to rename one.
 _NO_RENAME = (
     "a directory that was there before the task cannot be renamed in one step here; mv and shutil.move can move it,"
     " and instead of git mv: mv, then git add -A"
@@ -47,8 +49,8 @@ _NO_RENAME = (
 class WorkspaceCommands:
     """Runs commands in a workspace.
 
-    `gate` asks about hosts, and about commands that can only run without confinement. `printing` shows their output
-    while a call waits for them. `kept`: characters of an output that a record keeps.
+    `gate` asks about hosts, and about commands that can run only outside of the sandbox. `printing` shows their
+    output while a call waits for them. `kept`: number of characters of an output that a record keeps.
     """
 
     workspace: Workspace
@@ -60,7 +62,8 @@ class WorkspaceCommands:
     kept: int = OUTPUT_KEPT
 
     async def run(self, command: Command) -> Outcome:
-        """Start a command and wait for its end, up to its time limit. The outcome has the changes made meanwhile.
+        """Start a command and wait for its end, up to its time limit. The outcome contains the changes that were
+        made meanwhile.
 
         Raises SandboxError if the command cannot be confined or started. Cancellation stops the command.
         """
@@ -85,7 +88,7 @@ class WorkspaceCommands:
         return outcome
 
     async def _started(self, command: Command, *, unconfined: bool) -> Outcome:
-        """Start a command, wait for it, and report its end or progress."""
+        """Start a command and wait for it. Return its end, or its progress if it continues."""
         hearing, listener = self.network.hearing(), Listener()
         wanted = ports.Command(
             argv=command.argv,
@@ -102,7 +105,7 @@ class WorkspaceCommands:
         call = await attributed.begin(current_subtask())
         try:
             watched = nullcontext(unheard) if command.background else printing_of(self.printing, current_act())
-            # The listener is set before the start, because a command may print before `start` returns.
+            # The listener is set before the start, because the command may print something before `start` returns.
             with watched as listener.heard:
                 process = await self.workspace.start(wanted)
                 tracked = Tracked(process, command, call.subtask, hearing)
@@ -130,7 +133,7 @@ class WorkspaceCommands:
         return await ended_or_asking(tracked.process, seconds, asks=command.pty)
 
     def told(self, tracked: Tracked, ended: Ended | None, changed: Changed) -> Outcome:
-        """Return the outcome for the record of a command that ended or continues."""
+        """Return the outcome of a command that has ended or that continues, for the record of the call."""
         command = tracked.command
         read_on = f"read it with process: id {tracked.id}, action read, offset N"
         if ended is None:
@@ -150,7 +153,8 @@ class WorkspaceCommands:
         return outcome if ended is None else command.judged(outcome)
 
     def _is_cut(self, ended: Ended) -> bool:
-        """Check whether a record lacks part of a command's output, so that `process` must be able to read it."""
+        """Check whether a record would lack a part of a command's output. If so, `process` must be able to read
+        this output later."""
         return ended.stdout.total_bytes > self.kept or ended.stderr.total_bytes > self.kept // 2
 
     def _still_running(self, tracked: Tracked, read_on: str) -> Outcome:
@@ -167,7 +171,8 @@ class WorkspaceCommands:
         return replace(outcome, process=process.id)
 
     def _explained(self, ended: Outcome) -> Outcome:
-        """Add an explanation to an outcome that failed by a write or rename that the sandbox does not allow."""
+        """Add an explanation to the outcome of a command that failed because the sandbox does not allow a write or
+        a rename."""
         if ended.status is not CallStatus.ERROR:
             return ended
         hints = [_NO_RENAME] if _ACROSS in ended.error_output else []
@@ -178,7 +183,8 @@ class WorkspaceCommands:
         return replace(ended, reason="; ".join(filter(None, (ended.reason, *hints))) or None)
 
     async def _unconfined_refusal(self, command: Command, notes: Sequence[str]) -> Outcome | None:
-        """Ask about a command that can only run with all of the user's rights; None if it may run."""
+        """Ask about a command that can run only outside of the sandbox, with all of the user's rights. Return None
+        if it may run."""
         refusal = await self.gate.refusal(self._question(command, notes))
         if refusal is None:
             return None

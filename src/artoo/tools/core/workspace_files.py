@@ -22,7 +22,7 @@ from artoo.tools.resume.in_flight import current_subtask, goes_out
 from artoo.workspace.changes.path_class import Places
 
 MAX_EDITED_BYTES = 4 << 20
-"""Maximum size of a file that is edited."""
+"""Maximum size in bytes of a file that can be edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,12 @@ class WorkspaceWriter:
     async def write(
         self, path: Path, content: bytes, shows: str = "", remark: str = "", *, anew: bool = False
     ) -> Outcome:
-        """Write a file. `changes` of the outcome lists the paths that were created or replaced.
+        """Write a file. The `changes` of the outcome list the paths that were created or replaced.
 
-        The output is `shows`, or if that is empty, a line that describes the write and contains `remark`. `anew`:
-        the content was not made from the result of `read`. Raises ToolError if the file cannot be written, or, with
-        `anew`, if the user saved the file after it was shown, or if only part of it was shown.
+        The output is `shows`. If `shows` is empty, the output is a line that describes the write and contains
+        `remark`. `anew`: true if the content was not made from the result of `read`. Raises ToolError if the file
+        cannot be written. With `anew`, also raises it if the user saved the file after it was shown, or if only a
+        part of it was shown.
         """
         roots, name = self.workspace.roots, shown(path, self.workspace.roots)
         refusal = await in_thread(out_of_reach, self.workspace.files, path, roots, self.places)
@@ -62,7 +63,8 @@ class WorkspaceWriter:
         return _written(name, content, changes, shows, remark)
 
     async def read(self, path: Path) -> bytes | None:
-        """Return the whole content of a file to edit; None if it does not exist. Raises ToolError."""
+        """Return the whole content of a file that is to be edited, or None if it does not exist. Raises
+        ToolError."""
         return await in_thread(self._read, path)
 
     def _why_not_replaced(self, path: Path) -> str:
@@ -88,7 +90,7 @@ class WorkspaceWriter:
 
 
 def out_of_reach(files: Files, path: Path, roots: Roots, places: Places) -> str | None:
-    """Return why tools may not touch the file that a path leads to, after links; None if they may."""
+    """Return the reason why tools may not touch the file at the end of a path's links. Return None if they may."""
     try:
         real = files.resolve(path)
     except OSError as error:

@@ -15,18 +15,19 @@ from artoo.tools.core.workspace_commands import WorkspaceCommands
 SUFFIXES = frozenset((".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".ipynb", ".pdf"))
 SECONDS = 90.0
 _MARK_ROOM = 160
-"""Characters reserved for the line that explains how to read on."""
+"""Number of characters reserved for the line that explains how to read on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """Converts documents with commands that `runner` runs."""
+    """Converts documents to text by commands that `runner` runs."""
 
     runner: WorkspaceCommands
     interpreter: str = this_python()
 
     async def text(self, path: Path, first: int, most: int) -> str:
-        """Return lines of a document's text, with how to read on. Raises ToolError if it cannot be read."""
+        """Return lines of a document's text, with an explanation how to read on. Raises ToolError if it cannot be
+        read."""
         room = max(1, self.runner.kept - _MARK_ROOM)
         command = (*python(_script(), self.interpreter), str(path), str(first), str(most), str(room))
         outcome = await self.runner.run(Command(command, f"read {path.name}", seconds=SECONDS, by="read_file"))

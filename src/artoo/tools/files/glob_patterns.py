@@ -1,6 +1,6 @@
 """Compile glob patterns (`*`, `?`, `[…]`, `**`, `{a,b}`) for paths.
 
-`*`, `?` and `[...]` match within one, `**` matches any depth.
+`*`, `?` and `[...]` match within one component of the path. `**` matches any number of components.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ _MAX_ALTERNATIVES = 64
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 _Names = tuple[re.Pattern[str] | None, ...]
-"""One expression for each path component; None for `**`."""
+"""One regular expression for each component of a pattern. None stands for `**`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathPattern:
-    """Alternative patterns, of which a path must match one. Matching is case-sensitive, like the file system."""
+    """Alternative patterns. A path matches if it matches one of them. Matching is case-sensitive, like the file
+    system."""
 
     alternatives: tuple[_Names, ...]
 
     def matches(self, path: str) -> bool:
-        """Check whether a whole path, relative to the root and with `/`, matches."""
+        """Check whether a whole path matches. The path is relative to the root, with `/` between its components."""
         names = path.split("/")
         return any(_fits(pattern, names) for pattern in self.alternatives)
 
 
 def path_pattern(text: str) -> PathPattern:
-    """Compile a pattern; `{a,b}` are alternatives.
+    """Compile a pattern, in which `{a,b}` are alternatives.
 
-    A pattern without a slash matches names at any depth, and `src/*.py` matches at any depth below `src`, because
-    people (and models) mean that when they ask for the files of a directory. `./*.py` and `./src/*.py` match only
-    in that directory.
+    A pattern without a slash matches names at any depth, and `src/*.py` matches at any depth below `src`. People
+    and models mean that when they ask for the files of a directory. `./*.py` and `./src/*.py` match only in that
+    directory.
 
     Raises ToolError if the pattern has too many alternatives.
     """
@@ -67,7 +68,7 @@ def _expanded(pattern: str) -> list[str]:
 
 
 def _fits(pattern: _Names, names: Sequence[str]) -> bool:
-    """Match the path components one by one, tracking all positions in the pattern that fit so far."""
+    """Match the components of a path one by one. All positions in the pattern that fit so far are tracked."""
     states = _past_stars(pattern, {0})
     for name in names:
         following: set[int] = set()
@@ -84,7 +85,7 @@ def _fits(pattern: _Names, names: Sequence[str]) -> bool:
 
 
 def _past_stars(pattern: _Names, states: set[int]) -> set[int]:
-    """Add the positions that are reached if `**` matches no component."""
+    """Add the positions in the pattern that follow if a `**` matches no component."""
     reached = set(states)
     for state in sorted(states):
         while state < len(pattern) and pattern[state] is None:

@@ -14,18 +14,19 @@ from artoo.ports.workspace import Files, FileStat
 from artoo.workspace.changes.path_class import Places
 
 _MARKS = frozenset(('""', "''", "``", "\u201c\u201d", "\u201e\u201c", "\u00ab\u00bb", "\u300c\u300d"))
-"""Pairs of quotation marks, the first and the last."""
+"""Pairs of quotation marks. Each pair contains the opening and the closing mark."""
 
 
 def is_within(path: Path, folder: Path) -> bool:
-    """Check whether `path` is `folder` or below it, by name alone (links are not followed)."""
+    """Check whether `path` is `folder` or lies below it. Only the names are compared; links are not followed."""
     return path.is_relative_to(folder)
 
 
 def absolute(text: str, roots: Roots, base: Path | None = None) -> Path:
-    """Return the absolute path of `text`. `~` is the home; relative paths start at `base` (default: project).
+    """Return the absolute path of `text`. `~` is the home directory. A relative path starts at `base` (by default
+    the project).
 
-    `..` is resolved without following links. Raises ToolError if `text` cannot be a path.
+    `..` is resolved by name, without following links. Raises ToolError if `text` cannot be a path.
     """
     name = text.strip().removeprefix("file://")
     if not name or "\0" in name or not encodable(name):
@@ -38,8 +39,8 @@ def absolute(text: str, roots: Roots, base: Path | None = None) -> Path:
 
 
 def unquoted(text: str) -> str:
-    """Remove quotation marks around a whole path, as in `"a b.txt"`. A file whose name has such marks can be named
-    with `./` before it.
+    """Remove quotation marks that enclose a whole path, as in `"a b.txt"`. A file whose own name begins and ends
+    with such marks can be written with `./` before it.
     """
     name = text.strip()
     marks, inner = name[:1] + name[-1:], name[1:-1].strip()
@@ -47,21 +48,23 @@ def unquoted(text: str) -> str:
 
 
 def entry_path(files: Files, path: Path) -> Path:
-    """Return an absolute path with the links of its directory followed, but not a final link. Raises OSError."""
+    """Return an absolute path in which links of directories are followed. If the last component is a link, it is
+    not followed. Raises OSError."""
     return files.resolve(path.parent) / path.name
 
 
 def entry_at(files: Files, path: Path) -> FileStat | None:
-    """Return the status of the entry at an absolute path, without following a link at its end; None if missing."""
+    """Return the status of the entry at an absolute path, or None if nothing is there. If the entry is a link, the
+    status is that of the link."""
     try:
         return files.stat(entry_path(files, path))
     except OSError:
-        # `resolve` raises OSError if the links form a cycle.
+        # `resolve` raises OSError if the links form a cycle
         return None
 
 
 def found_at(files: Files, path: Path) -> FileStat | None:
-    """Return the status of the file at an absolute path, with all links followed; None if nothing is there."""
+    """Return the status of the file at an absolute path, or None if nothing is there. All links are followed."""
     try:
         return files.stat(files.resolve(path))
     except OSError:
@@ -75,9 +78,10 @@ def is_directory(files: Files, path: Path) -> bool:
 
 
 def existing(text: str, roots: Roots, files: Files) -> Path:
-    """Return the existing path that an input means: in the project, otherwise in the workspace directory.
+    """Return the existing path that a user or a model means. It is searched in the project, then in the workspace
+    directory.
 
-    Printable (escaped) paths and paths in quotation marks are tried too. If none of these paths exists, return the
+    Escaped (printable) paths and paths in quotation marks are tried too. If none of these paths exists, return the
     path in the project.
     """
     first = absolute(text, roots)
@@ -90,14 +94,15 @@ def existing(text: str, roots: Roots, files: Files) -> Path:
 
 
 def shown(path: Path, roots: Roots) -> str:
-    """Return a path for a record: relative to the project if inside it, otherwise absolute; always printable."""
+    """Return a path as records show it. It is relative to the project if it is inside, otherwise absolute, and
+    always printable."""
     if path != roots.project and is_within(path, roots.project):
         return printable(str(path.relative_to(roots.project)))
     return printable(str(path))
 
 
 def closed_reason(path: Path, roots: Roots) -> str:
-    """Explain why tools do not touch a closed path, and which option would open it."""
+    """Explain why tools do not touch a closed path, and name the option that would open it."""
     return (
         f"{shown(path, roots)} is closed to tools: artoo's own records, the hidden part of a home, or what other "
         "users of this machine may not read; only the person can open it, in a terminal: "
@@ -106,20 +111,21 @@ def closed_reason(path: Path, roots: Roots) -> str:
 
 
 def in_home(path: Path, roots: Roots) -> str:
-    """Write a path as a user would: from `~` if it is in the home."""
+    """Write a path as a user would write it, which begins with `~` if it is in the home directory."""
     if path != roots.home and is_within(path, roots.home):
         return printable(f"~/{path.relative_to(roots.home)}")
     return printable(path)
 
 
 def printable(path: str | Path) -> str:
-    """Write a path in one line of text, whatever bytes it contains."""
+    """Write a path in one line of printable text, whatever bytes it contains."""
     text = str(path)
     return printable_path(text.encode("utf-8", "surrogateescape" if encodable(text) else "replace"))
 
 
 def encodable(text: str) -> bool:
-    """Check whether text can be a path or an argument; lone surrogates other than escaped bytes cannot."""
+    """Check whether text can be a path or an argument. It cannot if it contains a lone surrogate that is not an
+    escaped byte."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -128,7 +134,7 @@ def encodable(text: str) -> bool:
 
 
 def size_text(size: int) -> str:
-    """Format a size for a user; sizes below 10,000 bytes are exact."""
+    """Format a size for a user. A size below 10,000 bytes is exact."""
     if size < 10_000:
         return f"{size} B"
     value, units = float(size), iter("kMGT")
@@ -146,8 +152,10 @@ _CLOSED: Mapping[PathClass, str] = {
 
 
 def withheld(real: Path, places: Places) -> str | None:
-    """Return the notice that replaces the content of a resolved path; None if the content may be shown."""
-    # A hidden file in an open directory, such as `~/.bashrc`, was written by the task if the user has none.
+    """Return the notice that replaces the content of a closed file at a resolved path. Return None if the content
+    may be shown."""
+    # A hidden file in an open directory, such as `~/.bashrc`, may be shown if the user has no such file, because
+    # the task wrote it.
     if not places.is_hidden(os.fsencode(real)):
         return None
     if not places.is_hidden(os.fsencode(real.parent)) and not os.path.lexists(real):

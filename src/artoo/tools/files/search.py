@@ -1,6 +1,6 @@
 """Search files by name or pattern, at most 200 results, by Spotlight or by a walk.
 
-Spotlight searches the user's other folders on macOS.
+On macOS, Spotlight searches the user's folders outside of the project.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from artoo.tools.files.paths import entry_at, printable
 from artoo.tools.files.walk import Kind, Walk, WalkLimits
 
 MAX_FOUND = 200
-"""Limit of the paths that a search lists."""
+"""Maximum number of paths that a search lists."""
 
 _MAX_CANDIDATES = 20_000
 _MAX_ANSWER_BYTES = 8 << 20
 _PROGRAM_SECONDS = 10.0
 
 FILES = frozenset({Kind.FILE, Kind.LINK})
-"""Kinds that count as files; a link counts, because links are not followed."""
+"""Kinds of entries that count as files. A link counts as a file, because links are not followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileQuery:
     """A search below `folders` (absolute) for entries of some `kinds`.
 
-    `pattern` applies to the path below a folder, as in `path_pattern`, or to the name if it has no slash.
-    `indexed`: the machine's index may be used, and ignored files may be left out.
+    `pattern` applies to the path below a folder, as in `path_pattern`. If it has no slash, it applies to the name
+    alone. `indexed`: true if the machine's index may be used, which may leave out ignored files.
     """
 
     pattern: str
@@ -44,7 +44,8 @@ class FileQuery:
     indexed: bool = False
 
     def matcher(self) -> Callable[[str], bool]:
-        """Return a function that checks a path below a folder. Raises ToolError if the pattern is too wide."""
+        """Return a function that checks the path of an entry below a folder. Raises ToolError if the pattern is too
+        wide."""
         if self.exact_case:
             return path_pattern(self.pattern).matches
         folded = path_pattern(self.pattern.casefold())
@@ -53,9 +54,11 @@ class FileQuery:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The result of a search: absolute paths, shallow paths first, at most MAX_FOUND of `count`.
+    """The result of a search: absolute paths, those with few directories first. At most MAX_FOUND of all `count`
+    paths are listed.
 
-    `how` names the kind of search. `complete` is false if there may be more. `remarks` list omitted paths.
+    `how` names the kind of search, for example by an index. `complete` is false if there may be more paths.
+    `remarks` name paths that were left out.
     """
 
     paths: tuple[str, ...]
@@ -67,7 +70,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class FileSearch:
-    """Searches for files. `mdfind` is Spotlight's program; None if the machine has none."""
+    """Searches for files. `mdfind` is the path of Spotlight's program, or None if the machine has none."""
 
     mdfind: str | None = None
     limits: WalkLimits = field(default_factory=WalkLimits)
@@ -76,7 +79,7 @@ class FileSearch:
         """Search among the workspace's `files`. Blocking. Raises ToolError if no folder can be read."""
         if query.indexed and self.mdfind is not None and "/" not in query.pattern:
             found = _spotlight(self.mdfind, query, files)
-            # The index may be outdated, so a search that found nothing in it is repeated by a walk.
+            # The index may be outdated, so if it gives no result the search is repeated by a walk.
             if found is not None and found.count:
                 return found
         return self._walked(query, files)
@@ -106,7 +109,7 @@ class FileSearch:
 def _spotlight(program: str, query: FileQuery, files: Files) -> Found | None:
     """Query Spotlight, and filter its answer by the pattern and the current files."""
     places = [part for folder in query.folders for part in ("-onlyin", str(folder))]
-    # Spotlight supports only `*`, so the other wildcard characters are replaced by it.
+    # Spotlight knows only the wildcard `*`, so all other wildcards are replaced by it.
     wide = "".join("*" if one in '?[]{}\\"' else one for one in query.pattern)
     answer = mdfind(program, *places, f'kMDItemFSName == "{wide}"c')
     if answer is None:
@@ -133,7 +136,7 @@ def _left_out(what: str, paths: list[str]) -> list[str]:
 
 
 def mdfind(program: str, *arguments: str) -> list[str] | None:
-    """Return the paths that Spotlight finds; None if it fails. Bounded in time and size. Blocking."""
+    """Return the paths that Spotlight finds; None if it fails. Time and output are limited. Blocking."""
     argv = (program, "-0", *arguments)
     try:
         process = subprocess.Popen(

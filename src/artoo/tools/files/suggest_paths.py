@@ -19,8 +19,9 @@ _MOST = 3
 
 
 def nearby(name: str, entries: Iterable[Entry]) -> tuple[str, ...]:
-    """Return the paths that `name` (a path or a file name) most likely means."""
-    # The same name elsewhere precedes a copy (`sales.csv.bak`, `sales.csv~`), and a copy precedes a similar name.
+    """Return the paths that are most likely meant by `name`, which is a path or a file name."""
+    # The same name in another place comes before a copy (`sales.csv.bak`, `sales.csv~`), and a copy comes before a
+    # similar name.
     wanted = name.rstrip("/").rsplit("/", 1)[-1]
     usable = [entry for entry in entries if entry.path != name and entry.kind is not Kind.OTHER]
     same = [entry.path for entry in usable if entry.name.casefold() == wanted.casefold()]
@@ -34,7 +35,8 @@ def nearby(name: str, entries: Iterable[Entry]) -> tuple[str, ...]:
 
 
 def explain_missing(path: Path, roots: Roots, files: Files) -> str:
-    """Explain in one sentence why a path cannot be used, and which path may be meant. Reads the project."""
+    """Explain in one sentence why a path cannot be used, and which existing path may be meant. Reads the project's
+    directories."""
     problem = f"there is no {shown(path, roots)}"
     found = entry_at(files, path)
     if found is not None and stat.S_ISLNK(found.mode):

@@ -25,7 +25,7 @@ _KINDS = (
     (stat.S_ISLNK, "a link"),
 )
 _NOT_PLAIN = (errno.ELOOP, errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.EOPNOTSUPP)
-"""The errors by which `Files.open` refuses anything but a regular file."""
+"""The errors by which `Files.open` refuses everything that is not a regular file."""
 _SIGNATURES = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -39,20 +39,22 @@ _SIGNATURES = (
 
 
 class NotPlainFile(ToolError):
-    """The path leads to something that cannot be read like a file."""
+    """Raised for a path that leads to something that cannot be read like a file."""
 
 
 _UTF8_SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _LETTERS_IN_A_ROW = re.compile(rb"[\xc0-\xff]{3,}")
 _CYRILLIC = (("cp1251", b"\xee\xe5\xe0\xe8"), ("koi8-r", b"\xcf\xc5\xc1\xc9"))
-"""Cyrillic encodings, each with its bytes for o, e, a and i, which are a third of the letters of a Russian text."""
+"""Cyrillic encodings, each with the bytes of its letters о, е, а and и. These make up a third of the letters of a
+Russian text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Decoded text and the form of its file: the encoding (`utf-8` unless another fits better) and the byte order
-    mark. Line ends in `text` are as in the file. `broken`: some bytes of the file are not valid in the encoding.
+    """Decoded text, with the encoding of its file (`utf-8` unless another one fits better) and its byte order mark.
+    Line ends in `text` are the same as in the file. `broken`: true if some bytes of the file are not valid in the
+    encoding.
     """
 
     text: str
@@ -72,16 +74,17 @@ class Text:
 
     @property
     def form(self) -> str:
-        """Describe encoding and line ends in a few words; empty if they are UTF-8 and LF."""
+        """Describe encoding and line ends in a few words. Return "" if they are UTF-8 and LF."""
         return ", ".join(filter(None, (self._encoding(), self._line_ends())))
 
     def with_ends(self, text: str) -> str:
         """Convert the line ends of `text` to those of the file."""
-        # Text that already contains CRLF is left unchanged.
+        # text that already contains CRLF is not changed
         return text.replace("\n", "\r\n") if self.crlf and "\r\n" not in text else text
 
     def bytes_of(self, text: str) -> bytes:
-        """Encode `text` in the encoding of this file, after its byte order mark. Raises UnicodeEncodeError."""
+        """Encode `text` in the encoding of this file, preceded by the file's byte order mark. Raises
+        UnicodeEncodeError."""
         return self.mark + text.removeprefix("\ufeff" if self.mark else "").encode(self.encoding, "surrogateescape")
 
     def _encoding(self) -> str:
@@ -97,9 +100,10 @@ class Text:
 
 @contextmanager
 def open_plain(files: Files, path: Path) -> Generator[tuple[BinaryIO, int]]:
-    """Open the plain file at a resolved path for reading; yield it and its size in bytes. Never blocks on a pipe.
+    """Open the regular file at a resolved path for reading. Yield the file and its size in bytes. Never blocks on a
+    pipe.
 
-    Raises OSError as `Files.open` does, NotPlainFile for anything that is not a plain file.
+    Raises OSError as `Files.open` does, and NotPlainFile for anything that is not a regular file.
     """
     try:
         file = files.open(path)
@@ -112,7 +116,7 @@ def open_plain(files: Files, path: Path) -> Generator[tuple[BinaryIO, int]]:
 
 
 def _kind_at(files: Files, path: Path) -> str:
-    """Name the kind of object at a path that could not be opened as a file."""
+    """Name the kind of object that is at a path which could not be opened as a file."""
     found = files.stat(path)
     return (
         "something else" if found is None else next((name for is_it, name in _KINDS if is_it(found.mode)), "a link")
@@ -120,20 +124,23 @@ def _kind_at(files: Files, path: Path) -> str:
 
 
 def read_limited(files: Files, path: Path, limit: int) -> tuple[bytes, int]:
-    """Return at most `limit` bytes of the plain file at a resolved path, and its size. Raises as `open_plain`."""
+    """Return at most `limit` bytes of the regular file at a resolved path, and the size of the file. Raises as
+    `open_plain`."""
     with open_plain(files, path) as (file, size):
         return file.read(limit), size
 
 
 def kind_of_bytes(sample: bytes) -> str:
-    """Describe binary data by its first bytes."""
+    """Describe the kind of binary data by its first bytes."""
     return next((name for start, name in _SIGNATURES if sample.startswith(start)), "binary data")
 
 
 def decode(data: bytes, *, whole: bool = True, errors: str = "replace") -> Text | None:
-    """Decode text in any encoding; None if it is not text. `whole`: if false, the last character may be incomplete.
+    """Decode text in any known encoding. Return None if the data is not text. `whole`: false if the last character
+    may be incomplete.
 
-    `errors` handles bytes that are not valid in the encoding; with `surrogateescape` they can be written back.
+    `errors` is the error handler for bytes that are not valid in the encoding. With `surrogateescape` they can be
+    written back.
     """
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
         if data.startswith(mark):
@@ -159,7 +166,7 @@ def decode(data: bytes, *, whole: bool = True, errors: str = "replace") -> Text 
 
 
 def exact_text(data: bytes) -> Text | None:
-    """Decode text that `bytes_of` encodes to exactly the same bytes; None if that is impossible."""
+    """Decode text so that `bytes_of` encodes it to exactly the same bytes. Return None if that is impossible."""
     text = decode(data, errors="surrogateescape")
     try:
         return text if text is not None and text.bytes_of(text.text) == data else None
@@ -172,14 +179,15 @@ def _is_odd(one: str) -> bool:
 
 
 def _mostly_utf8(data: bytes) -> bool:
-    """Check whether characters outnumber broken bytes, because one bad byte does not prove another encoding."""
+    """Check whether there are more valid UTF-8 characters than invalid bytes, because one invalid byte does not
+    prove another encoding."""
     rest, characters = _UTF8_SEQUENCE.subn(b"", data)
     return characters > len(_NOT_ASCII.findall(rest))
 
 
 def _cyrillic(data: bytes) -> str | None:
-    """Return the encoding of text whose words are Cyrillic, or None. Other languages have accented letters between
-    ASCII letters, and not whole words of non-ASCII bytes.
+    """Return the Cyrillic encoding of a text whose words are Cyrillic, or None. In other languages the accented
+    letters are between ASCII letters, so that whole words of non-ASCII bytes do not occur.
     """
     words = b"".join(_LETTERS_IN_A_ROW.findall(data))
     if 2 * len(words) < len(_NOT_ASCII.findall(data)):
@@ -190,8 +198,8 @@ def _cyrillic(data: bytes) -> str | None:
 
 
 def _like_chinese(data: bytes) -> bool:
-    """Check whether most byte pairs are common Chinese characters or punctuation. In other languages, ASCII follows
-    an accented letter.
+    """Check whether most pairs of bytes are common Chinese characters or punctuation. In other languages an ASCII
+    letter usually follows an accented one.
     """
     leads = 0
     common = 0

@@ -10,17 +10,19 @@ from artoo.tools.files.text_files import Text, exact_text
 from artoo.words.shown import written
 
 _MOST_LINES = 10_000
-"""Limit of the lines between the first and the last difference; a longer comparison takes too long."""
+"""Maximum number of lines between the first and the last difference. A comparison of more lines would take too
+long."""
 _BESIDE = 2
-"""Lines of context before and after a change."""
+"""Number of lines of context before and after a change."""
 _PLACE = re.compile(r"^@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@$")
 
 
 def unified(before: bytes, after: bytes) -> tuple[str, ...]:
-    """Return a unified diff of two texts, without a header; empty if one is not text or the changed part is too
-    long.
+    """Return a unified diff of two texts, without a header. Return "" if one of them is not text, or if the changed
+    part is too long.
 
-    A first line in brackets describes encoding and line ends, if they are not UTF-8 with LF or have changed.
+    If the encoding or the line ends have changed, or are not UTF-8 with LF, a first line in brackets describes
+    them.
     """
     old, new = exact_text(before), exact_text(after)
     if old is None or new is None:
@@ -36,7 +38,8 @@ def unified(before: bytes, after: bytes) -> tuple[str, ...]:
 
 
 def _differing(was: list[str], now: list[str]) -> tuple[int, list[str], list[str]]:
-    """Return both texts from the first to the last different line, and the number of lines skipped before."""
+    """Return the part of both texts from the first to the last different line, and the number of lines before
+    it."""
     most = min(len(was), len(now))
     first = next((at for at in range(most) if was[at] != now[at]), most)
     rest = most - first
@@ -46,7 +49,7 @@ def _differing(was: list[str], now: list[str]) -> tuple[int, list[str], list[str
 
 
 def _placed(line: str, skipped: int) -> str:
-    """Adjust the line numbers in a diff line, so that they count from the beginning of the file."""
+    """Change the line numbers in a line of the diff, so that they count from the beginning of the file."""
     found = _PLACE.match(line)
     if found is None or not skipped:
         return line
@@ -55,7 +58,8 @@ def _placed(line: str, skipped: int) -> str:
 
 
 def _form(old: Text, new: Text) -> tuple[str, ...]:
-    """Describe encoding and line ends, which the lines do not show; an empty text has no encoding of its own."""
+    """Describe encoding and line ends, which the lines of a diff do not show. An empty text has no encoding of its
+    own."""
     if old.text and new.text and old.form != new.form:
         return (f"({_told(old)} before, {_told(new)} now)",)
     form = new.form if new.text else old.form
@@ -67,12 +71,13 @@ def _told(text: Text) -> str:
 
 
 def plain(text: str) -> str:
-    """Escape the invisible characters in `text`, so that no name or line can look like another."""
+    """Escape the invisible characters in `text`, so that no name or line can look like another one."""
     return "".join(one if is_visible(one) or one == "\t" else written(one) for one in text)
 
 
 def _lines(text: Text, *, strip: bool) -> list[str]:
-    """Return the printable lines. `strip`: without the CR of line ends, because one remark reports them for all."""
+    """Return the printable lines. `strip`: true to leave out the CR of line ends, because one remark reports it for
+    all lines."""
     content = text.text.replace("\r\n", "\n") if strip else text.text
     lines = [plain(line) for line in content.split("\n")]
     if not lines[-1]:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 IGNORE_FILE = ".gitignore"
 _IGNORE_FILE_LIMIT = 64 * 1024
 MOST_IGNORED = 100
-"""Limit of the ignored paths that a walk records."""
+"""Maximum number of ignored paths that a walk records."""
 
 
 class Kind(Enum):
-    """The kind of a directory entry; a link is a kind of its own, whatever its target."""
+    """The kind of a directory entry. A link is a kind of its own, whatever its target is."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -46,9 +46,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry. `path` is relative to the root, with `/`; undecodable bytes are surrogates. `size` is in bytes.
+    """One entry of a directory. `path` is relative to the root of the walk, with `/`. Undecodable bytes are
+    surrogates. `size` is in bytes.
 
-    `place` is the resolved absolute path; None for an entry that is not read.
+    `place` is the resolved absolute path. It is None if the entry is not to be read.
     """
 
     path: str
@@ -64,7 +65,7 @@ class Entry:
 
     @property
     def depth(self) -> int:
-        """Return the number of directories between the root and the entry; 0 for an entry of the root itself."""
+        """Return the number of directories between the root of the walk and the entry."""
         return self.path.count("/")
 
 
@@ -78,11 +79,12 @@ class WalkLimits:
 
 @dataclass(slots=True)
 class Walk:
-    """A walk and its findings. Iterate once; afterwards `complete` is false if a limit stopped the walk.
+    """A walk through a directory, and its findings. A walk can be iterated only once. Afterwards `complete` is
+    false if a limit stopped the walk.
 
-    `hidden`: entries whose name starts with a dot are left out, visited after all others, or treated like others.
-    `ignored` has the paths excluded by ignore files, shallow entries first, without `.git` and without paths below
-    an ignored directory.
+    `hidden`: whether entries whose name starts with a dot are left out, visited after all others, or treated like
+    others. `ignored` has the paths that ignore files exclude, those with few directories first. It does not contain
+    `.git`, or paths below an ignored directory.
     """
 
     root: Path
@@ -98,7 +100,7 @@ class Walk:
     ignored: list[str] = field(default_factory=list[str])
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield entries by depth, then by name. Raises ToolError for an unreadable root."""
+        """Yield the entries ordered by depth, then by name. Raises ToolError for an unreadable root."""
         deadline = time.monotonic() + self.limits.seconds
         now: deque[tuple[str, _Ignores]] = deque([("", ())])
         later: deque[tuple[str, _Ignores]] = deque()
@@ -143,7 +145,7 @@ class Walk:
         path = f"{folder}/{name}" if folder else name
         place = root / path
         found = self.files.stat(place)
-        # `stat` returns None if the entry was removed after the directory was read.
+        # `stat` returns None if the entry was removed after its directory was read.
         if found is None:
             return None
         kind = Kind.of(found.mode)
@@ -165,7 +167,8 @@ class Walk:
 
 
 _Ignores = tuple[tuple[str, "GitIgnoreSpec"], ...]
-"""Ignore rules with their directory (empty, or with a trailing slash); the innermost directory is last."""
+"""Ignore rules, each with its directory (empty, or with a trailing slash). The rules of the innermost directory are
+last."""
 
 
 def _target(files: Files, place: Path) -> str | None:
@@ -182,7 +185,7 @@ def _with_ignore_file(files: Files, folder: str, found: list[Entry], ignores: _I
 
 
 def _read_rules(files: Files, path: Path) -> GitIgnoreSpec | None:
-    """Return the rules of an ignore file; None if it cannot be read or is not a plain file."""
+    """Return the rules in an ignore file. Return None if it cannot be read or is not a regular file."""
     from pathspec import GitIgnoreSpec
 
     try:
@@ -193,7 +196,8 @@ def _read_rules(files: Files, path: Path) -> GitIgnoreSpec | None:
 
 
 def _ignored(entry: Entry, ignores: _Ignores) -> bool:
-    """Check an entry by git's precedence: the innermost ignore file with a matching rule decides."""
+    """Check whether an entry is ignored, by git's precedence. The innermost ignore file with a matching rule
+    decides."""
     for prefix, rules in reversed(ignores):
         path = entry.path[len(prefix) :] + ("/" if entry.kind is Kind.DIRECTORY else "")
         include = rules.check_file(path).include

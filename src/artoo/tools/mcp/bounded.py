@@ -1,6 +1,6 @@
 """Limit HTTP answers of an MCP server to 32 MiB.
 
-The SDK collects answers of any length.
+Without this limit, the SDK would collect answers of any length.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
 LARGEST_ANSWER = 32 << 20
-"""Maximum bytes of one answer, or of one event stream; the SDK reopens a stream that is longer."""
+"""Maximum number of bytes of one answer, or of one event stream. If a stream is longer, the SDK opens it again."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -35,7 +35,8 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 async def _bound(response: httpx2.Response) -> None:
-    """Limit the size of an answer. Refuse a compressed one, as a megabyte of it may unpack to a thousand."""
+    """Limit the size of an answer. A compressed answer is refused, because a megabyte of it may unpack to a
+    thousand."""
     if response.headers.get("content-encoding", "identity") != "identity":
         raise httpx2.DecodingError("the answer is compressed, which was not asked for")
     assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -47,9 +48,9 @@ def bounded_client(
     auth: httpx2.Auth | None = None,
     note: Callable[[int], None] | None = None,
 ) -> httpx2.AsyncClient:
-    """Create an HTTP client as the SDK does, with answers limited to `LARGEST_ANSWER`.
+    """Create an HTTP client as the SDK does, but with answers limited to `LARGEST_ANSWER`.
 
-    `auth` authenticates requests; `note` receives the status code of each answer.
+    `auth` authenticates requests. `note` receives the status code of each answer.
     """
     from mcp.shared._httpx_utils import create_mcp_http_client
 

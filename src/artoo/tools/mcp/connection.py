@@ -1,6 +1,6 @@
 """A connection to one MCP server, with connect and call timeouts, two starts, and at most 64 tools.
 
-If the server dies, hangs or floods, only calls to it fail.
+If the server dies, hangs or sends too much, only the calls to this server fail.
 
 call ──► ready? ──► client.call_tool, bounded in time
            └──► started at most twice; a call that was lost is never repeated automatically
@@ -34,21 +34,24 @@ CONNECT_SECONDS = 20.0
 CALL_SECONDS = 60.0
 MOST_STARTS = 2
 MOST_TOOLS = 64
-"""Limit of the tools of one server that are offered; the first ones are, because prompts contain each of them."""
+"""Maximum number of tools of one server that are offered, because every prompt contains them. The first ones are
+used."""
 MOST_COUNTED = 1_000
-"""Limit of the tools that are requested from one server, so that the number of tools not offered is known."""
+"""Maximum number of tools that are requested from one server. It is higher, so that the number of tools that are
+not offered is known."""
 KEPT_OUTPUT = 256 * 1024
-"""Characters of one answer that are passed on."""
+"""Maximum number of characters of one answer that are passed on."""
 _UNAUTHORIZED = 401
 _LIBRARY = ("mcp.client", "mcp.shared", "client")
-"""Logger names of the SDK's client."""
+"""Names of the loggers of the SDK's client."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class McpAnswer:
-    """The answer of a tool: its text (cut if it is very long), and whether the server marked it as an error."""
+    """The answer of a tool: its text (shortened if it is very long), and whether the server marked it as an
+    error."""
 
     text: str
     total_characters: int
@@ -58,7 +61,7 @@ class McpAnswer:
 
 
 class McpConnection:
-    """Runs one server as long as `run` runs. The first call starts the server."""
+    """Runs one server while `run` is running. The first call starts the server."""
 
     def __init__(
         self,
@@ -78,14 +81,14 @@ class McpConnection:
         self._client: Client | None = None
         self._tools: tuple[Tool, ...] = ()
         self.tools_there = 0
-        """Number of tools that the server lists, at most `MOST_COUNTED`."""
+        """Number of tools that the server has listed, at most `MOST_COUNTED`."""
         self.has_resources = False
         self._status = 0
         self._starts = 0
         self._problem = "it was not started"
 
     async def run(self) -> None:
-        """Start the server when a call needs it, at most twice. Ends only by cancellation."""
+        """Start the server when a call needs it, at most twice. It ends only by cancellation."""
         while True:
             await self._wanted.wait()
             self._wanted.clear()
@@ -94,7 +97,8 @@ class McpConnection:
             await self._life()
 
     async def tools(self, most: int | None = MOST_TOOLS) -> tuple[Tool, ...]:
-        """Return at most `most` tools of the server (None: all). Raises ToolError if it is not available."""
+        """Return at most `most` tools of the server, or all if `most` is None. Raises ToolError if the server is
+        not available."""
         await self._ready()
         if most is not None and len(self._tools) > most:
             more = " or more" * (self.tools_there == MOST_COUNTED)
@@ -111,7 +115,7 @@ class McpConnection:
         return _bounded_text("\n".join(lines) or "(no resources)")
 
     async def read_resource(self, uri: str) -> McpAnswer:
-        """Read a resource; binary parts are only named. Raises ToolError as `call` does."""
+        """Read a resource. Binary parts of it are named but not returned. Raises ToolError as `call` does."""
         from mcp_types import TextResourceContents
 
         read = await self._bounded(lambda client: client.read_resource(uri))
@@ -133,11 +137,11 @@ class McpConnection:
         return "\n\n".join(_shown(message.content) for message in found.messages)
 
     async def call(self, name: str, arguments: Mapping[str, object]) -> McpAnswer:
-        """Make one call. Raises ToolError and ends the server if it dies, hangs or breaks the protocol."""
+        """Make one call. If the server dies, hangs or breaks the protocol, it is ended and ToolError is raised."""
         return _answer(await self._bounded(lambda client: client.call_tool(name, dict(arguments))))
 
     async def _bounded(self, ask: Callable[[Client], Awaitable[T]]) -> T:
-        """Send the server a request, with a limit of `call_seconds`. Raises ToolError as `call` does."""
+        """Send a request to the server, with a time limit of `call_seconds`. Raises ToolError as `call` does."""
         client = await self._ready()
         try:
             async with asyncio.timeout(self.call_seconds):
@@ -146,7 +150,8 @@ class McpConnection:
             self._lose(f"it did not answer within {self.call_seconds:g} s")
             raise self._failed(self._problem) from error
         except Exception as error:
-            # The SDK raises its own errors and those of anyio and pydantic; a call treats all of them alike.
+            # The SDK raises its own errors and those of anyio and pydantic. A call handles all of them in the same
+            # way.
             if _is_refusal(error):
                 raise self._failed(str(error)) from error
             if self._client is client:
@@ -165,7 +170,7 @@ class McpConnection:
         return self._client
 
     async def _life(self) -> None:
-        """Run the server from one start until it ends."""
+        """Run the server from one start to its end."""
         try:
             async with asyncio.timeout(self._connect_seconds) as limit, self._connected() as client:
                 there = await _listed(client)
@@ -234,7 +239,7 @@ async def ask_once(
         running = group.create_task(connection.run())
         try:
             found.append(await ask(connection))
-        except ToolError as error:  # raised outside of the task group, it is not wrapped in an exception group
+        except ToolError as error:  # an error raised outside of the task group is not wrapped in an exception group
             problem = error
         finally:
             running.cancel()
@@ -245,8 +250,8 @@ async def ask_once(
 
 @cache
 def _quieten() -> None:
-    """Silence the SDK's loggers, because the error of the call reports the problem. Without configured logging, the
-    terminal would show an SDK traceback for each message before that error.
+    """Silence the loggers of the SDK, because the error of the call already reports the problem. Without configured
+    logging, the terminal would show a traceback of the SDK for each message before that error.
     """
     for name in _LIBRARY:
         logging.getLogger(name).addHandler(logging.NullHandler())
@@ -254,7 +259,7 @@ def _quieten() -> None:
 
 async def _listed(client: Client) -> tuple[Tool, ...]:
     """List all tools, page by page, up to the limit."""
-    # A page without a new tool is the last, because some servers repeat their pages.
+    # A page without a new tool counts as the last one, because some servers repeat their pages endlessly.
     found: dict[str, Tool] = {}
     cursor: str | None = None
     while len(found) < MOST_COUNTED:
@@ -281,13 +286,14 @@ def _answer(result: CallToolResult) -> McpAnswer:
 
 
 def _says(parts: Sequence[str], structured: object) -> bool:
-    """True if a text part already contains the structured content, which servers send for older clients."""
+    """True if a text part already contains the structured content. Servers send it twice for the sake of older
+    clients."""
     for part in parts:
         try:
             said: object = json.loads(part)
         except ValueError:
             said = part
-        # A tool whose result is not an object sends `{"result": value}` in addition to the value as text.
+        # A tool whose result is not an object sends `{"result": value}`, in addition to the value as text.
         if structured in (said, {"result": said}):
             return True
     return False
@@ -305,7 +311,7 @@ def _bounded_text(text: str) -> McpAnswer:
 
 
 def _shown(block: ContentBlock) -> str:
-    """Render a content block as text: its text, its address, or its kind and size."""
+    """Write a content block as text: its text, its address, or else its kind and size."""
     from mcp_types import (
         AudioContent,
         EmbeddedResource,
@@ -329,7 +335,7 @@ def _shown(block: ContentBlock) -> str:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Check whether the server still works and refuses only this call."""
+    """Check whether an error only refuses this call, so that the server can still be used."""
     from mcp import MCPError
     from mcp_types import CONNECTION_CLOSED
 

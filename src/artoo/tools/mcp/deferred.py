@@ -26,14 +26,14 @@ _OBJECT = {"type": "object"}
 
 
 def tokens_of(specs: Iterable[ToolSpec]) -> int:
-    """Estimate the tokens that the descriptions of tools take in each request."""
+    """Estimate the number of tokens that the descriptions of tools take in each request."""
     texts = (f"{spec.name}{spec.description}{json.dumps(spec.json_schema())}" for spec in specs)
     return sum(map(len, texts)) // _CHARACTERS_A_TOKEN
 
 
 @dataclass(frozen=True, slots=True)
 class FindTools(CountsAsItself):
-    """Lists the deferred tools that match a query best, by counting common words."""
+    """Lists the deferred tools that match a query best, counted by the words that they share with it."""
 
     name: str
     tools: tuple[Asking, ...]
@@ -68,7 +68,7 @@ class FindTools(CountsAsItself):
 
 @dataclass(frozen=True, slots=True)
 class CallTool(Announcing):
-    """Calls one of the deferred tools. It has the identity of that tool and asks its questions."""
+    """Calls one of the deferred tools. A call has the identity of that tool, and needs the same approval."""
 
     name: str
     finder: str
@@ -121,7 +121,7 @@ class CallTool(Announcing):
 
 
 def deferred(tools: Sequence[Asking], servers: Iterable[str], taken: Iterable[str]) -> tuple[FindTools, CallTool]:
-    """Return the tools that find and call the deferred tools, under names that are free."""
+    """Return the two tools that find and call the deferred tools. Their names are not used by any other tool."""
     used = set(taken)
     find = next(name for name in ("find_tools", "find_mcp_tools", "find_mcp_tools_2") if name not in used)
     call = next(name for name in ("call_tool", "call_mcp_tool", "call_mcp_tool_2") if name not in used)
@@ -129,7 +129,7 @@ def deferred(tools: Sequence[Asking], servers: Iterable[str], taken: Iterable[st
 
 
 def _fit(query: set[str], spec: ToolSpec) -> int:
-    """Count the words of the query that are in a tool's name (counted twice) and in its description."""
+    """Count the words of the query that occur in a tool's description, and twice those that occur in its name."""
     name, said = set(_words(spec.name)), set(_words(spec.description))
     return 2 * len(query & name) + len(query & said)
 

@@ -1,9 +1,9 @@
 """OAuth login at MCP servers, with the token file and a login timeout of 300 seconds.
 
-It uses the SDK's own client. Only the owner can read the tokens.
+It uses the SDK's own client. Only the owner of the token file can read it.
 
-artoo mcp login NAME ──► browser ──► http://127.0.0.1:PORT/callback ──► mcp/tokens/NAME.json
-a task ──► the token of that file, which the SDK refreshes when it has expired
+artoo mcp login NAME ──► browser ──► http://127.0.0.1:PORT/callback ──► mcp/tokens/NAME.json a task ──► the token of
+that file, which the SDK refreshes when it has expired
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ if TYPE_CHECKING:
     from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
 
 LOGIN_SECONDS = 300.0
-"""Time limit for the user's login in the browser."""
+"""Number of seconds that a user has to log in with the browser."""
 _PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nDone. You can close this page.\n"
 _LARGEST = 64 * 1024
 
 
 def token_file(server: McpServer) -> Path | None:
-    """Return the path of a server's tokens; None for a project's server, which gets no tokens."""
+    """Return the path of the file with a server's tokens. Return None for a project's server, which gets no
+    tokens."""
     return None if server.shelter is None else server.shelter.directory / "tokens" / f"{server.name}.json"
 
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """Implements the SDK's TokenStorage in one file, which also contains the server's address."""
+    """Implements the SDK's TokenStorage in one file, which also contains the address of the server."""
 
     path: Path
     url: str
@@ -62,7 +63,8 @@ class TokenFile:
         self._write("client", client_info.model_dump(mode="json", exclude_none=True))
 
     def _read(self) -> dict[str, object]:
-        """Return the stored values; empty if they belong to another address, which must not get the token."""
+        """Return the stored values. Return nothing if they belong to another address, because that server must not
+        get the token."""
         try:
             found: dict[str, object] = json.loads(self.path.read_bytes()[:_LARGEST])
         except (OSError, ValueError):
@@ -80,9 +82,10 @@ def provider(
     show: Callable[[str], Awaitable[None]] | None = None,
     wait: Callable[[], Awaitable[AuthorizationCodeResult]] | None = None,
 ) -> OAuthClientProvider | None:
-    """Return the authentication for requests to a server; None if the user has not logged in and cannot do so now.
+    """Return the authentication for requests to a server. Return None if the user has not logged in and cannot log
+    in now.
 
-    `show` receives the address to open in the browser, and `wait` returns the browser's answer.
+    `show` receives the address to open in the browser. `wait` returns the browser's answer.
     """
     path = token_file(server)
     if path is None or server.url is None or (show is None and not path.exists()):
@@ -103,7 +106,8 @@ def provider(
 async def logging_in(
     server: McpServer, show: Callable[[str], Awaitable[None]]
 ) -> AsyncGenerator[OAuthClientProvider | None]:
-    """Yield the login at a server: `show` gets the address, and a socket on loopback receives the answer."""
+    """Yield the authentication for a login at a server. `show` gets the address to open, and a socket on the
+    loopback interface receives the answer."""
     from mcp.shared.auth import AuthorizationCodeResult
 
     answer: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
@@ -120,7 +124,7 @@ async def logging_in(
             writer.write(_PAGE)
             await writer.drain()
         except (OSError, TimeoutError, ValueError):
-            return  # a connection without a valid request; the browser opens its own
+            return  # a connection without a valid request, because the browser opens additional connections
         finally:
             writer.close()
 

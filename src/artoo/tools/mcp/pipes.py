@@ -1,8 +1,8 @@
 """Run an MCP server as a child process over standard streams, with lines of at most 8 MiB.
 
-Closing it ends all its processes.
+When the streams are closed, all processes of the server are ended.
 
-The SDK's own transport reads lines of any length, so a server that floods would exhaust the memory.
+The SDK's own transport reads lines of any length, so a server could exhaust the memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
 
 LONGEST_LINE = 8 << 20
-"""Maximum bytes of one message; a server that sends a longer message is ended."""
+"""Maximum number of bytes of one message. A server that sends a longer message is ended."""
 
 _GRACE_SECONDS = 1.0
 
@@ -36,7 +36,8 @@ async def piped(
 ) -> AsyncGenerator[
     tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 ]:
-    """Start the server and yield its message streams; call `ended` with the reason when it closes its output.
+    """Start the server and yield its message streams. When the server closes its output, call `ended` with the
+    reason.
 
     Raises ToolError if it cannot be started.
     """
@@ -61,7 +62,8 @@ async def piped(
                 await asyncio.wait(running)
                 await _asked_to_end(process)
             finally:
-                # The task that closes the streams may be cancelled while it waits.
+                # The task that closes the streams may be cancelled while it waits, so the processes are ended in
+                # any case.
                 _end_all(process)
                 for stream in (to_us, incoming, outgoing, from_us):
                     stream.close()
@@ -119,11 +121,11 @@ async def _reading(
                 try:
                     message = read_message(line)
                 except ValueError:
-                    # Some servers write log messages to standard output.
+                    # Some servers write log messages to standard output, which are skipped.
                     continue
                 await to_us.send(SessionMessage(message))
     except ValueError:
-        # `readline` raises ValueError for a line over the limit.
+        # `readline` raises ValueError for a line that is longer than the limit.
         why = f"it sent more than {LONGEST_LINE} bytes in one message"
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
         return
@@ -131,7 +133,7 @@ async def _reading(
 
 
 def read_message(line: bytes) -> JSONRPCMessage:
-    """Parse one message, whose strings may contain lone surrogates. Raises ValueError if it is not a message."""
+    """Parse one message. Its strings may contain lone surrogates. Raises ValueError if it is not a message."""
     from mcp_types import jsonrpc_message_adapter
 
     try:
@@ -142,7 +144,7 @@ def read_message(line: bytes) -> JSONRPCMessage:
 
 async def _writing(process: asyncio.subprocess.Process, from_us: MemoryObjectReceiveStream[SessionMessage]) -> None:
     assert process.stdin is not None
-    # If the server has ended, the reader reports it.
+    # if the server has ended, the task that reads reports it
     with suppress(ConnectionError):
         async for sent in from_us:
             process.stdin.write(sent.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
@@ -150,7 +152,7 @@ async def _writing(process: asyncio.subprocess.Process, from_us: MemoryObjectRec
 
 
 async def _asked_to_end(process: asyncio.subprocess.Process) -> None:
-    """Close the server's input, which tells it to exit, and wait a moment."""
+    """Close the server's input, which asks it to exit, and wait a moment."""
     assert process.stdin is not None
     process.stdin.close()
     await _drained(process)
@@ -164,8 +166,8 @@ def _end_all(process: asyncio.subprocess.Process) -> None:
 
 async def _drained(process: asyncio.subprocess.Process) -> None:
     """Wait a moment for the process to end."""
-    # `asyncio.timeout` is not used, because before Python 3.11.3 a timeout that ends inside another ended timeout
-    # raises CancelledError, and the code after it does not run.
+    # `asyncio.timeout` is not used here. Before Python 3.11.3, a timeout that expires inside another expired
+    # timeout raises CancelledError, so that the code after it does not run.
     ending = asyncio.create_task(_ended(process))
     try:
         await asyncio.wait({ending}, timeout=_GRACE_SECONDS)
@@ -174,7 +176,7 @@ async def _drained(process: asyncio.subprocess.Process) -> None:
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:
-    """Read and discard the rest of the output, because it would delay the end of the process."""
+    """Read and discard the remaining output, because unread output would delay the end of the process."""
     assert process.stdout is not None
     while await process.stdout.read(1 << 16):
         pass

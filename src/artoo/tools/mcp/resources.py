@@ -16,7 +16,8 @@ _GRACE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ReadResource:
-    """Reads a resource of a server, or lists its resources. `connections`: the servers that have resources."""
+    """Reads a resource of a server, or lists its resources. `connections`: the servers that have resources, by
+    name."""
 
     name: str
     connections: Mapping[str, McpConnection]
@@ -38,7 +39,8 @@ class ReadResource:
 
     @property
     def wall_seconds(self) -> float:
-        """Return the time limit, which includes a start of the server. The connection ends other calls earlier."""
+        """Return the time limit. It includes a possible start of the server. In all other cases the connection ends
+        a call earlier."""
         return max(one.call_seconds for one in self.connections.values()) + _GRACE_SECONDS
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
@@ -48,7 +50,8 @@ class ReadResource:
         return argument(arguments, "uri") or argument(arguments, "server")
 
     def why_ask(self, arguments: Arguments) -> str | None:
-        """Return why a call needs approval; None if the server is unknown, or if the user trusts its claims."""
+        """Return the reason why a call needs approval. Return None if the server is unknown, or if the user trusts
+        its claim that reading has no effects."""
         found = self.connections.get(argument(arguments, "server"))
         trusted = found is None or found.server.trust_read_only
         return ask_about_mcp(argument(arguments, "server"), "resources", trusted=trusted, reads=True)

@@ -19,7 +19,8 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]{0,63}$")]
 
 
 def _as_text(value: object) -> object:
-    """Convert numbers and booleans to JSON text, because files of other clients have them in place of strings."""
+    """Convert numbers and booleans to JSON text, because the files of other clients contain them where strings are
+    expected."""
     return json.dumps(value) if isinstance(value, bool | int | float) else value
 
 
@@ -28,8 +29,9 @@ Text = Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$"), BeforeValidator
 
 @dataclass(frozen=True, slots=True)
 class Shelter:
-    """The directory in which a server of the user's own starts unless its `cwd` is set, so that the server does not
-    import a module or package that a task wrote. `apart`: directories in which its program is not searched.
+    """The directory in which a user's own server starts if its `cwd` is not set. A server that starts in the
+    project could import a module or package that a task wrote there. `apart`: directories in which the server's
+    program is not searched.
     """
 
     directory: Path
@@ -43,10 +45,12 @@ class Shelter:
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """One server: a program that communicates over its standard streams (`command`), or a URL (streamable HTTP).
+    """One server. It is a program that communicates over its standard streams (`command`), or a URL (streamable
+    HTTP).
 
-    `trust_read_only`: the user trusts the server's claim that a tool only reads. `shelter`: None for a server of
-    the project, which a user agreed to start as the project defines it.
+    `trust_read_only`: true if the user trusts the server's claims that a tool only reads. `shelter`: the directory
+    in which it starts. It is None for a server of the project, which the user permitted to start as the project
+    defines it.
     """
 
     name: str
@@ -61,7 +65,7 @@ class McpServer:
     exclude_tools: tuple[str, ...] = ()
 
     def offers(self, tool: str) -> bool:
-        """True if the user wants a tool of this name, by the patterns in `tools` and `exclude_tools`."""
+        """True if `tools` and `exclude_tools` permit a tool of this name."""
         wanted = not self.tools or any(fnmatchcase(tool, pattern) for pattern in self.tools)
         return wanted and not any(fnmatchcase(tool, pattern) for pattern in self.exclude_tools)
 
@@ -75,13 +79,14 @@ class McpServer:
 
     @property
     def shown(self) -> str:
-        """Describe the program or address for the user. Values of variables and headers are left out."""
+        """Describe the program or address for the user. The values of variables and headers are left out, because
+        they may be secrets."""
         names = "".join(f" {key}=…" for key, _ in (*self.env, *self.headers))
         return f"{self.name}: {self.url or ' '.join(self.command)}{names}"
 
 
 def read_servers(path: Path) -> tuple[McpServer, ...]:
-    """Read the servers in a JSON file; return none if the file does not exist. Raises ConfigurationError."""
+    """Read the servers in a JSON file. Return none if the file does not exist. Raises ConfigurationError."""
     try:
         if not path.is_file():
             return ()
@@ -114,7 +119,7 @@ class McpEntry(Section):
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, data: object) -> object:
-        """Remove keys with the value null, which other clients write (as in `"args": null`)."""
+        """Remove keys whose value is null (as in `"args": null`), which other clients write for absent keys."""
         if not isinstance(data, dict):
             return data
         return {key: value for key, value in cast("dict[str, object]", data).items() if value is not None}
@@ -143,7 +148,7 @@ class McpEntry(Section):
 
 
 def servers_of(data: object, where: str) -> tuple[McpServer, ...]:
-    """Return the servers of an `mcpServers` table, without the disabled servers. Raises ConfigurationError."""
+    """Return the servers of an `mcpServers` table that are not disabled. Raises ConfigurationError."""
     try:
         entries = TypeAdapter(dict[Name, McpEntry]).validate_python(data)
     except ValidationError as error:

@@ -1,12 +1,13 @@
 """Repair invalid tool listings and call results of MCP servers.
 
-So one odd tool or block costs nothing else.
+One invalid tool or block therefore does not affect the others.
 
     SDK client ── request ──► [remembers its method] ──► server
                ◄── repaired ── [by the method] ◄──────── answer
 
-The SDK validates each answer as a whole. Therefore one tool without an `inputSchema` would hide all tools of its
-server, and one unknown block would make a completed call look like a failure, so that a write might be repeated.
+The SDK accepts or rejects each answer only as a whole. Without a repair, one tool without an `inputSchema` would
+hide all tools of its server. One unknown block would make a completed call look like a failure, so that a write
+might be repeated.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
 _MOST_OPEN = 1_000
-"""Limit of the requests whose method is remembered; the oldest are forgotten, as some are never answered."""
+"""Maximum number of requests whose method is remembered. The oldest are forgotten, because some are never
+answered."""
 _SHOWN_BLOCK = 4_000
-"""Characters of the JSON that is shown for a block of an unknown kind."""
+"""Number of characters of JSON that are shown for a block of an unknown kind."""
 _LIST, _CALL = "tools/list", "tools/call"
 _NO_SCHEMA: Mapping[str, object] = {"type": "object"}
 
@@ -62,7 +64,7 @@ class _Ending:
 
 
 class _Writing(_Ending):
-    """Remembers the method of each listing or call request that is sent."""
+    """A stream that remembers the method of each listing or call request that is sent."""
 
     __slots__ = ()
 
@@ -78,7 +80,7 @@ class _Writing(_Ending):
 
 
 class _Reading(_Ending):
-    """Repairs the answers to requests whose method was remembered."""
+    """A stream that repairs the answers to requests whose method was remembered."""
 
     __slots__ = ()
 
@@ -108,7 +110,8 @@ def repaired_listing(result: Mapping[str, object]) -> dict[str, object]:
 
     An invalid tool is reduced to its name, description and input schema.
     """
-    # Output schemas are removed, because with them the SDK rejects a result that does not fit after the call ran.
+    # Output schemas are removed, because the SDK would reject a result that does not fit its schema although the
+    # call has run.
     listed = result.get("tools")
     tools = cast("list[object]", listed) if isinstance(listed, list) else []
     return {**result, "tools": [_tool(cast("dict[str, object]", one)) for one in tools if _has_name(one)]}
@@ -134,7 +137,8 @@ def _tool(offered: Mapping[str, object]) -> dict[str, object]:
 
 
 def _schema(schema: dict[str, object]) -> dict[str, object]:
-    """Convert a schema of arguments to an object schema with valid keywords, as all protocol versions require."""
+    """Convert a schema of arguments to an object schema with valid keywords, which all versions of the protocol
+    require."""
     fitting = {**schema, "type": "object"}
     properties = fitting.pop("properties", None)
     if isinstance(properties, dict):
@@ -148,7 +152,8 @@ def _schema(schema: dict[str, object]) -> dict[str, object]:
 
 def repaired_result(result: Mapping[str, object]) -> dict[str, object]:
     """Convert a `tools/call` result to a valid result with the same information."""
-    # A block of an unknown kind is shown as JSON text, and so is structured content that is not an object.
+    # A block of an unknown kind is shown as JSON text. Structured content that is not an object is shown in the
+    # same way.
     listed = result.get("content")
     content = [_block(one) for one in cast("list[object]", listed)] if isinstance(listed, list) else []
     repaired = {**result, "content": content, "isError": result.get("isError") is True}

@@ -1,6 +1,6 @@
 """MCP tools as artoo tools, with shortened descriptions and approval, and the pool of at most 64 servers.
 
-The server's description is not trusted.
+A description that the server sends is not trusted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _NOTHING = Parameter("nothing", "takes no argument", required=False)
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """One tool of one server. The server validates what the registry does not."""
+    """One tool of one MCP server. The server validates the parts of the arguments that the registry does not
+    validate."""
 
     connection: McpConnection
     name: str
@@ -64,7 +65,8 @@ class McpTool:
 
     @property
     def wall_seconds(self) -> float:
-        """Return the time limit, which includes a start of the server. The connection ends other calls earlier."""
+        """Return the time limit. It includes a possible start of the server. In all other cases the connection ends
+        a call earlier."""
         return self.connection.call_seconds + _GRACE_SECONDS
 
     def identities(self, arguments: Arguments) -> tuple[str, ...]:
@@ -74,7 +76,7 @@ class McpTool:
         return argument(arguments, self._parameters()[0].name)
 
     def why_ask(self, arguments: Arguments) -> str | None:
-        """Return the reason why a call needs approval; None for a call that is trusted to only read."""
+        """Return the reason why a call needs approval. Return None if the call is trusted to only read."""
         server = self.connection.server
         return ask_about_mcp(server.name, self.offered_as, trusted=server.trust_read_only, reads=self.read_only)
 
@@ -109,9 +111,10 @@ class McpTool:
 
 
 def ask_about_mcp(server: str, name: str, *, trusted: bool, reads: bool) -> str | None:
-    """Return why a call of an MCP tool needs approval; None if the tool claims to only read and the user trusts it.
+    """Return why a call of an MCP tool needs approval. Return None if the tool claims to only read and the user
+    trusts the claim.
 
-    `trusted`: the user's configuration trusts this server (`trustReadOnly`).
+    `trusted`: true if the user's configuration trusts this server (`trustReadOnly`).
     """
     # The name and the arguments of a tool do not prove that it only reads.
     if trusted and reads:
@@ -124,7 +127,7 @@ def ask_about_mcp(server: str, name: str, *, trusted: bool, reads: bool) -> str 
 
 
 def mcp_tools(connection: McpConnection, offered: Iterable[Offered], taken: Iterable[str]) -> tuple[McpTool, ...]:
-    """Return the tools of one server under unique names. `taken` are the names of other tools."""
+    """Return the tools of one server, under names that are unique. `taken` are the names of other tools."""
     used = set(taken)
     made: list[McpTool] = []
     for one in offered:
@@ -163,11 +166,12 @@ def _described(schema: Mapping[str, JsonValue]) -> str:
 logger = logging.getLogger(__name__)
 
 MOST_SERVERS = 64
-"""Limit of the servers that one artoo process connects to; tools of further servers are not offered."""
+"""Maximum number of servers to which one artoo process connects. The tools of further servers are not offered."""
 
 
 class McpPool:
-    """Connections to servers, started on first use, in a task group that outlives them."""
+    """Connections to servers. A connection is started on first use, in a task group that exists as long as the
+    pool."""
 
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self._group = group
@@ -183,9 +187,11 @@ class McpPool:
         most_tokens: int | None = None,
         keep_image: KeepImage | None = None,
     ) -> tuple[Tool, ...]:
-        """Return the tools of these servers behind the gate. An unavailable server offers none, which is logged.
+        """Return the tools of these servers, which ask the gate first. A server that is not available offers no
+        tools, which is logged.
 
-        If the descriptions take more than `most_tokens`, two tools that find and call them are offered instead.
+        If the descriptions take more than `most_tokens` tokens, two tools that find and call these tools are
+        offered instead.
         """
         from artoo.tools.mcp.deferred import deferred, tokens_of
         from artoo.tools.mcp.resources import ReadResource

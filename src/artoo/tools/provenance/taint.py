@@ -1,9 +1,10 @@
 """Index hosts and mail addresses by the first foreign text that mentioned them.
 
-A name that first came from a file, page, mail or tool is data, and data gives no orders.
+A name that first appeared in a file, a page, a mail or a tool's output is data. Data must not decide where artoo
+sends something.
 
-A bounded index of the hosts and mail addresses in the outputs of a task's tools, each with the first source that
-contained it. Names in the user's own request have no source.
+The index contains the hosts and mail addresses in the outputs of a task's tools, each with the first source that
+contained it. Its size is limited. Names in the user's own request have no source.
 """
 
 from __future__ import annotations
@@ -19,28 +20,31 @@ from artoo.tools.provenance.text_match import Passages
 from artoo.words.language import language_of
 
 MOST_NAMES = 20_000
-"""Limit of the names that one task remembers; later names are not indexed."""
+"""Maximum number of names that are remembered for one task. Later names are not indexed."""
 
 MOST_WORDS = 200_000
-"""Limit of the words of files that one task remembers."""
+"""Maximum number of words of files that are remembered for one task."""
 
 _OUTSIDE = frozenset({"search", "web_search", "web_fetch"})
-"""Tools whose output came from outside the machine, so that sending it there again reveals nothing."""
+"""Tools whose output came from outside of this machine, so that sending its words there reveals nothing."""
 
 _WORD = re.compile(r"[^\W_]{2,64}")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2,}")
-"""Text in languages without spaces; its pairs of adjacent letters are treated as words."""
+"""Text in languages without spaces. Each pair of adjacent letters is treated as a word."""
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\s.,'\u2019_-]{1,3}(?=\d)")
 _NO_LETTERS = re.compile(r"[\W_]+")
 _SHORTEST_PART = 5
-"""Minimum length of both parts of a compound word; shorter parts occur in too many ordinary words (`database`)."""
+"""Minimum length of both parts of a compound word. Shorter parts occur in too many ordinary words (`database`)."""
 _SPACED = re.compile(r"(?<![^\W_])(?:[^\W_][\W_]+){3,}[^\W_](?![^\W_])")
 _HIDDEN_WORD = 8
-"""Minimum length of words searched for in a query without its spaces; words with digits need only 4 letters."""
+"""Minimum length of the words that are searched for in a query after its spaces are removed. A word with digits
+needs only 4 characters."""
 _MOST_SQUEEZED = 4_000
-"""Characters of an operation's text that are searched without spaces; a query is shorter than this."""
+"""Number of characters of an operation's text that are searched after its spaces are removed. A query is shorter
+than this."""
 _OPAQUE = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{16,}|[a-z\d]{40,}")
-"""A token unlike any word of a language; it may be file content in another encoding, such as base64."""
+"""A sequence of letters and digits that is unlike any word of a language. It may be the content of a file in
+another encoding, such as base64."""
 _MAILBOX = re.compile(r"[\w.+-]{1,64}")
 _DOMAIN = re.compile(r"(?:[\w-]{1,63}\.)+[A-Za-z]{2,24}")
 _LONGEST_DOMAIN = 255
@@ -64,7 +68,8 @@ class Foreign:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Words from a text that was read, but not in the request. `name`: the words in the order of the operation."""
+    """Words of a text that was read, which are not in the request. `name`: these words, in the order in which the
+    operation contains them."""
 
     name: str
     source: str
@@ -72,7 +77,7 @@ class Carried:
 
 @dataclass(slots=True)
 class Origins:
-    """The index of one task. `request` is the user's own text; questions are asked in its language."""
+    """The index of one task. `request` is the user's own text. Questions are asked in its language."""
 
     request: str = ""
     _sources: dict[str, str] = field(default_factory=dict[str, str])
@@ -86,7 +91,7 @@ class Origins:
         return language_of(self.request)
 
     def observe(self, call: ToolCall) -> None:
-        """Remember the names and words in a call's output, each with the first source that contained it."""
+        """Remember the names and words in a call's output. Each gets the first source that contained it."""
         source = _source(call)
         self._passages.keep(call.input, None)
         self._passages.keep(f"{call.output}\n{call.error_output}", source)
@@ -95,13 +100,14 @@ class Origins:
         self._keep_names(f"{call.output}\n{call.error_output}", source)
 
     def observe_text(self, source: str, text: str) -> None:
-        """Remember the names and words of a text that models see without a tool call."""
+        """Remember the names and words of a text that models are shown without a tool call."""
         self._passages.keep(text, source)
         self._keep_words(text, source)
         self._keep_names(text, source)
 
     def foreign(self, texts: Iterable[str]) -> tuple[Foreign, ...]:
-        """Return the hosts and mail addresses in an operation's input that came from data, not from the request."""
+        """Return the hosts and mail addresses in an operation's input that came from data and are not in the
+        request."""
         found: dict[str, Foreign] = {}
         for text in texts:
             for kind, name in _reached(text):
@@ -123,13 +129,13 @@ class Origins:
             self._words.setdefault(word, source)
 
     def carried(self, texts: Iterable[str]) -> tuple[Carried, ...]:
-        """Return the words of files that an operation would send out and that are not in the request.
+        """Return the words of files that an operation would send out, except words of the request.
 
-        Blocking: up to half a second.
+        The function blocks for up to half a second.
         """
-        # Spaces and punctuation between letters and digits do not hide a word.
-        # A single plain word is too common to prove its source, so it counts only together with a second word of
-        # a file, which may come from another file or an earlier call.
+        # Spaces and punctuation between letters and digits do not hide a word. A single plain word is too common to
+        # prove where it came from. It counts only together with a second word of a file, which may come from
+        # another file or an earlier call.
         if not self._words:
             return ()
         request = self.request
@@ -152,16 +158,16 @@ class Origins:
         return tuple(Carried(" ".join(words), source) for source, words in found.items())
 
     def quoted(self, texts: Iterable[str]) -> tuple[Carried, ...]:
-        """Return the values of an operation that came from a text that was read, and not from the request.
+        """Return the values in an operation's input that came from a text that was read and are not in the request.
 
-        Blocking: up to half a second.
+        The function blocks for up to half a second.
         """
-        # A question shows these values, but they are no reason to ask a question.
+        # A question shows these values, but they alone are no reason to ask.
         return tuple(Carried(name, source) for name, source in self._passages.carried(texts, self.request))
 
     @property
     def full(self) -> bool:
-        """Check whether the limit on remembered words was reached, so that later words were not remembered."""
+        """Check whether the maximum number of words was reached, so that later words were not remembered."""
         return len(self._words) >= MOST_WORDS
 
 
@@ -171,7 +177,7 @@ def _plain(text: str) -> str:
 
 
 def _words_of(text: str) -> Iterator[str]:
-    """Yield the words of a text, and its numbers also without spaces and punctuation between their digits."""
+    """Yield the words of a text. A number is also yielded without the spaces and punctuation between its digits."""
     plain = _plain(text)
     for run in _UNSPACED.findall(plain):
         yield from map("".join, pairwise(run))
@@ -182,9 +188,9 @@ def _words_of(text: str) -> Iterator[str]:
 
 
 def _hidden_in(text: str, words: Collection[str]) -> Iterator[str]:
-    """Yield words that appear in a text after all separators are removed, if they are long or have digits.
+    """Yield the `words` that appear in a text after all separators are removed, if they are long or contain digits.
 
-    The two parts of a compound word in the text (such as `tuliphammer`) are yielded too.
+    If a compound word in the text (such as `tuliphammer`) consists of two of these words, both are yielded too.
     """
     spelt = {_NO_LETTERS.sub("", one): 3 for one in _SPACED.findall(_plain(text))}
     for word, shortest in {**dict.fromkeys(_WORD.findall(_plain(text)), _SHORTEST_PART), **spelt}.items():
@@ -212,7 +218,8 @@ def _reached(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _addresses(text: str) -> Iterator[str]:
-    """Yield mail addresses, found by their @ sign, with bounded lengths on both sides."""
+    """Yield the mail addresses in a text. They are found by their @ sign, and the length on both sides is
+    limited."""
     at = text.find("@")
     while at >= 0:
         before = _MAILBOX.match(text[max(0, at - 64) : at][::-1])

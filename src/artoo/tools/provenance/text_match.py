@@ -1,10 +1,11 @@
 """Find values of an operation in texts that were read before, by words or digits.
 
-The source of the text is reported with each value.
+Each value is reported with the source of the text.
 
-Whole values are compared by their words, that is, runs of letters and digits, whatever separates them. A number of
-at least eight letters and digits (an account, a telephone) is found in any grouping. Scripts without blanks
-(Chinese, Japanese, Thai) are compared letter by letter. No dictionary is used.
+Whole values are compared by their words. A word is a run of letters and digits, and the characters between words do
+not matter. A number of at least eight letters and digits (such as an account or a telephone number) is found
+however it is grouped. Scripts without spaces (Chinese, Japanese, Thai) are compared letter by letter. No dictionary
+is used.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ from itertools import islice
 from typing import cast
 
 MOST_TEXT = 1_000_000
-"""Limit of the characters that one task remembers; later texts are not kept."""
+"""Maximum number of characters that are remembered for one task. Later texts are not remembered."""
 
 MOST_PARTS = 500
-"""Limit of the values of one operation that are looked up."""
+"""Maximum number of values of one operation that are searched for."""
 
 MOST_VALUE = 100_000
-"""Characters of one value that are looked up."""
+"""Number of characters of one value that are searched for."""
 
 _SHORTEST = 3
-"""Minimum length of a value whose source can be identified; shorter values occur everywhere."""
+"""Minimum length of a value whose source can be identified. Shorter values occur everywhere."""
 _REGROUPED = 8
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text's words with a blank around each word, and the same text without blanks."""
+    """The words of a text with a blank around each word, and the same text without blanks."""
 
     spaced: str
     close: str
@@ -45,7 +46,8 @@ class _Text:
         return cls(f" {' '.join(words)} ", "".join(words))
 
     def holds(self, value: _Text) -> bool:
-        """Check whether the text has the value's words in a row, or its letters if grouping does not matter."""
+        """Check whether the text contains the words of the value in a row. If grouping does not matter, check for
+        its letters in a row."""
         if value.spaced in self.spaced:
             return True
         grouped = len(value.close) >= _REGROUPED and any(one.isdigit() for one in value.close)
@@ -55,9 +57,9 @@ class _Text:
 
 @dataclass(slots=True)
 class Passages:
-    """The texts of one task in reading order, each with its first source.
+    """The texts that a task has read, in reading order, each with its first source.
 
-    A text without a source is the task's own, so a tool that repeats it does not become its source.
+    A text without a source is the task's own. If a tool repeats such a text, the tool does not become its source.
     """
 
     _sources: dict[str, str | None] = field(default_factory=dict[str, str | None])
@@ -65,13 +67,15 @@ class Passages:
     _read: dict[str, _Text] = field(default_factory=dict[str, _Text])
 
     def keep(self, text: str, source: str | None) -> None:
-        """Remember a text; a known text keeps its source. Its words are compared only when a question is asked."""
+        """Remember a text. A text that is already known keeps its source. Its words are only compared when a
+        question is asked."""
         if text not in self._sources and self._kept + len(text) <= MOST_TEXT:
             self._sources[text] = source
             self._kept += len(text)
 
     def carried(self, values: Iterable[str], request: str) -> tuple[tuple[str, str], ...]:
-        """Return the values that are in a remembered text and not in the request, with their sources. Blocking."""
+        """Return the values that are in a remembered text and not in the request, each with the source of that
+        text. Blocking."""
         for text in self._sources:
             if text not in self._read:
                 self._read[text] = _Text.of(text)
@@ -88,7 +92,7 @@ class Passages:
 
 
 def _leaves(values: Iterable[str]) -> Iterator[str]:
-    """Yield the strings and numbers within values that are JSON; other values unchanged."""
+    """Yield the strings and numbers inside values that are JSON. Other values are yielded unchanged."""
     for value in values:
         try:
             waiting: list[object] = [json.loads(value)]

@@ -10,18 +10,18 @@ from artoo.contracts.execution import CallEffects, ToolCall, ToolStarted
 from artoo.contracts.network import NetworkUsed
 
 Consented = tuple[ConfirmationRequest, ConfirmationAnswer]
-"""A question and its answer."""
+"""A question to the user, and the answer to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The history of one task. Mappings and sets of calls have the id of the call (`act`) as key.
+    """The history of one task. In mappings and sets of calls, the key is the id of a call (`act`).
 
-    `started`: calls that were announced and have no record, each with its last announcement. `ended`: calls with a
-    record. `consented`: every answered question, oldest first. `calls`: the records, in order. `redacted`: the mark
-    that replaces a secret in the log. `used`: the network connections of its commands. `changed`: pairs of a
-    subtask and a printable path that it changed. `died`: processes that ended with the crash, by subtask, each as
-    `ID (command)`.
+    `started`: the calls that were announced and have no record, each with its last announcement. `ended`: the calls
+    that have a record. `consented`: every question that was answered, oldest first. `calls`: the records of calls,
+    in order. `redacted`: the mark that replaces secrets in the log. `used`: the network connections of the task's
+    commands. `changed`: pairs of a subtask and a printable path that this subtask changed. `died`: the processes
+    that ended in the crash, by subtask, each as `ID (command)`.
     """
 
     started: Mapping[str, ToolStarted] = field(default_factory=dict[str, ToolStarted])
@@ -34,10 +34,11 @@ class Past:
     died: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def cut_off(self, act: str) -> ToolStarted | None:
-        """Return a call without a record that may have had effects; None if it had none or was never announced."""
+        """Return the announcement of a call that has no record and may have had effects. Return None if it had none
+        or was never announced."""
         started = self.started.get(act)
         return None if started is None or started.effects is CallEffects.NONE else started
 
     def may_use_once(self, act: str) -> bool:
-        """Check whether an approval that was given once for this `act` is still unused."""
+        """Check whether an approval that was given once for this call (`act`) is still unused."""
         return bool(act) and act not in self.ended and self.cut_off(act) is None

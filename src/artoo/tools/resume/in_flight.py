@@ -1,8 +1,8 @@
 """The current tool call in a context variable, and the announcement that it takes effect.
 
-The call is in a context variable and not a parameter. The registry receives its number, and the gate knows when it
-takes effect, but the tool or user's function between them has no use for the number. Each asyncio task has its own
-value, so parallel subtasks do not mix up their calls.
+The current call is in a context variable instead of a parameter. The registry knows the number of the call, and the
+gate knows when the call takes effect. The tool or user's function between them needs neither. Each asyncio task has
+its own value, so the calls of parallel subtasks are not mixed up.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from artoo.contracts.execution import CallEffects
 from artoo.ports.tools import Departure, Ticket
 
 Durable = Callable[[], Awaitable[None]]
-"""Waits until everything published so far is in the task log. Raises NotLogged if it cannot be logged; then nothing
-may take effect."""
+"""Waits until everything that was published so far is in the task log. Raises NotLogged if that is impossible. Then
+no call may take effect."""
 
 
 async def nothing_to_keep() -> None:
-    """Return at once, because there is no log."""
+    """Return at once, for a task without a log."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """One call with a ticket. `input` is its input as records show it, `digest` returns the digest of all of it."""
+    """A call that is currently being made, with its ticket. `input` is its input as records show it. `digest`
+    returns the digest of the complete input."""
 
     ticket: Ticket
     input: str
@@ -38,14 +39,15 @@ class UnderWay:
 
 
 _current: ContextVar[list[UnderWay]] = ContextVar("artoo_call_under_way")
-"""The current call in a list, or an empty list. Tasks and timers begun during the call copy the context and may
-outlive it, so the list is emptied when the call ends. Otherwise a copy would keep a whole task in memory.
+"""A list with the current call, or an empty list. Tasks and timers that begin during a call copy the context and
+may outlive the call, so the list is emptied when the call ends. Otherwise such a copy would keep all objects of a
+finished task in memory.
 """
 
 
 @contextmanager
 def under_way(call: UnderWay | None) -> Generator[None]:
-    """Make `call` the current call of this asyncio task; None for a call without a record."""
+    """Make `call` the current call of this asyncio task. `call` is None for a call without a record."""
     held = [] if call is None else [call]
     token = _current.set(held)
     try:
@@ -61,27 +63,28 @@ def current_call() -> UnderWay | None:
 
 
 def current_act() -> str:
-    """Return the id of the current call; empty if there is none."""
+    """Return the id of the current call, or "" if there is none."""
     call = current_call()
     return "" if call is None else call.ticket.act
 
 
 def current_subtask() -> str:
-    """Return the subtask of the current call; empty if there is no call."""
+    """Return the subtask of the current call, or "" if there is none."""
     return current_act().rpartition("/")[0]
 
 
 class Announcing:
-    """Marker for a tool that itself announces when a call may take effect, that is, after consent or when its
-    changes are staged. The registry announces the calls of all other tools before they run."""
+    """Marks a tool that announces by itself when a call may take effect, which is after consent or when its changes
+    are staged. The registry announces the calls of all other tools before they run."""
 
     __slots__ = ()
 
 
 async def goes_out(effects: CallEffects) -> None:
-    """Announce the call. If it changes something, wait until that is logged: a resumed task must not repeat it.
+    """Announce that the current call is about to take effect. If it may change something, wait until the
+    announcement is logged, because a resumed task must not repeat the call.
 
-    Raises NotLogged for a call that reaches outside.
+    Raises NotLogged if the call reaches outside of the workspace and the announcement cannot be logged.
     """
     call = current_call()
     if call is None:
@@ -91,18 +94,20 @@ async def goes_out(effects: CallEffects) -> None:
     if outside:
         await call.durable()
     elif effects is not CallEffects.NONE:
-        # If the disk is full, the task continues in its workspace, and settlement refuses to apply the changes.
+        # If the log cannot be written (for example because the disk is full), the task continues in its workspace.
+        # Settlement then refuses to apply the changes.
         with suppress(NotLogged):
             await call.durable()
 
 
 async def kept_so_far() -> None:
-    """Wait until the log is written, before staged changes are applied and after answers. Raises NotLogged."""
+    """Wait until the log is written. This is called before staged changes are applied, and after answers of the
+    user. Raises NotLogged."""
     call = current_call()
     if call is not None:
         await call.durable()
 
 
 def digest_of_call(*parts: str) -> str:
-    """Return the sha256 (hex) of a call, over the tool or program and its whole input."""
+    """Return the sha256 (hex) of a call, computed from the tool or program and the complete input."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()

@@ -22,7 +22,8 @@ from artoo.tools.resume.in_flight import UnderWay
 
 @dataclass(slots=True)
 class Resumed:
-    """Checks each call of a resumed task before it is made. `gate` is the task's gate."""
+    """Checks each call of a resumed task before the call is made. `gate` is the task's gate, which asks the
+    user."""
 
     past: Past
     gate: Gate
@@ -33,9 +34,10 @@ class Resumed:
         self._unknown = {one.digest: one for one in started if one.effects is CallEffects.OUTSIDE}
 
     async def instead(self, call: UnderWay, arguments: Arguments) -> Outcome | None:
-        """Return the outcome of a call that is not run; None if it may run.
+        """Return the outcome of a call that is not run. Return None if the call may run.
 
-        An equal call with another id (`act`) is asked about too, until the user has agreed to one repetition.
+        A call that equals the interrupted one but has another id (`act`) is asked about too, until the user has
+        agreed to one repetition.
         """
         act = call.ticket.act
         cut_off = self.past.cut_off(act)
@@ -55,7 +57,8 @@ class Resumed:
         return None
 
     def _carry_over(self, before: str, act: str) -> None:
-        """Carry over earlier approvals, so that a user who agrees to a repetition is not asked twice."""
+        """Make earlier approvals of a call valid for its repetition, so that a user who agrees to the repetition is
+        not asked twice."""
         for request, answer in self.past.consented:
             if request.act == before:
                 self.gate.grant_once(act, answer)
@@ -73,7 +76,7 @@ class Resumed:
 
 
 def _interrupted(started: ToolStarted) -> Outcome:
-    """Return the outcome of a call in the workspace that a crash interrupted; the call is not repeated."""
+    """Return the outcome of a call in the workspace that a crash interrupted. Such a call is not repeated."""
     return Outcome(
         status=CallStatus.INTERRUPTED,
         reason=(

@@ -1,6 +1,7 @@
 """Render a task's changes as diffs and lines, with limits on deleted files, and git refs by name.
 
-Changes of git's own files come first, one line for each repository, because a commit changes nothing else.
+Changes of git's own files come first, with one line for each repository, because a commit often changes nothing
+else.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ from artoo.tools.files.unified_diff import unified
 from artoo.workspace.git.layout import Part, is_bookkeeping, part_of
 
 _GONE_FILES = 8
-"""If more files were deleted, only their names are shown, and not their text."""
+"""Maximum number of deleted files whose text is shown. If there are more, only the names are shown."""
 _GONE_CHARACTERS = 2_000
-"""Characters that are shown of the text of a deleted file."""
+"""Number of characters that are shown from the text of a deleted file."""
 
 
 def difference(changes: Iterable[Change], before: Files, now: Files, roots: Roots, limit: int) -> str:
-    """Render the changes that were probably intended, in path order, in at most `limit` characters. Blocking."""
-    # A new directory with very many entries (a virtual environment, packages, a clone) is shown as one line.
+    """Describe the changes that were probably intended, ordered by path, in at most `limit` characters.
+    Blocking."""
+    # A new directory with very many entries (such as a virtual environment, packages or a clone) is shown as one
+    # line.
     every = tuple(changes)
     meant = frozenset(meant_changes(change for change in every if not is_record(change)))
     moved = moved_files((change for change in every if change.path in meant), before, now)
@@ -55,7 +58,8 @@ def difference(changes: Iterable[Change], before: Files, now: Files, roots: Root
 
 
 def _crowds(changes: Sequence[Change]) -> dict[str, int]:
-    """Return the outermost new directories with too many entries to list, and the number of entries of each."""
+    """Return the outermost new directories that have too many entries to be listed, each with the number of its
+    entries."""
     made = (change for change in changes if change.node is Node.DIRECTORY and change.kind is ChangeKind.CREATED)
     new = frozenset(change.path for change in made)
     lies_in = Counter(outermost(each.path, new) for each in changes)
@@ -65,7 +69,8 @@ def _crowds(changes: Sequence[Change]) -> dict[str, int]:
 def _about(
     change: Change, moved_to: str | None, before: Files, now: Files, roots: Roots, old: Files | None
 ) -> Iterator[str]:
-    """Describe a change. `old`: the state from which a deleted file's text is read; None if it is not shown."""
+    """Describe a change. `old`: the state of the files from which a deleted file's text is read. If it is None, the
+    text is not shown."""
     name = _shown(change.path, roots)
     if change.has(Trait.CHANGED_MEANWHILE):
         yield f"{name}: somebody else changed it too since the task first did; lines with - may be theirs, and stay"
@@ -84,7 +89,8 @@ def _about(
 
 
 def _is_closed(change: Change, roots: Roots) -> bool:
-    """Check whether the content is hidden. A new file directly in the home is shown, as the task wrote it."""
+    """Check whether the content of a changed file must be hidden. The content of a new file directly in the home
+    directory is shown, because the task wrote it."""
     if change.path_class not in (PathClass.SECRET, PathClass.ARTOO):
         return False
     return change.before is not None or change.path.rpartition("/")[0] != printable(roots.home)
@@ -103,7 +109,8 @@ def _file(change: Change, name: str, before: bytes | None, now: bytes | None) ->
 
 
 def _gone(name: str, text: bytes | None) -> Iterator[str]:
-    """Show the beginning of a deleted file's text, because an answer may use it and has no other source."""
+    """Show the beginning of a deleted file's text. An answer may be based on it, and nothing else contains it
+    now."""
     yield f"deleted: {name}"
     lines = unified(text, b"") if text else ()
     room = _GONE_CHARACTERS
@@ -123,14 +130,15 @@ _MARK = "/.git/"
 _PACKED = "packed-refs"
 _KINDS = (("refs/heads/", "branch "), ("refs/tags/", "tag "), ("refs/remotes/", "remote branch "))
 _MOST = 8
-"""Refs of one repository that are shown; the rest are counted."""
+"""Maximum number of refs that are shown for one repository. The others are only counted."""
 _SHORT = 10
-"""Characters that are shown of a commit's hash."""
+"""Number of characters of a commit's hash that are shown."""
 _LONGEST = 120
 
 
 def is_record(change: Change) -> bool:
-    """Check whether a change is to one of git's own files in a `.git`; `ref_moves` reports these."""
+    """Check whether a change concerns one of git's own files in a `.git` directory. `ref_moves` reports such
+    changes."""
     if change.kind is ChangeKind.DELETED:
         return is_bookkeeping(path_bytes(change.path))
     return change.has(Trait.GIT_BOOKKEEPING)
@@ -139,12 +147,14 @@ def is_record(change: Change) -> bool:
 def ref_moves(
     changes: Iterable[Change], before: Files, now: Files, *, brief: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield the printable path of each repository whose own git files changed, and a description of the changes.
+    """Yield the printable path of each repository in which git's own files changed, with a description of the
+    changes.
 
-    `brief`: only refs that moved and an operation in progress, without new refs. Blocking. Changes of files that
-    start programs (hooks, settings) are ordinary changes and not reported here.
+    `brief`: true to describe only refs that moved and an operation in progress, without new refs. Blocking. Files
+    that start programs (hooks and settings of git) are not reported here, because they count as ordinary changes.
     """
-    # Git itself is not run, because it would need a copy of the repository. Refs in a reftable cannot be read.
+    # Git itself is not run, because it would need a copy of the repository. Refs that are stored in a reftable
+    # cannot be read in this way.
     inside: dict[str, list[Change]] = {}
     for change in changes:
         repository, found, _ = change.path.partition(_MARK)
@@ -172,7 +182,7 @@ def _said(repository: str, members: Sequence[Change], before: Files, now: Files,
 def _moved(
     changed: Iterable[str], before: Callable[[str], str], now: Callable[[str], str], *, new: bool
 ) -> Iterator[str]:
-    """Describe each ref (including HEAD) that points to another commit now. `new`: new refs are described too."""
+    """Describe each ref (including HEAD) that now points to another commit. `new`: new refs are described too."""
     names = [name for name in changed if name == "HEAD" or name.startswith("refs/")]
     packed = _packed_refs(before(_PACKED)).items() ^ _packed_refs(now(_PACKED)).items()
     names += sorted({name for name, _ in packed})
@@ -189,12 +199,12 @@ def _moved(
 
 
 def _reader(repository: str, files: Files) -> Callable[[str], str]:
-    """Return a function that reads one of git's files. The text is empty if it is missing or too large."""
+    """Return a function that reads one of git's files. The text is empty if the file is missing or too large."""
     return lambda inner: (content_at(files, f"{repository}{_MARK}{inner}") or b"").decode("utf-8", "replace")
 
 
 def _value(name: str, read: Callable[[str], str]) -> str:
-    """Return the target of a ref: the beginning of a commit's hash, or another ref."""
+    """Return the target of a ref, which is the beginning of a commit's hash or the name of another ref."""
     value = read(name).strip() or _packed_refs(read(_PACKED)).get(name, "")
     return _ref_name(value.removeprefix("ref: ")) if value.startswith("ref: ") else value[:_SHORT]
 
@@ -210,15 +220,17 @@ def _ref_name(name: str) -> str:
 
 
 _COMPARED_BYTES = 256 * 1024
-"""Size limit for a comparison; a larger file that moved is shown as deleted and created."""
+"""Maximum size in bytes of files that are compared. A larger file that was moved is shown as deleted and
+created."""
 _MOST_COMPARED = 500
-"""Limit of the deleted files that are compared, and of the new files of equal size for each of them."""
+"""Maximum number of deleted files that are compared. It also limits the new files of equal size with which each is
+compared."""
 
 
 def moved_files(changes: Iterable[Change], before: Files, now: Files) -> dict[str, str]:
     """Map each deleted file to a new file with the same content. Each new file is used once. Blocking."""
-    # A moved file with a sensitive path is shown as deleted and created.
-    # All empty files are equal, so an empty file counts as moved only if its name is the same.
+    # A file with a sensitive path is always shown as deleted and created, not as moved. All empty files have the
+    # same content, so an empty file counts as moved only if its name is the same.
     gone: list[Change] = []
     made: dict[int, list[Change]] = defaultdict(list)
     for change in (one for one in changes if not one.sensitive):
@@ -241,7 +253,8 @@ def moved_files(changes: Iterable[Change], before: Files, now: Files) -> dict[st
 
 
 def content_at(files: Files, printable: str) -> bytes | None:
-    """Return the content of a file; None if it is not a plain file, or is too large to be compared or shown."""
+    """Return the content of a file. Return None if it is not a regular file, or if it is too large to be compared
+    or shown."""
     try:
         path = entry_path(files, Path(os.fsdecode(path_bytes(printable))))
         data, size = read_limited(files, path, _COMPARED_BYTES)

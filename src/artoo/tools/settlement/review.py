@@ -1,6 +1,6 @@
 """Build the approval question for a change set, most dangerous first, with diffs up to 64 KiB.
 
-It is bound to the digest of the change set.
+An answer is valid only for the digest of this change set.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from artoo.words.settling import counted, title
 from artoo.workspace.changes.change_set import ChangeSet
 
 DIFF_BYTES = 64 * 1024
-"""Maximum size of a file that is shown with a diff, before and after the task."""
+"""Maximum size in bytes of a file that is shown with a diff. It applies to the file before and after the task."""
 
 _MOST_DIFF_LINES = 20_000
-"""Limit of the diff lines in one review. Further files are shown by size; `artoo diff` shows single files."""
+"""Maximum number of diff lines in one review. Only the size of further files is shown; `artoo diff` shows single
+files."""
 
 _VERBS = {
     ChangeClass.EDIT: "edits",
@@ -44,12 +45,12 @@ _KIND_VERBS = {
 
 
 def verb_of(change: ClassifiedChange) -> str:
-    """Return the verb in policies for a change that needs approval."""
+    """Return the verb by which policies name a change that needs approval."""
     return _VERBS.get(change.change_class) or _KIND_VERBS.get(change.kind, "edits")
 
 
 def act_of(change: ClassifiedChange) -> AskedAct:
-    """Return the operation that a standing permission must cover for a change that needs approval."""
+    """Return the operation that a standing permission must cover to approve this change."""
     sensitive = change.change_class is ChangeClass.PERSISTENCE
     return AskedAct(verb=verb_of(change), target=change.path, sensitive=sensitive)
 
@@ -63,7 +64,7 @@ def review_of(
     unfinished: bool = False,
     went_out: tuple[str, ...] = (),
 ) -> Review:
-    """Build the review of a change set; diffs of small text files are read for it. Blocking.
+    """Build the review of a change set. Small text files are read for their diffs. Blocking.
 
     `before` are the user's files, `after` the files as the task left them.
     """
@@ -86,7 +87,7 @@ def review_of(
 
 
 def _moved(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
-    """Return both paths of each file that was only moved, because its content is neither lost nor new."""
+    """Return both paths of each file that was only moved, because moving neither loses nor adds content."""
     went = {one.path: one.moved_to for one in changes if one.moved_to is not None}
     targets = frozenset(went.values())
     made = (one.path for one in changes if one.kind is ChangeKind.CREATED and one.path in targets)
@@ -94,7 +95,7 @@ def _moved(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
 
 
 def question_of(change_set: ChangeSet, review: Review, language: str) -> ConfirmationRequest:
-    """Build the question whose approval applies the change set."""
+    """Build the question to the user. If it is approved, the change set is applied."""
     acts = [act_of(one) for one in review.changes if one.change_class is not ChangeClass.SILENT]
     if change_set.flood is not None:
         acts.append(AskedAct(verb="flood", target=change_set.flood))
@@ -109,7 +110,7 @@ def question_of(change_set: ChangeSet, review: Review, language: str) -> Confirm
 
 
 def diff_of(change: ClassifiedChange, before: Files, after: Files) -> tuple[str, ...]:
-    """Return the diff of a small text file; empty for other files, which are shown by size."""
+    """Return the diff of a small text file. Return "" for other files, of which only the size is shown."""
     if change.kind not in (ChangeKind.CREATED, ChangeKind.OVERWRITTEN, ChangeKind.DELETED):
         return ()
     if max(change.size_after or 0, change.size_before or 0) > DIFF_BYTES:
@@ -120,7 +121,8 @@ def diff_of(change: ClassifiedChange, before: Files, after: Files) -> tuple[str,
 
 
 def _both_versions(conflict: Conflict, before: Files, after: Files) -> Conflict:
-    """Add the diff from the user's version to the task's, if both are small texts or one is missing."""
+    """Add the diff from the user's version to the task's version of a file, if both are small texts or one does not
+    exist."""
     mine, its = (
         b"" if files.stat(_path(conflict.path)) is None else content_of(files, conflict.path)
         for files in (before, after)
@@ -135,7 +137,7 @@ def _path(printable: str) -> Path:
 
 
 def content_of(files: Files, path: str) -> bytes | None:
-    """Return the first bytes of the file at a printable path; None if it is not a regular file."""
+    """Return the first bytes of the file at a printable path. Return None if it is not a regular file."""
     try:
         return read_limited(files, _path(path), DIFF_BYTES)[0]
     except (OSError, NotPlainFile):
@@ -155,7 +157,7 @@ def _lines(change_set: ChangeSet, review: Review, language: str) -> Iterator[str
 
 
 def line_of(change: ClassifiedChange, language: str = "en") -> str:
-    """Describe a change in one line: class, path, sizes, and the reason why it needs approval."""
+    """Describe a change in one line: its class, path, sizes, and the reason why it needs approval."""
     what = word(change.change_class.value, language)
     head = " ".join(filter(None, (what, change.path, _sizes(change), plain(change.detail))))
     return f"{head}: {why(change, language)}" if change.reason else head

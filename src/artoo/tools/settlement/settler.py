@@ -35,22 +35,24 @@ from artoo.workspace.settlement.service import Settlement, Subject, opened
 logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 60.0
-"""Limit of the wait for another process that reviews the changes; a web page may review a large change set."""
+"""Number of seconds to wait for another process that reviews the same changes, because a web page may review a
+large change set."""
 
 
 def nothing_went_out() -> tuple[str, ...]:
-    """Return an empty tuple, for tasks that send nothing off the machine."""
+    """Return an empty tuple, for tasks that send nothing to other machines."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Settler:
-    """Settles one task's workspace. Implements ports.settling.Settling.
+    """Settles the workspace of one task. Implements ports.settling.Settling.
 
-    `request` is the user's request. `mode` decides which changes are applied without approval. `went_out` returns
-    descriptions of data that left the machine. `durable` waits for the task log, so that the causes of an effect
-    are logged before it. `again`: the task was resumed. `logged`: the task has a log; if false, a line of the
-    history records the request and the applied changes. `before_apply` may refuse an apply by raising SandboxError.
+    `request` is the text of the user's request. `mode` decides which changes are applied without approval.
+    `went_out` returns descriptions of the data that left the machine. `durable` waits until the task log is
+    written, so that a log contains the cause of each effect before the effect happens. `again`: true if the task
+    was resumed. `logged`: true if the task has a log. If it has none, a line of the history records the request and
+    the applied changes. `before_apply` may refuse an apply by raising SandboxError.
     """
 
     workspace: Workspace
@@ -105,7 +107,8 @@ class Settler:
         except SandboxError as error:
             return await asyncio.to_thread(settlement.keep, ChangeSet(), str(error))
         begun = continued(settlement.directory)
-        if begun is not None and found.digest == begun.digest:  # the earlier task keeps its pending changes
+        # the result adds nothing to the earlier task, whose changes stay pending
+        if begun is not None and found.digest == begun.digest:
             await asyncio.to_thread(settlement.forget)
             return Settled(went_out=self.went_out())
         settled = await self._decided(settlement, ending, found, questions)
@@ -116,7 +119,7 @@ class Settler:
     async def _decided(
         self, settlement: Settlement, ending: Ending, found: ChangeSet, questions: Questions | None
     ) -> Settled:
-        """Apply the change set, keep it pending or delete it, depending on the mode and the user's answer."""
+        """Apply the change set, keep it pending, or delete it. The mode and the user's answer decide which."""
         if found.empty:
             await asyncio.to_thread(settlement.forget)
             return Settled(went_out=self.went_out())
@@ -144,7 +147,7 @@ class Settler:
             return review_of(found, ending.task_id, before, after, unfinished=unfinished, went_out=self.went_out())
 
     async def _apply(self, settlement: Settlement, found: ChangeSet, answer: ConfirmationAnswer | None) -> Settled:
-        """Apply the whole change set, or only the paths in the answer."""
+        """Apply the whole change set, or only the paths that the answer names."""
         # Changes that cannot be applied stay pending.
         paths = (answer.paths or None) if answer is not None else None
         by = answer.by if answer is not None else PERSON
@@ -168,13 +171,15 @@ class Settler:
         )
 
     async def _reports(self, task_id: str, *, live: bool) -> tuple[Settled, ...]:
-        """Return the earlier applies of the task itself: at its turns, or at the end of an earlier process."""
-        # A process that died after its apply has not logged the apply.
+        """Return the reports of earlier applies of this task, either at the ends of its turns or at the end of an
+        earlier process."""
+        # The history is read, because a process that died right after it applied changes has not logged that.
         return await asyncio.to_thread(outcomes, self.artoo_home, task_id, "live" if live else "end")
 
     @staticmethod
     def _settled_by_hand(before: Settled, ending: Ending) -> Settled:
-        """Report an earlier apply when the workspace is gone; report a partial apply as applied."""
+        """Report an earlier apply if the workspace no longer exists. A partial apply is reported as complete,
+        because the user has settled the other changes by hand."""
         if before.state != "partly":
             return before
         known = {"state": "applied", "conflicts": (), "reason": rest_by_hand(ending.language)}
@@ -182,7 +187,7 @@ class Settler:
 
 
 def _with_part(before: Settled, now: Settled) -> Settled:
-    """Report how the rest was settled, together with the part that an earlier process applied."""
+    """Combine the report of the remaining changes with the part that an earlier process applied."""
     if now.state == "none":
         return before.model_copy(update={"state": "applied", "applied": ()})
     if before.state != "partly":

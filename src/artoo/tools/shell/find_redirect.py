@@ -17,7 +17,7 @@ from artoo.tools.files.walk import Kind
 from artoo.tools.shell.parser import parse_command
 
 PERSONAL_PLACES = ("/Users", "/Volumes", "/home", "/media", "/run/media")
-"""Directories in which users keep files, in addition to their home directory."""
+"""Directories in which users keep files, in addition to their home directories."""
 
 _SILENT = re.compile(r"\s2>\s*/dev/null\s*$")
 _DEPTHS = frozenset({"-maxdepth", "-mindepth"})
@@ -25,11 +25,12 @@ _KINDS = {"f": FILES, "d": frozenset({Kind.DIRECTORY})}
 
 
 def index_query(command: str, roots: Roots) -> FileQuery | None:
-    """Return the index search that answers `command`; None if `command` is not a pure search by name.
+    """Return the index search that gives the same result as `command`. Return None if `command` is not a pure
+    search by name.
 
-    A pure search is a single `find` outside a pipeline. All its starting points are personal, and outside the
-    project and the output folder. It has no tests or actions except -name or -iname, -type f or d, -print,
-    -maxdepth and -mindepth; the two depths are ignored.
+    A pure search is a single `find` outside a pipeline. All its starting points are personal directories outside of
+    the project and of the output folder. It uses only -name or -iname, -type f or d, -print, -maxdepth and
+    -mindepth. The two depths are ignored.
     """
     only = parse_command(_SILENT.sub("", command), {"HOME": str(roots.home)}).only
     if only is None or only.program != "find":
@@ -62,7 +63,7 @@ def _query(tests: Sequence[str], folders: tuple[Path, ...]) -> FileQuery | None:
             kinds = _KINDS[value]
         elif word not in _DEPTHS or not value.isdecimal():
             return None
-    # `find` takes a brace and a slash in a name literally, unlike a pattern of paths.
+    # In a name, `find` takes a brace or a slash literally, whereas a path pattern does not.
     if not pattern or "{" in pattern or "/" in pattern:
         return None
     return FileQuery(pattern, folders, kinds or frozenset(Kind), exact_case, indexed=True)

@@ -1,11 +1,11 @@
 """Parse the comment `# artoo hosts:` in a script's first line, at most 32 hosts.
 
-This is the network access that a bash or Python script requests, for example:
+The comment is the request of a bash or Python script for network access, for example:
 
     # artoo hosts: pypi.org files.pythonhosted.org
 
-It is a comment and not a parameter, because most calls need no network, and a parameter would be a further field in
-every answer of a model. The record of a command that lacked network access explains how to request it.
+It is a comment and not a parameter, because most calls need no network, and a model would have to write a parameter
+in every call. The record of a command that lacked network access explains how to request it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _MOST = 32
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The network access that a command requests: hosts with their ports, and variables that hold credentials."""
+    """The network access that a command requests: hosts with their ports, and the variables that hold
+    credentials."""
 
     hosts: tuple[Destination, ...] = ()
     credentials: tuple[str, ...] = ()
@@ -36,7 +37,7 @@ class Wanted:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """Return the hosts in the form that the sandbox takes."""
+        """Return the hosts in the form that the sandbox accepts."""
         return tuple(map(str, self.hosts))
 
 
@@ -45,13 +46,14 @@ NOTHING = Wanted()
 
 def wanted_by(script: str) -> Wanted:
     """Parse the request in the first line of a script. Raises ToolError."""
-    # A host without a port means https.
+    # A host without a port is requested for https.
     found = _LINE.match(script)
     return wanted(found["wanted"].replace(",", " ").split()) if found else NOTHING
 
 
 def with_network(normal: str, script: str) -> str:
-    """Add the requested network to a script's normal form (without comments), because it is another operation."""
+    """Add the requested network access to the normal form of a script, which has no comments. With other access a
+    script is another operation."""
     found = _LINE.match(script)
     return f"{normal} # artoo hosts: {' '.join(found['wanted'].split())}" if found else normal
 

@@ -1,10 +1,10 @@
 """Parse a bash command into programs, arguments and its normal form, at most 100,000 characters.
 
-It uses tree-sitter's bash grammar, and does not run the command.
+It uses tree-sitter's grammar for bash, and does not run the command.
 
     text ──► parse_command ──► ShellCommand: identities, normal form, the only command, whether errors are masked
 
-For a command that does not parse, the identity `shell` is added to those of the programs that were found.
+If a command cannot be parsed completely, the identity `shell` is added to those of the programs that were found.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 Variables = Mapping[str, str]
-"""Shell variables whose values are known, such as HOME."""
+"""Shell variables whose values are known before the command runs, such as HOME."""
 
 MAX_COMMAND = 100_000
-"""Maximum length of a command that is parsed; a longer command counts as not understood."""
+"""Maximum length of a command that is parsed. A longer command counts as not understood."""
 
 SHELL = "shell"
 
@@ -38,34 +38,35 @@ _FOUND_BY_RUNNING = frozenset(
 _NEUTRAL = frozenset(
     ": true cd pushd popd set shopt export declare local readonly typeset unset umask wait exit return".split()  # noqa: SIM905
 )
-"""Builtins that only prepare the shell, so that a command is identified by its other programs."""
+"""Builtins that only prepare the shell. A command is identified by the other programs that it runs."""
 
 _SEQUENCES = frozenset({"program", "compound_statement", "subshell"})
 _LOOPS = frozenset({"for_statement", "c_style_for_statement", "while_statement", "if_statement"})
 _PIECES = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
 _HERE = "\ue000"
-"""Placeholder for a variable's value while quotes are removed, so that the value is not split or unquoted."""
+"""Placeholder for the value of a variable while quotes are removed, so that the value itself is neither split nor
+unquoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """One program with its arguments. None stands for a value that is unknown unless the command is run."""
+    """One program with its arguments. None stands for a value that is known only when the command runs."""
 
     name: Word
     arguments: tuple[Word, ...]
 
     @property
     def program(self) -> str | None:
-        """Return the base name of the program."""
+        """Return the base name of the program, without directories."""
         return None if self.name is None else self.name.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """The parsed parts of a command. `programs` are base names in order of appearance, without repeats.
+    """The parsed parts of a command. `programs` are the base names in order of appearance, without repetitions.
 
     `only` is set if the whole command is one simple command without redirections. `ending` is the base name of the
-    last program. `masks`: an error of one of its programs may not show in its exit code.
+    last program. `masks`: true if the exit code may not show that one of its programs failed.
     """
 
     parsed: bool
@@ -78,13 +79,14 @@ class ShellCommand:
 
     @property
     def identities(self) -> tuple[str, ...]:
-        """Return `shell:PROGRAM` for each program, preceded by `shell` if part of the command is not understood."""
+        """Return `shell:PROGRAM` for each program. If a part of the command is not understood, `shell` precedes
+        them."""
         named = tuple(f"{SHELL}:{program}" for program in self.programs)
         return named if named and self.parsed and not self.unknown_program else (SHELL, *named)
 
 
 class _Parsers(threading.local):
-    """One parser for each thread, because concurrent use of a parser by two threads crashes the process."""
+    """One parser for each thread, because a parser that two threads use at once crashes the process."""
 
     parser: Parser | None = None
 
@@ -94,7 +96,7 @@ _parsers = _Parsers()
 
 def _parser() -> Parser:
     """Return this thread's parser."""
-    # Loading the grammar takes some milliseconds, so the parser is created on first use.
+    # Loading the grammar takes some milliseconds, so a parser is only created when it is first used.
     if _parsers.parser is None:
         import tree_sitter_bash
         from tree_sitter import Language, Parser
@@ -125,8 +127,8 @@ def parse_command(text: str, variables: Variables | None = None) -> ShellCommand
 
 def _readable(text: str) -> bool:
     """Check whether the grammar can parse the text."""
-    # Its scanner calls C's `isalpha` on each character, which crashes the process for emoji and others above
-    # U+FFFF.
+    # Its scanner calls C's `isalpha` on each character. That crashes the process for emoji and other characters
+    # above U+FFFF.
     return len(text) <= MAX_COMMAND and "\0" not in text and encodable(text) and max(text, default="") <= "\uffff"
 
 
@@ -135,8 +137,8 @@ def _root(text: str) -> Node:
 
 
 def _nodes(root: Node, *kinds: str) -> Iterator[Node]:
-    """Yield the nodes of these kinds (of all kinds if none is given) in source order."""
-    # This is not recursive, because commands may be nested to any depth.
+    """Yield the nodes of these kinds in source order. If no kind is given, yield all nodes."""
+    # The function is not recursive, because commands may be nested to any depth.
     stack = [root]
     while stack:
         node = stack.pop()
@@ -158,7 +160,7 @@ def _simple(node: Node, variables: Variables) -> SimpleCommand:
 
 
 def _literal(node: Node, variables: Variables) -> Word:
-    """Return the value of a word; None if it is known only at run time. Globs are not expanded."""
+    """Return the value of a word. Return None if it is known only when the command runs. Globs are not expanded."""
     source, start, position = node.text or b"", node.start_byte, 0
     written, values = "", list[str]()
     for inner in _nodes(node, *_EXPANSIONS, *_FOUND_BY_RUNNING):
@@ -182,7 +184,8 @@ def _literal(node: Node, variables: Variables) -> Word:
 
 
 def _for_shlex(found: re.Match[str]) -> str:
-    """Remove escapes that only bash has: of line ends, and within double quotes of `$` and backticks."""
+    """Remove escapes that only bash has, and `shlex` does not: of line ends and, within double quotes, of `$` and
+    backticks."""
     if found[0].startswith('"'):
         return re.sub(r"\\([$`\n])|\\.", lambda one: (one[1] or one[0]).strip("\n"), found[0], flags=re.DOTALL)
     return found[0].removeprefix("\\\n")
@@ -214,7 +217,7 @@ def _statements(node: Node) -> list[Node]:
 
 
 def _only(root: Node, variables: Variables) -> SimpleCommand | None:
-    """Return the simple command if it is the whole text, without assignments before it; otherwise None."""
+    """Return the simple command if it is the whole text and no assignments precede it. Otherwise return None."""
     statements = _statements(root)
     if len(statements) != 1 or statements[0].type != "command":
         return None
@@ -226,7 +229,8 @@ def _only(root: Node, variables: Variables) -> SimpleCommand | None:
 
 
 def _masks(root: Node, variables: Variables) -> bool:
-    """Check whether bash continues after an error: a sequence without `set -e`, `||`, a pipe without `pipefail`."""
+    """Check whether bash continues after an error. It does in a sequence without `set -e`, after `||`, and in a
+    pipe without `pipefail`."""
     settings = _settings(root, variables)
     ends_early = any(word.startswith("-") and "e" in word for word in settings) or "errexit" in settings
     for node in _nodes(root):
@@ -241,13 +245,14 @@ def _masks(root: Node, variables: Variables) -> bool:
 
 
 def _settings(root: Node, variables: Variables) -> set[str]:
-    """Return the arguments of the `set` commands."""
+    """Return the arguments of all `set` commands."""
     commands = (_simple(one, variables) for one in _nodes(root, "command"))
     return {word or "" for one in commands if one.name == "set" for word in one.arguments}
 
 
 def _normal(root: Node) -> str:
-    """Return the command with each run of blanks outside quotes reduced to one blank, and no trailing separator."""
+    """Return the command in its normal form: each run of blanks outside quotes becomes one blank, and a trailing
+    separator is removed."""
     parts: list[str] = []
     source, offset = root.text or b"", root.start_byte
     end = offset
@@ -263,7 +268,7 @@ def _normal(root: Node) -> str:
 
 
 def _leaves(root: Node) -> Iterator[Node]:
-    """Yield the tokens in order. Quoted texts, words and here-documents are single tokens."""
+    """Yield the tokens of the command in order. Quoted texts, words and here-documents are single tokens."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -274,6 +279,7 @@ def _leaves(root: Node) -> Iterator[Node]:
 
 
 def _squeezed(text: str) -> str:
-    """Return the normal form of a text that cannot be parsed: lines without surrounding or repeated blanks."""
+    """Return the normal form of a text that cannot be parsed, whose lines have no surrounding or repeated
+    blanks."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return "\n".join(line for line in lines if line)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Word = str | None
-"""An argument's value; None if only the shell can determine it."""
+"""The value of an argument. It is None if only the shell can determine it."""
 
 _VALUED: Mapping[str, str] = {
     "sudo": "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot",
@@ -28,12 +28,13 @@ _VALUED: Mapping[str, str] = {
     "toybox": "",
     "xargs": "-I -L -n -P -s -d -E -a --replace --max-lines --max-args --max-procs --delimiter --arg-file",
 }
-"""Each wrapper with its options that take a separate value."""
+"""Wrapper programs, each with those of its options whose value is a separate argument."""
 _OPERANDS = {"timeout": 1}
-"""Number of a wrapper's own arguments before the command that it runs."""
+"""Number of arguments that a wrapper takes before the command that it runs."""
 _ASSIGNING = frozenset({"sudo", "env"})
 _SHOWN = frozenset({"sudo", "doas"})
-"""Wrappers that also count as programs, because for example a password prompt is a failure of sudo itself."""
+"""Wrappers that also count as programs themselves. For example, a password prompt is a failure of sudo, not of the
+command."""
 
 SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash"})
 
@@ -41,15 +42,16 @@ _QUERIES = frozenset({"-v", "-V"})
 _FIND_EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 MAX_DEPTH = 8
-"""Limit of nested wrappers that are followed; at this depth, the wrapper itself counts as the program."""
+"""Maximum number of nested wrappers that are followed. At this depth, the wrapper itself counts as the program."""
 
 
 def started_programs(
     name: Word, arguments: Sequence[Word], script: Callable[[str], Iterator[Word]], depth: int = 0
 ) -> Iterator[Word]:
-    """Yield the base names of the programs that one simple command starts; None for an unknown name.
+    """Yield the base names of the programs that one simple command starts. None stands for a name that is not
+    known.
 
-    `script` yields the programs of a shell script in a string (`bash -c`, `eval`).
+    `script` yields the programs of a shell script that is given as a string (`bash -c`, `eval`).
     """
     if name is None:
         yield None
@@ -74,7 +76,7 @@ def started_programs(
 
 
 def _wrapped(base: str, arguments: Sequence[Word]) -> Sequence[Word]:
-    """Return the inner command with its arguments; empty if there is none."""
+    """Return the inner command with its arguments. Return nothing if there is none."""
     position, valued = 0, _VALUED[base].split()
     while position < len(arguments):
         word = arguments[position]
@@ -95,7 +97,7 @@ def _wrapped(base: str, arguments: Sequence[Word]) -> Sequence[Word]:
 
 
 def _inner_script(base: str, arguments: Sequence[Word]) -> str | None:
-    """Return the script that is passed as a string to a shell, `eval` or `env -S`."""
+    """Return the script that a shell, `eval` or `env -S` receives as a string."""
     if base == "eval":
         known = [word for word in arguments if word is not None]
         return " ".join(known) if known and len(known) == len(arguments) else None
