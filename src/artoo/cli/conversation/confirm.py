@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from artoo.cli.conversation.always import allow_always, lines_for
 from artoo.cli.display.display import Display
 from artoo.cli.display.keyboard import Keyboard
-from artoo.cli.display.line_wrap import fold_prose
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.screen import Screen
 from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, Words
@@ -43,6 +42,19 @@ _ANSWERS: dict[str, Consent] = {
 _ALWAYS = frozenset(("a", "always", "总是", "始终"))
 
 
+class Answer(Protocol):
+    """A function that returns the answer of the task in rows of a terminal."""
+
+    def __call__(self, columns: int, *, colours: bool) -> str:
+        """Return the rows, or an empty text if there is no answer to show."""
+        ...
+
+
+def _no_answer(columns: int, *, colours: bool) -> str:
+    del columns, colours
+    return ""
+
+
 class Dialogue:
     """Questions on `terminal`, answered on `keyboard`; both are terminals. Implements `ports.confirm.Confirm`."""
 
@@ -50,18 +62,18 @@ class Dialogue:
         self._keyboard = Keyboard(keyboard)
         self._screen = Screen.of(terminal)
         self._display = Display()
-        self._answer: Callable[[], str] = str
+        self._answer: Answer = _no_answer
         self._different = ""
         self._turn = asyncio.Lock()
 
     @contextmanager
-    def over(self, display: Display, answer: Callable[[], str] = str) -> Generator[None]:
+    def over(self, display: Display, answer: Answer | None = None) -> Generator[None]:
         """Let questions pause this display during the block. A review is shown below the text of `answer`."""
-        self._display, self._answer = display, answer
+        self._display, self._answer = display, answer or _no_answer
         try:
             yield
         finally:
-            self._display, self._answer = Display(), str
+            self._display, self._answer = Display(), _no_answer
 
     def refuse(self) -> None:
         """Answer an open question with no, because the user wants to stop."""
@@ -120,8 +132,9 @@ class Dialogue:
         from artoo.cli.review.review_prompt import Asking
 
         assert request.review is not None
-        if answer := self._answer().strip():  # the user reads the answer before approving its changes
-            self._screen.show([*fold_prose(printable(answer), self._screen.width).splitlines(), ""])
+        # The user reads the answer before approving its changes.
+        if answer := self._answer(self._screen.width, colours=self._screen.paint.colours):
+            self._screen.show([*answer.split("\n"), ""])
         asking = Asking(request.review, request.language, self._screen, self._keyboard, Here())
         decision = await asking.ask()
         self._different = asking.different

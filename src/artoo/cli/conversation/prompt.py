@@ -10,6 +10,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from rich.cells import chop_cells
 
 from artoo.cli.conversation.completion import ConversationCompleter
 from artoo.disk.whole import write_whole
@@ -47,16 +48,19 @@ class Prompt:
             except EOFError:
                 return None
 
-    async def read_beside(self, status: Callable[[], str]) -> str | None:
+    async def read_beside(self, growing: Callable[[], list[str]], status: Callable[[], str]) -> str | None:
         """Read a line during a task. Returns None for Ctrl-C and the end of input.
 
-        The text of `status` is shown above the line, and updated twice a second. The line is erased afterwards.
+        The lines of `growing` and the text of `status` are shown above the line, and updated twice a second. They
+        are erased afterwards.
         """
 
         # A toolbar would not be shown on terminals that cannot report the cursor position.
         def message() -> FormattedText:
-            columns = self._beside.output.get_size().columns
-            return FormattedText([("fg:ansibrightblack", f"{status()[: columns - 1]}\n"), ("", "› ")])
+            columns = self._beside.output.get_size().columns - 1
+            text = "".join(f"{chop_cells(line, columns)[0] if line else ''}\n" for line in growing())
+            grey = f"{chop_cells(status(), columns)[0]}\n"
+            return FormattedText([("", text), ("fg:ansibrightblack", grey), ("", "› ")])
 
         try:
             return await self._beside.prompt_async(message, refresh_interval=0.5, handle_sigint=False)

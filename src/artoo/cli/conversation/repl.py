@@ -67,7 +67,14 @@ def _spoken(locale: str) -> str:
 
 
 _ABOUT_TALK = frozenset(
-    (SlashCommand.MODE, SlashCommand.PLAN, SlashCommand.COST, SlashCommand.CONTEXT, SlashCommand.SESSIONS)
+    (
+        SlashCommand.MODEL,
+        SlashCommand.MODE,
+        SlashCommand.PLAN,
+        SlashCommand.COST,
+        SlashCommand.CONTEXT,
+        SlashCommand.SESSIONS,
+    )
 )
 
 
@@ -135,7 +142,7 @@ class Conversation:
         """Run one request. Errors are shown, and the conversation continues."""
         request, talk = without_marks(request), self._talk
         try:
-            options = RunOptions(images=self._images(request), apply=talk.mode, plan=talk.plan)
+            options = RunOptions(images=self._images(request), apply=talk.mode, plan=talk.plan, model=talk.model)
             history = self._session.turns
             result, view = await running.follow_task(
                 self._terminal,
@@ -184,6 +191,9 @@ class Conversation:
         """Show or change the settings for the requests of this conversation."""
         try:
             match command:
+                case SlashCommand.MODEL:
+                    if not await self._talk.choose_model(arguments):
+                        await run_artoo(["model", *(arguments or ["list"])])
                 case SlashCommand.MODE:
                     self._talk.set_mode(arguments)
                 case SlashCommand.PLAN:

@@ -18,7 +18,7 @@ class SlashCommand(Enum):
     UNDO = ("undo the changes that a task applied (artoo undo)", ())
     RESUME = ("continue a task that stopped (artoo resume)", ())
     STATUS = ("show what needs you (artoo status)", ())
-    MODEL = ("list the local models (artoo model)", ("list",))
+    MODEL = ("list the models, or use another one from now on (/model NAME)", ())
     REWIND = ("take back the last exchange with its changes, or the last N (/rewind N)", ())
     FORK = ("continue under another name, and keep this conversation (/fork NAME)", ())
     MODE = ("which changes take effect without a question (/mode edits)", ())

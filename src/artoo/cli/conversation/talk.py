@@ -17,6 +17,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Cost, FinalResult
 from artoo.ports.model import Tier
+from artoo.runtime.app.models import served_models
 from artoo.runtime.config.endpoints import endpoint
 from artoo.runtime.config.model import Config
 from artoo.runtime.task.conversations import Session, latest_sessions
@@ -31,11 +32,12 @@ _COUNTS = tuple(name for name in Cost.model_fields if name != "money")
 
 @dataclass(slots=True)
 class Talk:
-    """The settings of a conversation, which slash commands change. `mode` None means the configured mode."""
+    """The settings of a conversation, which slash commands change. None means the configured value."""
 
     config: Config
     text: Catalogue
     mode: ApplyMode | None = None
+    model: str | None = None
     plan: bool = False
     costs: list[Cost] = field(default_factory=list[Cost])
 
@@ -88,7 +90,27 @@ class Talk:
             lines.append(f"{tier.value}: a window of {known.window:,} tokens")
         show_lines(lines)
 
+    async def choose_model(self, arguments: Sequence[str]) -> bool:
+        """Show the models of the configured server, or use another one from the next request on.
+
+        Returns False if no server is configured. Raises ConfigurationError.
+        """
+        served = await served_models(self.config, os.environ)
+        if not served:
+            return False
+        if len(arguments) > 1:
+            raise ConfigurationError("name one model, for example: /model " + served[-1])
+        if arguments:
+            self.model = arguments[0]
+            listed = "" if self.model in served else " (the server does not list it)"
+            show(f"model: {self.model}{listed}")
+        else:
+            show_lines(f"{'*' if name == self._model() else ' '} {name}" for name in served)
+        return True
+
     def _model(self) -> str:
+        if self.model is not None:
+            return self.model
         try:
             found = endpoint(self.config, "brain", os.environ)
         except ConfigurationError:

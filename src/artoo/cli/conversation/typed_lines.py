@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from prompt_toolkit.application.run_in_terminal import in_terminal
@@ -11,42 +12,67 @@ from prompt_toolkit.patch_stdout import patch_stdout
 
 from artoo.cli.conversation.prompt import Prompt
 from artoo.cli.conversation.steering import Steering
+from artoo.cli.display.colors import is_plain
+from artoo.cli.display.markdown import split_complete
 from artoo.cli.display.plain import PlainDisplay
 from artoo.cli.display.sanitize import printable
 from artoo.cli.display.symbols import DOT, cost_line
 from artoo.cli.display.task_state import TaskView
 
+GROWING_LINES = 4
+"""The last lines of an incomplete block that are shown above the input line."""
+
 
 class TalkDisplay(PlainDisplay):
-    """A display above the input line, which prints the model's text as it comes, and the lines of PlainDisplay."""
+    """A display above the input line, which prints the model's text as it comes, and the lines of PlainDisplay.
+
+    A block of the text (a paragraph, an item of a list, a table) is printed when it is complete, because its layout
+    cannot change any more. `growing` is the block after it, which TypedLines shows as it is.
+    """
 
     def __init__(self, view: TaskView) -> None:
         super().__init__(sys.stderr, view)
+        self._colours = not is_plain(sys.stdout, os.environ)
+        self._turn: int = 0
+        self._heard = ""
         self._printed = 0
-        self._turn = 0
+
+    @property
+    def growing(self) -> str:
+        """Return the text of this turn that is not printed yet."""
+        return self._heard[self._printed :]
 
     def paused(self) -> AbstractAsyncContextManager[None]:
         """Remove the input line during the block."""
         return in_terminal()
 
     def update(self) -> None:
-        """Print complete new lines of the model's text, and then new facts."""
+        """Print complete new blocks of the model's text, and then new facts."""
         # `patch_stdout` replaces the stream while the input line is open.
         self._stream = sys.stderr
-        for line in self._new_lines():
-            self._say(line)
+        self._hear()
         super().update()
 
-    def _new_lines(self) -> Iterator[str]:
+    def _hear(self) -> None:
+        """Print the model's text so far. The text of parallel subtasks would be mixed, so it is not printed."""
         state = self._view.state
-        # A new turn has begun, so its text is printed from the start.
         if state.model_calls != self._turn:
-            self._turn, self._printed = state.model_calls, 0
-        # The rest of an unfinished line is in the answer that is printed at the end.
-        whole = state.words.rfind("\n") + 1
-        new = state.words[max(0, self._printed - state.words_cut) : whole]
-        yield from (line for line in printable(new.expandtabs()).splitlines() if line.strip())
-        self._printed = max(self._printed, state.words_cut + whole)
+            self._print(self.growing)
+            self._view.answer_shown = self._heard or self._view.answer_shown
+            self._turn, self._heard, self._printed = state.model_calls, "", 0
+        present = state.round
+        if present is not None and sum(one.at_work for one in present.subtasks.values()) > 1:
+            return
+        self._heard += state.words[max(0, len(self._heard) - state.words_cut) :]
+        complete, _ = split_complete(self.growing)
+        self._print(complete)
+        self._printed += len(complete)
+
+    def _print(self, text: str) -> None:
+        if text.strip():
+            # A blank line after the last block separates it from the next one.
+            apart = "\n" if not text.rpartition("\n")[0].rpartition("\n")[2].strip() and "\n" in text else ""
+            self._write(self._view.laid_out(text, self._columns(), colours=self._colours) + apart)
 
 
 class TypedLines:
@@ -55,11 +81,12 @@ class TypedLines:
     def __init__(self, prompt: Prompt) -> None:
         self._prompt = prompt
         self._view = TaskView()
+        self._display = TalkDisplay(self._view)
 
     def display(self, view: TaskView) -> TalkDisplay:
         """Return the display that works with an open input line."""
-        self._view = view
-        return TalkDisplay(view)
+        self._view, self._display = view, TalkDisplay(view)
+        return self._display
 
     @asynccontextmanager
     async def listening(self, steering: Steering) -> AsyncGenerator[None]:
@@ -71,7 +98,7 @@ class TypedLines:
     async def _read(self, steering: Steering) -> None:
         """Send lines to the task. Ctrl-C or Ctrl-D interrupts the turn, and a second time ends the task."""
         while True:
-            line = await self._prompt.read_beside(self._status)
+            line = await self._prompt.read_beside(self._growing, self._status)
             if line is None:
                 if not steering.hold():
                     steering.stop()
@@ -79,8 +106,12 @@ class TypedLines:
             elif line.strip() or steering.is_held:
                 steering.send(line.strip())
 
+    def _growing(self) -> list[str]:
+        """Return the last lines of the block that the model is writing."""
+        return printable(self._display.growing.expandtabs()).splitlines()[-GROWING_LINES:]
+
     def _status(self) -> str:
         view = self._view
-        doing = view.question or view.phase or view.text("choosing a step")
+        doing = view.question or view.phase or view.text("checking" if view.checking else "choosing a step")
         cost = cost_line(view.cost, view.text, rounds=0)
         return f" {doing}{DOT}{view.text('type to steer; Ctrl-C interrupts')}{DOT}{cost}"

@@ -44,13 +44,15 @@ class PlainDisplay(Display):
                 self._say(short)
 
     def _say(self, line: str) -> None:
+        self._write(fold_text(f"artoo: {line}", self._columns()))
+
+    def _write(self, rows: str) -> None:
         if self._full:
             return
         # An encoding error must not stop the task, so other characters become `?`.
         encoding = self._stream.encoding or "utf-8"
-        safe = line.encode(encoding, "replace").decode(encoding)
         try:
-            self._stream.write(fold_text(f"artoo: {safe}", self._columns()) + "\n")
+            self._stream.write(rows.encode(encoding, "replace").decode(encoding) + "\n")
             self._stream.flush()
         except BrokenPipeError:
             # The reader of standard error has gone, which ends the command.

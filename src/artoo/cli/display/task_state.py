@@ -6,17 +6,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from artoo.cli.display.line_wrap import fold_prose
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.side_channel import Fetch
 from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.execution import CallStatus, CriterionVerdict
+from artoo.contracts.execution import CallStatus, CriterionVerdict, ExecutionResult
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.request import TaskSpec, UserRequest
 from artoo.contracts.solution import Cost, RoleFailure
 from artoo.contracts.steering import QuestionAsked
 from artoo.ports.printing import Printed
-from artoo.tasklog.state import Phase, Round, Subtask, TaskState
+from artoo.tasklog.state import Phase, Round, Stage, Subtask, TaskState
 from artoo.words.catalogue import ENGLISH, Catalogue, in_language
 from artoo.words.language import language_of
 from artoo.words.names import directive_name, role_name
@@ -54,7 +55,9 @@ class TaskView:
     started: float = 0.0
     since: float = 0.0
     answer_shown: str = ""
-    """The answer that was printed above the review of the changes."""
+    """The answer, if it was printed while it was streamed, or above the review of the changes."""
+    printed_by_tools: list[str] = field(default_factory=list[str])
+    """The answers of subtasks that are the output of a tool, and therefore no Markdown."""
     _title: str = ""
     _stopped: bool = False
     _printed: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -71,12 +74,31 @@ class TaskView:
         self.text = in_language(language_of(request))
         self.since = self.clock()
 
-    def show_answer(self) -> str:
-        """Return the answer so far (or an empty text) for the review, and record that the answer is shown."""
+    def show_answer(self, columns: int, *, colours: bool) -> str:
+        """Return the answer so far for the review, and record that it is shown.
+
+        The text is empty if the answer was shown before.
+        """
         ends = [each.evidence for each in self.state.rounds if each.evidence is not None]
         last = ends[-1] if ends else None
-        self.answer_shown = "" if last is None or isinstance(last, PlanRefused) else last.merged_output
-        return self.answer_shown
+        answer = "" if last is None or isinstance(last, PlanRefused) else last.merged_output
+        shown = self.is_shown(answer)
+        self.answer_shown = answer
+        return "" if shown else self.laid_out(answer, columns, colours=colours)
+
+    def is_shown(self, answer: str) -> bool:
+        """Check whether this answer is on the screen already."""
+        return uncoloured(answer).strip() == uncoloured(self.answer_shown).strip()
+
+    def laid_out(self, answer: str, columns: int, *, colours: bool) -> str:
+        """Return an answer in safe rows for a terminal. With `colours`, Markdown is rendered."""
+        safe = printable(uncoloured(answer)).strip("\n")
+        if not colours or any(printed in answer for printed in self.printed_by_tools):
+            return fold_prose(safe, columns)
+        # The library is loaded only when an answer is printed.
+        from artoo.cli.display.markdown import rendered
+
+        return rendered(safe, columns)
 
     def stop(self) -> None:
         """Record that the user asked to stop."""
@@ -91,6 +113,8 @@ class TaskView:
             self.text = in_language(language_of(payload.text))
         elif isinstance(payload, TaskSpec):
             self.text = in_language(payload.language)
+        elif isinstance(payload, ExecutionResult) and payload.verbatim and payload.output.strip():
+            self.printed_by_tools.append(payload.output.strip())
         # The lines of ended calls are removed, because they would otherwise stay for the whole task.
         for act in [act for act in self._printed if act not in self.state.running]:
             del self._printed[act]
@@ -135,6 +159,13 @@ class TaskView:
         if self.state.phase is Phase.BEGINNING and not self._title:
             return ""
         return text(PHASES[self.state.phase]) if self.state.phase in PHASES else ""
+
+    @property
+    def checking(self) -> bool:
+        """Check whether every subtask at work has an answer that is checked now."""
+        present = () if self.state.round is None else self.state.round.subtasks.values()
+        stages = {one.stage for one in present if one.at_work}
+        return stages == {Stage.CHECKING}
 
     @property
     def question(self) -> str:

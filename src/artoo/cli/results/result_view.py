@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from artoo.cli.conversation.conversation_hints import typed
 from artoo.cli.display.colors import Paint, Tone
-from artoo.cli.display.line_wrap import fold_prose, fold_text
+from artoo.cli.display.line_wrap import fold_text
 from artoo.cli.display.sanitize import one_line, printable
 from artoo.cli.display.symbols import ARROW, BULLET, DOT, FAILED, cost_line
 from artoo.cli.display.task_state import TaskView
@@ -65,13 +65,13 @@ class Ending:
         stopped, answer = one_line(self.words.why_stopped(self.result)), uncoloured(self.result.output).strip()
         if not answer and not stopped:
             answer = self.text("(no output)")
-        if self.columns and answer == uncoloured(self.view.answer_shown).strip():
-            answer = ""  # it is on the screen, above the review
+        if self.columns and self.view.is_shown(answer):
+            answer = ""
         if not self.columns:
             safe = printable(answer) if self.terminal else answer
             return "\n\n".join(block for block in (stopped, safe, *self._gaps(), self._facts()) if block)
         own = [fold_text(block, self.columns) for block in (stopped, *self._gaps(), self._facts())]
-        blocks = [own[0], fold_prose(printable(answer), self.columns), *own[1:]]
+        blocks = [own[0], self.view.laid_out(answer, self.columns, colours=self.paint.colours), *own[1:]]
         return "\n\n".join(block for block in blocks if block)
 
     @property
