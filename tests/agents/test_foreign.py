@@ -11,7 +11,8 @@ from artoo.agents.board.next_task import Allocation
 from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
-from artoo.agents.foreign.foreign_tasks import Asked, Bounds, Foreign
+from artoo.agents.foreign.foreign_tasks import Asked, Foreign
+from artoo.agents.foreign.limits import Peer
 from artoo.agents.foreign.messages import MORE_ASKED, MOST_MESSAGES, Said
 from artoo.agents.foreign.push_targets import MOST_DUE, MOST_TARGETS, ForeignPost, Target
 from artoo.contracts.agents import OPERATOR, BoardState, TaskMoved, TrustLevel
@@ -26,7 +27,7 @@ async def test_a_message_asks_once_and_within_bounds(tmp_path: Path) -> None:
     """The same message again is the same task; another text under its id, and a task too many, are refused."""
     async with office(tmp_path, team=False) as opened:
         foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
-        bounds = Bounds(open=2, calls=7, money=0.5)
+        bounds = Peer(open=2, calls=7, money=0.5)
         first, new = await foreign.accept("bob", Asked("m1", "", "count the files"), bounds)
         again, fresh = await foreign.accept("bob", Asked("m1", "", "count the files"), bounds)
         assert (new, fresh, again.task.id) == (True, False, first.task.id)
@@ -53,20 +54,20 @@ async def test_what_waits_for_the_operator_fills_no_quota(tmp_path: Path) -> Non
     """A task that is handed in, and that nobody but the operator may review, leaves room for the next one."""
     async with office(tmp_path) as opened:
         foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
-        task = (await foreign.accept("bob", Asked("m1", "", "one", "dot"), Bounds(open=1)))[0].task
+        task = (await foreign.accept("bob", Asked("m1", "", "one", "dot"), Peer(open=1)))[0].task
         with pytest.raises(QuotaSpent, match="allows 1 at a time"):
-            await foreign.accept("bob", Asked("m2", "", "two"), Bounds(open=1))
+            await foreign.accept("bob", Asked("m2", "", "two"), Peer(open=1))
         merges = Reviews(opened.database, SequentialIds(), SEED_POLICIES)
         await merges.submit(await take(opened.database, task.id, "dot"), "done")
         await opened.board.set_reviewer(task.id, OPERATOR, OPERATOR)
-        await foreign.accept("bob", Asked("m2", "", "two"), Bounds(open=1))
+        await foreign.accept("bob", Asked("m2", "", "two"), Peer(open=1))
 
 
 async def test_who_could_review_a_foreign_task_leaves_the_work_to_others(tmp_path: Path) -> None:
     """What a reviewer did itself would wait for a person. Where no one else is there, the reviewer takes it."""
     async with office(tmp_path) as opened:
         foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
-        task = (await foreign.accept("bob", Asked("m1", "", "one"), Bounds()))[0].task
+        task = (await foreign.accept("bob", Asked("m1", "", "one"), Peer()))[0].task
         allocation = Allocation(opened.database, SequentialIds())
         assert await allocation.next("dot") is None
         for record in await opened.registry.list():
@@ -80,7 +81,7 @@ async def test_more_is_asked_before_it_is_done(tmp_path: Path) -> None:
     """A message to a task that waits grows its text; it counts in the day, comes once, and is its sender's."""
     async with office(tmp_path, team=False) as opened:
         foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
-        bounds = Bounds(day=3)
+        bounds = Peer(day=3)
         first, _ = await foreign.accept("bob", Asked("m1", "", "count the files"), bounds)
         for _ in range(2):
             more = await foreign.more("bob", first.task.id, Asked("m2", "", "and the lines"), bounds)
@@ -93,10 +94,10 @@ async def test_more_is_asked_before_it_is_done(tmp_path: Path) -> None:
         with pytest.raises(ForeignRefused, match="allows 3"):
             await foreign.more("bob", first.task.id, Asked("m4", "", "and the words"), bounds)
         with pytest.raises(ForeignRefused, match="20,000"):
-            await foreign.more("bob", first.task.id, Asked("m5", "", "x" * 19_990), Bounds())
+            await foreign.more("bob", first.task.id, Asked("m5", "", "x" * 19_990), Peer())
         await foreign.cancel("bob", "", other.task.id)
         with pytest.raises(ForeignRefused, match="over"):
-            await foreign.more("bob", other.task.id, Asked("m6", "", "once more"), Bounds())
+            await foreign.more("bob", other.task.id, Asked("m6", "", "once more"), Peer())
 
 
 async def test_work_without_the_last_message_is_done_again(tmp_path: Path) -> None:
@@ -104,10 +105,10 @@ async def test_work_without_the_last_message_is_done_again(tmp_path: Path) -> No
     async with office(tmp_path) as opened:
         foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
         merges, work = Reviews(opened.database, SequentialIds(), SEED_POLICIES), opened.board.work
-        task = (await foreign.accept("bob", Asked("m1", "", "one", "dot"), Bounds()))[0].task
+        task = (await foreign.accept("bob", Asked("m1", "", "one", "dot"), Peer()))[0].task
 
         async def says(number: int) -> None:
-            assert await foreign.more("bob", task.id, Asked(f"m{number}", "", str(number), "dot"), Bounds())
+            assert await foreign.more("bob", task.id, Asked(f"m{number}", "", str(number), "dot"), Peer())
 
         claim = await take(opened.database, task.id, "dot")
         await work.began(claim, "run one")
@@ -144,12 +145,12 @@ async def test_a_task_has_so_many_messages(tmp_path: Path) -> None:
     """The last message that a task may have is taken, the next is refused, and changes nothing."""
     async with office(tmp_path, team=False) as opened:
         foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
-        task = (await foreign.accept("bob", Asked("m0", "", "0"), Bounds(day=100)))[0].task
+        task = (await foreign.accept("bob", Asked("m0", "", "0"), Peer(day=100)))[0].task
         for number in range(1, MOST_MESSAGES):
-            await foreign.more("bob", task.id, Asked(f"m{number}", "", str(number)), Bounds(day=100))
+            await foreign.more("bob", task.id, Asked(f"m{number}", "", str(number)), Peer(day=100))
         before = (await opened.board.get(task.id)).text
         with pytest.raises(ForeignRefused, match=f"{MOST_MESSAGES} messages"):
-            await foreign.more("bob", task.id, Asked("more", "", "more"), Bounds(day=100))
+            await foreign.more("bob", task.id, Asked("more", "", "more"), Peer(day=100))
         assert (await opened.board.get(task.id)).text == before
 
 
@@ -158,7 +159,7 @@ async def test_targets_are_told_what_they_do_not_know(tmp_path: Path) -> None:
     async with office(tmp_path, team=False) as opened:
         foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
         post = ForeignPost(opened.database)
-        task, _ = await foreign.accept("bob", Asked("m1", "c", "count the files"), Bounds())
+        task, _ = await foreign.accept("bob", Asked("m1", "c", "count the files"), Peer())
         for text in ("https://old.example", "https://bob.example"):
             await post.keep(Target(task.task.id, "p", text, 0))
         (due,) = await post.due()
@@ -177,10 +178,10 @@ async def test_one_agents_targets_hold_up_no_others(tmp_path: Path) -> None:
         foreign = Foreign(opened.database, SequentialIds(), policies=SEED_POLICIES)
         post = ForeignPost(opened.database)
         for number in range(MOST_DUE // MOST_TARGETS + 1):
-            task, _ = await foreign.accept("bob", Asked(f"m{number}", "", "count"), Bounds(open=100))
+            task, _ = await foreign.accept("bob", Asked(f"m{number}", "", "count"), Peer(open=100))
             for name in range(MOST_TARGETS):
                 await post.keep(Target(task.task.id, f"p{name}", "", 0))
-        task, _ = await foreign.accept("eve", Asked("m1", "", "count"), Bounds())
+        task, _ = await foreign.accept("eve", Asked("m1", "", "count"), Peer())
         await post.keep(Target(task.task.id, "p", "", 0))
         due = await post.due()
         assert len(due) == MOST_DUE + 1 and due[-1].board_task == task.task.id

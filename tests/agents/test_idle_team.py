@@ -15,9 +15,9 @@ from artoo.agents.cognition.consolidation_plan import Promotion
 from artoo.agents.cognition.store import CognitionStore
 from artoo.agents.heartbeat.duties import Done, Duty
 from artoo.agents.identity.registry import Registry
+from artoo.agents.patrol.conditions import Looking
 from artoo.agents.patrol.patrol import Patrol, PatrolRequest
 from artoo.agents.patrol.store import PatrolStore
-from artoo.agents.patrol.watchers import Looking
 from artoo.agents.storage.database import Database
 from artoo.contracts.agents import OPERATOR
 from artoo.contracts.criteria import CommandSucceeds, FileMatches

@@ -12,9 +12,8 @@ from artoo.agents.mail import rows as mail_rows
 from artoo.agents.mail.mailbox import MOST_ATTEMPTS
 from artoo.agents.mail.outbox import Outbox
 from artoo.agents.mail.request_reply import Reply
-from artoo.agents.patrol.parser import NewMail
+from artoo.agents.patrol.conditions import Looking, NewMail
 from artoo.agents.patrol.store import ItemState, PatrolStore
-from artoo.agents.patrol.watchers import Looking
 from artoo.agents.storage.database import Database
 from artoo.contracts.agents import OPERATOR, Mail, MailMoved, Priority, ReplyMissed
 from artoo.contracts.errors import ActorRefused, ClaimLost, MailRefused

@@ -15,24 +15,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.agents.heartbeat.duties import Done
-from artoo.agents.patrol import watchers
+from artoo.agents.patrol import conditions
 from artoo.agents.patrol.clock_times import At
-from artoo.agents.patrol.parser import (
-    MOST_ITEMS,
-    Every,
+from artoo.agents.patrol.conditions import (
     FilesChanged,
     FilesThere,
     Holds,
+    Looking,
     NewMail,
     TasksPending,
     When,
+    files_matching,
+    mark_of,
+)
+from artoo.agents.patrol.parser import (
+    MOST_ITEMS,
+    Every,
     parse_patrol,
     patrol_problems,
     read_patrol,
 )
 from artoo.agents.patrol.patrol import Patrol, PatrolRequest
 from artoo.agents.patrol.store import MOST_REMEMBERED, ItemState, PatrolStore, script_problems
-from artoo.agents.patrol.watchers import Looking, files_matching, mark_of
 from artoo.agents.storage.database import Database
 from artoo.contracts.agents import PatrolRefused, Recorded
 from artoo.contracts.criteria import CommandSucceeds, FileMatches
@@ -540,7 +544,7 @@ def test_the_order_of_a_directory_does_not_change_the_mark_of_too_many_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit takes the first names, whatever the order in which the directory lists its files."""
-    monkeypatch.setattr(watchers, "MOST_FILES", 2)
+    monkeypatch.setattr(conditions, "MOST_FILES", 2)
     names = [str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv")]
     for name in names:
         Path(name).write_text("1", encoding="utf-8")
@@ -549,7 +553,7 @@ def test_the_order_of_a_directory_does_not_change_the_mark_of_too_many_files(
         def listing(_: str, listed: list[str] = listed) -> Iterator[str]:
             return iter(listed)
 
-        monkeypatch.setattr(watchers.glob, "iglob", listing)
+        monkeypatch.setattr(conditions.glob, "iglob", listing)
         assert list(files_matching(tmp_path, "*.csv")) == names[:2]
 
 

@@ -9,11 +9,12 @@ import jsonschema
 import pytest
 import yaml
 
-from artoo.cli.commands.config_command import schema_text, template_text
+from artoo.cli.commands.config_command import schema_text
 from artoo.cli.main import main
 from artoo.prompts.laws import LAWS
 from artoo.runtime.config.loader import load_config, read_config
 from artoo.runtime.config.model import Config
+from artoo.runtime.config.template import template_text
 
 
 def test_init_writes_a_configuration_that_holds_the_defaults(home: Path) -> None:

@@ -49,9 +49,8 @@ def test_every_kind_of_permission_is_explained() -> None:
     """In the table of the page, and in the comment of the configuration that `artoo init` writes."""
     table = text("docs/safety.md").partition("## Standing permissions")[2].partition("## Taking it back")[0]
     assert set(re.findall(r"^\| `(\w+) ", table, re.MULTILINE)) == set(KINDS)
-    comment = (
-        text("src/artoo/runtime/config_template.yaml").partition("# Standing permissions")[2].partition("allow:")[0]
-    )
+    template = text("src/artoo/runtime/config/template.yaml")
+    comment = template.partition("# Standing permissions")[2].partition("allow:")[0]
     assert [kind for kind in KINDS if not re.search(rf"\b{kind}\b", comment)] == []
 
 

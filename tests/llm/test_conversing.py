@@ -78,7 +78,9 @@ async def test_a_model_that_writes_its_calls_is_asked_in_text(written: str) -> N
 
 async def test_a_turn_is_paid_from_the_tasks_budget() -> None:
     """Each request of it counts, and what it cost comes back with it."""
-    budget = Budget(max_calls=2, prices=PriceList("EUR", {"scripted": Price(2.0, 0.5, 10.0)}))
+    budget = Budget(
+        max_calls=2, prices=PriceList("EUR", {"scripted": Price(prompt=2.0, cached=0.5, completion=10.0)})
+    )
     model = BudgetedModel(ScriptedModel({"ExecutorStep": ["", "Done."]}, leftover=True), budget)
     spoken = await model.converse(conversation())
     assert (spoken.billed, budget.cost().llm_calls) == (2, 2) and (spoken.money or 0) > 0

@@ -108,7 +108,7 @@ class Playing:
         async def ready() -> Path:
             return Path("tiny.gguf")
 
-        transport = EmbeddedTransport("tiny", settings or EngineSettings(), ready, load=load)
+        transport = EmbeddedTransport("tiny", settings or EngineSettings(16_384, 2), ready, load=load)
         self.transports.append(transport)
         return server, transport
 
@@ -138,7 +138,7 @@ async def test_pieces_become_one_answer(playing: Playing) -> None:
 
 async def test_concurrent_callers_load_once_and_share_the_slots(playing: Playing) -> None:
     """Eight requests at once load the model once, and never more than `slots` of them run together."""
-    server, transport = await playing(TEXT, EngineSettings(slots=2))
+    server, transport = await playing(TEXT, EngineSettings(16_384, 2))
     replies = await asyncio.gather(*(transport.post({}, timeout=30) for _ in range(8)))
     assert all(reply.status == 200 for reply in replies)
     assert len(playing.loads) == 1
@@ -188,7 +188,7 @@ async def test_what_is_closed_meanwhile_stays_closed(playing: Playing, loads: in
         wait()
         return server
 
-    transport = EmbeddedTransport("tiny", EngineSettings(), ready, load=load)
+    transport = EmbeddedTransport("tiny", EngineSettings(16_384, 2), ready, load=load)
     call = asyncio.ensure_future(transport.post({}, timeout=5))
     await begun.wait()
     closing = asyncio.ensure_future(transport.close())
@@ -236,7 +236,7 @@ def test_a_damaged_gguf_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
     path = tmp_path / "m.gguf"
     path.write_bytes(b"GGUF" + bytes(range(256)) * 40)
     with pytest.raises(ModelUnreachable, match="cannot load"):
-        LlamaEngine(path, EngineSettings())
+        LlamaEngine(path, EngineSettings(16_384, 2))
 
 
 @pytest.mark.parametrize("trouble", ["prefixes", "temporary"])
@@ -249,7 +249,7 @@ def test_a_disk_without_room_is_no_traceback(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setattr(tempfile, "tempdir", str(there))
     said = "cannot load" if trouble == "prefixes" else "cannot be loaded .*in the way"
     with pytest.raises(ModelUnreachable, match=said):
-        LlamaEngine(path, EngineSettings(prefixes=there / "states"))
+        LlamaEngine(path, EngineSettings(16_384, 2, prefixes=there / "states"))
 
 
 def test_a_socket_that_no_descriptor_reaches_stays_in_its_directory(
@@ -259,7 +259,7 @@ def test_a_socket_that_no_descriptor_reaches_stays_in_its_directory(
     path, bindings = tmp_path / "m.gguf", Mock()
     path.write_bytes(b"GGUF" + bytes(40))
     monkeypatch.setitem(sys.modules, "xllamacpp", bindings)  # its server makes no socket
-    engine = LlamaEngine(path, EngineSettings())
+    engine = LlamaEngine(path, EngineSettings(16_384, 2))
     assert Path(engine.socket).parent.is_dir()
     engine.close()
     assert not Path(engine.socket).parent.exists()
@@ -269,7 +269,7 @@ async def test_a_prefix_is_read_once_and_saved(playing: Playing) -> None:
     """The static part of a prompt is read once into a slot and saved; a new process restores it instead."""
     body = {"messages": [{"role": "system", "content": "You are R3. " * 30}]}
     for asked in (["/chat/completions", "/slots/0?action=save"], ["/slots/0?action=restore"]):
-        server, transport = await playing(TEXT, EngineSettings(prefixes=playing.folder))
+        server, transport = await playing(TEXT, EngineSettings(16_384, 2, prefixes=playing.folder))
         await transport.post(body, timeout=5)
         await transport.post(body, timeout=5)
         assert server.asked == [*asked, "/chat/completions", "/chat/completions"]

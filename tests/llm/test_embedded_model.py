@@ -51,7 +51,7 @@ async def ready() -> Path:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def transport() -> AsyncIterator[EmbeddedTransport]:
-    transport = EmbeddedTransport("m", EngineSettings(context_tokens=4096), ready, load=counted_load)
+    transport = EmbeddedTransport("m", EngineSettings(4_096, 2), ready, load=counted_load)
     yield transport
     await transport.close()
 
@@ -140,7 +140,7 @@ async def test_an_interrupted_process_ends_quietly() -> None:
             async def ready():
                 return Path(sys.argv[1])
 
-            transport = EmbeddedTransport("m", EngineSettings(), ready)
+            transport = EmbeddedTransport("m", EngineSettings(16_384, 2), ready)
             body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
             try:
                 await transport.post(body, timeout=120)

@@ -14,12 +14,13 @@ from artoo.contracts.events import ModelCalled, Usage
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import Cost, Money
 from artoo.llm.budget import Budget, BudgetedModel, Demand, cost_of
-from artoo.llm.prices import Price, PriceList
+from artoo.llm.prices import FREE, Price, PriceList
 from artoo.testing import Asked, Reply, ScriptedModel, ScriptedServer, cut, slow
 
 from .asking import STEP, client_of, question
 
-PRICES = PriceList("EUR", {"m": Price(2.0, 0.5, 10.0), "scripted": Price(2.0, 0.5, 10.0), "own": Price(0, 0, 0)})
+PRICE = Price(prompt=2.0, cached=0.5, completion=10.0)
+PRICES = PriceList("EUR", {"m": PRICE, "scripted": PRICE, "own": FREE})
 
 
 def money_of(budget: Budget) -> Money:

@@ -13,13 +13,13 @@ import pytest
 from jinja2.ext import extract_from_ast
 
 import artoo
-from artoo.cli.conversation.confirm import SAID
 from artoo.cli.display.task_state import PHASES
 from artoo.cli.results.result_view import ASSURANCE
 from artoo.contracts.findings import Found, Reason
 from artoo.web.names import NAMES
 from artoo.words.catalogue import Catalogue, in_language
 from artoo.words.names import DECIDERS, DIRECTIVES, ROLES
+from artoo.words.question import SAID
 from artoo.words.settling import CLASSES
 
 SOURCE = Path(artoo.__file__).parent

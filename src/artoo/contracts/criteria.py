@@ -103,16 +103,18 @@ def own_names(value: object) -> object:
     return {names.get(name, name): each for name, each in given.items()}
 
 
+OF_THE_WORLD = FileExists | FileMatches | CommandSucceeds
+"""Checks of files and commands. The other checks concern the answer and its tool calls."""
+
+PlannersCheck = OutputMatches | OutputIsJson | OF_THE_WORLD
+"""The checks that the planner is told of, in `prompts/texts/contract_Plan.md`."""
+
 Check = Annotated[
-    Annotated[
-        ToolSucceeded | OutputMatches | OutputIsJson | FileExists | FileMatches | CommandSucceeds,
-        Field(discriminator="check"),
-    ],
-    BeforeValidator(own_names),
+    Annotated[ToolSucceeded | PlannersCheck, Field(discriminator="check")], BeforeValidator(own_names)
 ]
 
-# Checks of files and commands. The other checks concern the answer and its tool calls.
-OF_THE_WORLD = (FileExists, FileMatches, CommandSucceeds)
+OF_A_RESULT = frozenset(kind.model_fields["check"].default for kind in (ToolSucceeded, OutputMatches, OutputIsJson))
+"""The names of the checks that need the result of a task."""
 
 
 def in_a_line(check: Check) -> str:

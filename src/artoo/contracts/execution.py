@@ -23,8 +23,10 @@ from artoo.contracts.findings import Reason
 from artoo.contracts.plan import Glance
 from artoo.contracts.roles import Role
 
-# Characters of a tool's output that are kept, half from its start and half from its end (SPEC section 2).
+# Characters of a tool's output that are kept, half from its start and half from its end (SPEC section 2): for a
+# small model, and at most for a model with a large window.
 OUTPUT_KEPT = 4_000
+MOST_OUTPUT_SHOWN = 40_000
 
 
 # Characters of a verdict's evidence.

@@ -43,6 +43,10 @@ class FirstCall(Contract):
     arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
 
 
+MOST_SUBTASKS = 8
+"""The most subtasks of one plan, unless `limits.subtasks` says otherwise."""
+
+
 class PlannedSubTask(Contract):
     """One subtask as the planner writes it; the dispatcher assigns its id.
 

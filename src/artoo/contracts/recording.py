@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from artoo.contracts.base import Contract
-from artoo.contracts.plan import Effort
+from artoo.contracts.plan import MOST_SUBTASKS, Effort
 from artoo.contracts.settling import ApplyMode, ChangeClass
 
 
@@ -61,7 +61,7 @@ class TaskOpened(Contract):
     hyperparameters: Numbers = Field(default_factory=Numbers)
     steps: int = 8
     seconds: float = 240.0
-    most_subtasks: int = 8
+    most_subtasks: int = MOST_SUBTASKS
     strict_roles: bool = False
     ask_for_moves: bool = True
     second_look: str = "auto"

@@ -62,7 +62,7 @@ class PlanAnswered(Contract):
 
 
 class SampleDue(Contract):
-    """The request for a sample of a long attempt, every 8 turns or 120 s. R3 → R4a.
+    """The request for a sample of a long attempt, every few turns or minutes (`Sampling`). R3 → R4a.
 
     `turn` counts the turns of the attempt. `calls` are the calls since the last sample."""
 

@@ -46,8 +46,8 @@ def listed(base_url: str, model: str) -> Listed:
     prompt, completion = _number(prices.input_mtok), _number(prices.output_mtok)
     if prompt is None or completion is None:
         return Listed(found.context_window)
-    cached = _number(prices.cache_read_mtok)
-    return Listed(found.context_window, Price(prompt, prompt if cached is None else cached, completion))
+    price = Price(prompt=prompt, cached=_number(prices.cache_read_mtok), completion=completion)
+    return Listed(found.context_window, price)
 
 
 def _number(price: object) -> float | None:

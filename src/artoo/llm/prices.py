@@ -1,4 +1,4 @@
-"""Compute the cost of calls from configured prices per million tokens.
+"""The fields of a model's price (`prices.models` of the configuration), and the cost of a call.
 
 Reference: SPEC section 9.
 """
@@ -8,34 +8,40 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pydantic import Field
+
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import Usage
+from artoo.settings.sections import Number, Section
 
 # The number of tokens that a price refers to, as in vendors' price lists.
 PER = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """Price of a million tokens: of the prompt, of its cached part, and of the completion. Each is ≥ 0."""
+class Price(Section):
+    """Price of a million tokens: of the prompt, of its cached part (None: the same), and of the completion."""
 
-    prompt: float
-    cached: float
-    completion: float
+    prompt: Number = Field(ge=0)
+    cached: Number | None = Field(default=None, ge=0)
+    completion: Number = Field(ge=0)
+
+    @property
+    def _of_cached(self) -> float:
+        return self.prompt if self.cached is None else self.cached
 
     def of(self, usage: Usage) -> float:
         """Compute the cost of a call with this usage. The prompt tokens include the cached ones."""
         cached = min(usage.cached_tokens, usage.prompt_tokens)
         fresh = usage.prompt_tokens - cached
-        return (fresh * self.prompt + cached * self.cached + usage.completion_tokens * self.completion) / PER
+        return (fresh * self.prompt + cached * self._of_cached + usage.completion_tokens * self.completion) / PER
 
     def at_most(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Compute the most that a call with at most these tokens can cost, whatever part of it is cached."""
-        dearest = max(self.prompt, self.cached)
+        dearest = max(self.prompt, self._of_cached)
         return (prompt_tokens * dearest + completion_tokens * self.completion) / PER
 
 
-FREE = Price(0.0, 0.0, 0.0)
+FREE = Price.model_construct(prompt=0.0, completion=0.0)
 
 
 @dataclass(frozen=True, slots=True)

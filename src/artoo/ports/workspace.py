@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
 from artoo.contracts.changes import Change
+from artoo.contracts.execution import MOST_OUTPUT_SHOWN
 from artoo.contracts.network import NetworkUsed
 from artoo.contracts.settling import ClassifiedChange
 from artoo.ports import printing
@@ -39,9 +40,11 @@ def ignore_connection(used: NetworkUsed) -> None:
 class CommandLimits:
     """Limits of one command. Sizes are in bytes. The whole sandbox has further limits (`SandboxLimits`).
 
-    `output_bytes` limits the output that is kept on disk; a command that prints more continues to run."""
+    `kept_bytes` are kept in memory of each end of a stream: half of what a model is shown at most, in characters of
+    up to 4 bytes. `output_bytes` limits the output that is kept on disk; a command that prints more continues to
+    run."""
 
-    kept_bytes: int = 64 * 1024
+    kept_bytes: int = 2 * MOST_OUTPUT_SHOWN
     output_bytes: int = 256 * MIB
     file_bytes: int = 8 * 1024 * MIB
 

@@ -48,8 +48,8 @@ LAWS: tuple[Law, ...] = (
         "Best effort",
         "Pursue the goal within Laws 0 and 1; stop when going on is waste.",
         (
-            "artoo.control.decision: six macro-states and the kill switch after two worsening rounds",
-            "artoo.loops.fast.agent_validator: at most two corrections a subtask",
+            "artoo.control.decision: six macro-states and the kill switch after worsening rounds",
+            "artoo.loops.fast.agent_validator: a bounded number of corrections of a subtask",
         ),
     ),
     Law(

@@ -1,14 +1,12 @@
-"""The text and the answer options of an approval question for a protocol's client.
+"""The text of an approval question for a client of MCP or ACP; the answers are in `words/question.py`.
 
 Reference: law 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from artoo.contracts.changes import is_visible
-from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.settling import BY_NAME, Review
 from artoo.words.question import beside
 
@@ -16,45 +14,6 @@ LONGEST = 50_000
 """The most characters of a question. A question is never shortened, so a longer question is not asked here."""
 
 _HARMLESS_NAMED = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One answer: its name in the protocol, its label for the user, and the consent that it gives."""
-
-    name: str
-    label: str
-    consent: Consent
-
-
-_ACT = (
-    Option("once", "Yes, this once", Consent.ONCE),
-    Option("task", "Yes, the same again in this task too", Consent.TASK),
-    Option("no", "No", Consent.NO),
-)
-_REVIEW = (
-    Option("apply", "Apply all of it", Consent.ONCE),
-    Option("keep", "Keep it for later", Consent.KEEP),
-    Option("discard", "Discard it", Consent.DISCARD),
-)
-
-
-_PLAN = (
-    Option("yes", "Yes, do it so", Consent.ONCE),
-    Option("no", "No, do nothing", Consent.NO),
-)
-
-
-def options_of(request: ConfirmationRequest) -> tuple[Option, ...]:
-    """Return the possible answers to a request, except free text."""
-    if request.wants != "consent":
-        return _PLAN if request.wants == "plan" else ()
-    return _ACT if request.review is None else _REVIEW
-
-
-def consent_named(request: ConfirmationRequest, name: object) -> Consent:
-    """Return the consent that an answer gives. An unknown answer counts as no."""
-    return next((one.consent for one in options_of(request) if one.name == name), Consent.NO)
 
 
 def question_text(request: ConfirmationRequest) -> str:

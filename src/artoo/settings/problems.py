@@ -126,6 +126,7 @@ _WANTED = {
     "model_attributes_type": "must be a section of the form `name: value`",
     "missing": "is missing",
 }
+_CHOICES = ("literal_error", "enum")
 _BOUNDS = {
     "greater_than": ("above", "gt"),
     "greater_than_equal": ("at least", "ge"),
@@ -139,7 +140,7 @@ def _wanted(detail: ErrorDetails) -> str:
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
         return f"must be {words} {context[key]}"
-    if kind == "literal_error":
+    if kind in _CHOICES:
         return f"must be {context['expected']}"
     if kind == "value_error":
         return str(context["error"])
@@ -148,7 +149,7 @@ def _wanted(detail: ErrorDetails) -> str:
 
 def _near_choice(detail: ErrorDetails) -> str:
     """Return `; did you mean …?` for a misspelt choice."""
-    if detail["type"] != "literal_error":
+    if detail["type"] not in _CHOICES:
         return ""
     choices = [choice.strip("' ") for choice in detail.get("ctx", {})["expected"].replace(" or ", ",").split(",")]
     near = nearest(str(detail["input"]), choices)

@@ -27,10 +27,10 @@ from artoo.agents.heartbeat.heartbeat import Heartbeat, HeartbeatSettings
 from artoo.agents.identity.folders import AgentFolder, Found, folder_of
 from artoo.agents.identity.registry import AgentRecord
 from artoo.agents.mail.outbox import Outbox
+from artoo.agents.patrol.conditions import Looking
 from artoo.agents.patrol.parser import patrol_problems
 from artoo.agents.patrol.patrol import Patrol, PatrolRequest
 from artoo.agents.patrol.store import PatrolStore
-from artoo.agents.patrol.watchers import Looking
 from artoo.agents.storage.monotonic_clock import RENEW_SECONDS
 from artoo.contracts.agents import RUNTIME, BoardState
 from artoo.contracts.base import Contract

@@ -1,10 +1,15 @@
-"""Summarise a long approval question close to its answer, at most eight lines."""
+"""The answers to an approval question (names, labels, typed words, confirmations), and its summary above them.
+
+Every surface but the web UI takes the answers from here. Whether a consent allows an operation is in
+`contracts/confirmation.py`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from artoo.contracts.confirmation import ConfirmationRequest
+from artoo.contracts.confirmation import ConfirmationRequest, Consent
 
 MOST = 8
 """The most parts of a summary. A screen of 24 lines has room for them, the title and the prompt."""
@@ -14,6 +19,60 @@ LONGEST = 100
 
 SEEN_AT_ONCE = 20
 """The most rows (of 80 characters) of a question that fit in a window without scrolling."""
+
+
+SAID = {
+    Consent.ONCE: "allowed once",
+    Consent.TASK: "allowed for this task",
+    Consent.NO: "not allowed",
+    Consent.KEEP: "kept for later",
+    Consent.DISCARD: "discarded",
+}
+"""The text that confirms each answer."""
+
+TYPED: dict[str, Consent] = {
+    **dict.fromkeys(("o", "once", "y", "yes", "一次", "一", "是"), Consent.ONCE),
+    **dict.fromkeys(("t", "task", "本任务", "任务"), Consent.TASK),
+    **dict.fromkeys(("", "n", "no", "否", "不"), Consent.NO),
+}
+"""The words that a user can type on a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One answer: its name in a protocol, its label for the user, and the consent that it gives."""
+
+    name: str
+    label: str
+    consent: Consent
+
+
+_ACT = (
+    Option("once", "Yes, this once", Consent.ONCE),
+    Option("task", "Yes, the same again in this task too", Consent.TASK),
+    Option("no", "No", Consent.NO),
+)
+_REVIEW = (
+    Option("apply", "Apply all of it", Consent.ONCE),
+    Option("keep", "Keep it for later", Consent.KEEP),
+    Option("discard", "Discard it", Consent.DISCARD),
+)
+_PLAN = (
+    Option("yes", "Yes, do it so", Consent.ONCE),
+    Option("no", "No, do nothing", Consent.NO),
+)
+
+
+def options_of(request: ConfirmationRequest) -> tuple[Option, ...]:
+    """Return the possible answers to a request, except free text."""
+    if request.wants != "consent":
+        return _PLAN if request.wants == "plan" else ()
+    return _ACT if request.review is None else _REVIEW
+
+
+def consent_named(request: ConfirmationRequest, name: object) -> Consent:
+    """Return the consent that an answer gives. An unknown answer counts as no."""
+    return next((one.consent for one in options_of(request) if one.name == name), Consent.NO)
 
 
 def beside(request: ConfirmationRequest) -> tuple[str, ...]:

@@ -110,7 +110,8 @@ class Reviews(Stored):
     ) -> BoardTask:
         """Move a task from review through rejected to pending, and add the reasons to its notes.
 
-        After the fifth rejected submission the task stays rejected, and the operator decides about retry or cancel.
+        After the last allowed submission (`MOST_SUBMISSIONS`) the task stays rejected, and the operator decides
+        about retry or cancel.
         """
         if not reasons.strip():
             raise MoveRefused(f"Task {task_id} cannot be rejected without reasons: its worker needs to know them.")

@@ -1,4 +1,4 @@
-"""Accept, report and cancel tasks of foreign agents, within daily and open-task limits of the operator's policy.
+"""Accept, report and cancel tasks of foreign agents, within the operator's limits (`limits.py`).
 
     message ─► accept: known before? within the policy? ─► board task, with the policy's limits of that time
             └► more, for a task that has not ended ──────► its text grows, and earlier work is done again
@@ -16,6 +16,7 @@ from artoo.agents.board.board import LONGEST_TEXT, NewTask, add_in, cancel_in
 from artoo.agents.board.operator_todo import why_left
 from artoo.agents.board.rows import find_row, record, task_of
 from artoo.agents.board.rules import ComplexityRule, Policies
+from artoo.agents.foreign.limits import Peer
 from artoo.agents.foreign.messages import (
     Known,
     Said,
@@ -27,7 +28,7 @@ from artoo.agents.foreign.messages import (
 )
 from artoo.agents.storage.database import Database, Stored, reads, writes
 from artoo.agents.storage.transaction import Reading, Row, Writing, made, storable
-from artoo.contracts.agents import FOREIGN, BoardState, BoardTask, TaskMoved, TrustLevel
+from artoo.contracts.agents import FOREIGN, BoardState, BoardTask, TaskMoved
 from artoo.contracts.errors import ForeignRefused, GovernanceRefused, QuotaSpent
 from artoo.ports.ids import Ids
 
@@ -38,25 +39,6 @@ _OVER = (BoardState.COMPLETED, BoardState.FAILED, BoardState.CANCELLED)
 """States that end a task for a foreign agent. The first such state is final for the sender."""
 
 _OPEN = "t.state NOT IN ('completed', 'failed', 'cancelled', 'archived')"
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The limits of a foreign agent by the operator's policy. None: no limit of its own.
-
-    `trust`: the trust level that decides on reviews. `open`: tasks at a time. `day`: messages in 24 hours. `calls`
-    of models, `tokens`, `seconds` and `money` limit each run of a task. `project`: where its tasks work; empty for
-    the workspace.
-    """
-
-    trust: TrustLevel = TrustLevel.PROBATION
-    open: int = 5
-    day: int = 20
-    calls: int | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-    money: float | None = None
-    project: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +86,7 @@ class Foreign(Stored):
         self._rules = tuple(rules)
 
     @writes
-    def accept(self, writing: Writing, peer: str, asked: Asked, bounds: Bounds) -> tuple[ForeignTask, bool]:
+    def accept(self, writing: Writing, peer: str, asked: Asked, limits: Peer) -> tuple[ForeignTask, bool]:
         """Add the requested task to the board. Also returns False if this message was received before."""
         # Transactions of one sender run one at a time, because its limits count its rows and a message is accepted
         # once.
@@ -113,10 +95,10 @@ class Foreign(Stored):
         if known is not None:
             return self._again(writing, known, asked), False
         new = NewTask(
-            self._ids.new(), asked.text, FOREIGN + peer, assignee=asked.agent or None, project=bounds.project
+            self._ids.new(), asked.text, FOREIGN + peer, assignee=asked.agent or None, project=limits.directory
         )
-        self._check_open(writing, peer, bounds)
-        _check_day(writing, peer, bounds)
+        self._check_open(writing, peer, limits)
+        _check_day(writing, peer, limits)
         try:
             add_in(writing, new, self._rules)
         except GovernanceRefused as error:
@@ -128,18 +110,18 @@ class Foreign(Stored):
             agent=asked.agent,
             message=asked.message,
             context=asked.context or self._ids.new(),
-            trust=bounds.trust,
-            calls=bounds.calls,
-            tokens=bounds.tokens,
-            seconds=bounds.seconds,
-            money=bounds.money,
+            trust=limits.trust,
+            calls=limits.calls,
+            tokens=limits.tokens,
+            seconds=limits.seconds,
+            money=limits.money,
             at_us=writing.now_us,
         )
         keep_message(writing, peer, asked.agent, new.id, Said(asked.message, storable(asked.text)))
         return self._of(writing, _known(writing, new.id)), True
 
     @writes
-    def more(self, writing: Writing, peer: str, task_id: str, asked: Asked, bounds: Bounds) -> ForeignTask | None:
+    def more(self, writing: Writing, peer: str, task_id: str, asked: Asked, limits: Peer) -> ForeignTask | None:
         """Add a message to the sender's unfinished task. None if the sender has no such task.
 
         If the task is in review, it is done again at once. If it is being worked on, it is done again afterwards.
@@ -157,7 +139,7 @@ class Foreign(Stored):
         seen = self._of(writing, _known(writing, task_id))
         if seen.ended is not None:
             raise ForeignRefused("the task is over; without taskId, a new one begins in this context")
-        _check_day(writing, peer, bounds)
+        _check_day(writing, peer, limits)
         self._add(writing, seen, Said(asked.message, storable(asked.text)))
         return self._of(writing, _known(writing, task_id))
 
@@ -208,24 +190,24 @@ class Foreign(Stored):
         return self._of(writing, _known(writing, task_id))
 
     @reads
-    def spendable(self, reading: Reading, task_id: str) -> Bounds | None:
+    def spendable(self, reading: Reading, task_id: str) -> Peer | None:
         """Return the limits for work on a foreign agent's task. None if no foreign agent submitted it."""
         row = reading.one(
             "SELECT trust, calls, tokens, seconds, money FROM foreign_tasks WHERE board_task = ?", (task_id,)
         )
-        return None if row is None else made(Bounds, row)
+        return None if row is None else made(Peer, row)
 
-    def _check_open(self, reading: Reading, peer: str, bounds: Bounds) -> None:
+    def _check_open(self, reading: Reading, peer: str, limits: Peer) -> None:
         """Raise QuotaSpent if the sender has too many open tasks. Tasks that wait for the operator's review are not
         counted, because the sender cannot finish them. The daily number of messages limits those too."""
         rows = reading.all(f"{_ROWS} WHERE f.peer = ? AND {_OPEN}", (peer,))
-        if len(rows) < bounds.open:
+        if len(rows) < limits.open:
             return
         handed_in = (row for row in rows if row["state"] == BoardState.REVIEW)
         open_now = len(rows) - sum(bool(why_left(reading, row, self._policies)) for row in handed_in)
-        if open_now >= bounds.open:
+        if open_now >= limits.open:
             raise QuotaSpent(
-                f"{open_now} tasks of {peer} are open, and the operator allows {bounds.open} at a time; wait for"
+                f"{open_now} tasks of {peer} are open, and the operator allows {limits.open} at a time; wait for"
                 " one of them, or cancel one. Nothing was started."
             )
 
@@ -272,11 +254,11 @@ def _known(reading: Reading, task_id: str) -> Row:
     return row
 
 
-def _check_day(reading: Reading, peer: str, bounds: Bounds) -> None:
+def _check_day(reading: Reading, peer: str, limits: Peer) -> None:
     since = reading.now_us - 24 * 3_600 * 1_000_000
     today = reading.count("SELECT count(*) FROM foreign_messages WHERE peer = ? AND at_us > ?", (peer, since))
-    if today >= bounds.day:
+    if today >= limits.day:
         raise QuotaSpent(
-            f"{peer} has asked {today} times within a day, and the operator allows {bounds.day}; come back later."
+            f"{peer} has asked {today} times within a day, and the operator allows {limits.day}; come back later."
             " Nothing was started."
         )

@@ -1,4 +1,4 @@
-"""Exponential back-off up to one hour for a throttled model, limits of the heartbeat interval, and limit on wakes.
+"""The heartbeat interval (shortest, default, longest), the back-off for a throttled model, and the limit on wakes.
 
 A success resets the back-off.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-SHORTEST_PULSE, LONGEST_PULSE = 60, 300
-"""Limits in seconds for the heartbeat interval (`004`, pitfall "heartbeat storming")."""
+SHORTEST_INTERVAL, USUAL_INTERVAL, LONGEST_INTERVAL = 60, 120, 300
+"""The heartbeat interval in seconds: its limits (`004`, pitfall "heartbeat storming") and its default."""
 
 LONGEST_BACKOFF = 3_600.0
 """Maximum back-off in seconds, so an agent retries within the hour in any case."""

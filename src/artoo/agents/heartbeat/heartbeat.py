@@ -1,4 +1,4 @@
-"""Run an agent's heartbeat loop, every 120 seconds by default, with items per beat, pauses and clock jumps.
+"""Run an agent's heartbeat loop, with the most items and wakes of a beat, pauses and clock jumps.
 
 The loop sleeps until the next beat or a wake, and works if there is work.
 
@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from artoo.agents.heartbeat.backoff import Backoff, WakeAllowance
+from artoo.agents.heartbeat.backoff import USUAL_INTERVAL, Backoff, WakeAllowance
 from artoo.agents.heartbeat.duties import Duty, Labour, labour
 from artoo.agents.heartbeat.ledger import Beat, Pulses
 from artoo.agents.mail.wake import either
@@ -48,10 +48,10 @@ _FORWARD = "forward, or the machine slept: the beats between were missed"
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatSettings:
-    """Settings. `interval`: 60 to 300 seconds. `items`: maximum items per pulse. `wakes`: maximum wakes with work
+    """Settings. `interval` in seconds. `items`: maximum items per pulse. `wakes`: maximum wakes with work
     per interval. `grace`: seconds that work may continue after `stop`."""
 
-    interval: float = 120.0
+    interval: float = USUAL_INTERVAL
     items: int = 8
     wakes: int = 6
     grace: float = 20.0

@@ -1,4 +1,4 @@
-"""Parse HEARTBEAT.md into items with `every:`, `at:` or `when:`, with limits on interval, file size and items.
+"""Parse HEARTBEAT.md into patrol items, with the limits of `every:`, of the file and of its items.
 
 HEARTBEAT.md is a Markdown list.
 
@@ -9,8 +9,7 @@ HEARTBEAT.md is a Markdown list.
 
 Headings, prose and comments around the list are for people. A checked box (`- [x]`) disables an item.
 
-Allowed after `when:` are the checks that need no task output (`file_exists`, `file_matches`, `command_succeeds`),
-and also `file_changed`, `mail` and `tasks pending`.
+The conditions after `when:` are in `conditions.py`.
 
 A routine may be a script instead. Each line that it prints is a request; without output there is no work. It runs
 before any model is called, read-only, with the interpreter of its first line (`#!`), otherwise bash. While a line
@@ -30,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.agents.patrol.clock_times import At, ClockProblem, read_at
-from artoo.contracts.criteria import CommandSucceeds, FileMatches
+from artoo.agents.patrol.conditions import ConditionProblem, When, read_when, shortened
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -47,10 +46,6 @@ LONGEST_EVERY = timedelta(days=366)
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _EVERY = re.compile(r"(\d{1,6})\s*([mhd])\b[.,;:]?\s*")
-_PATHS = {"file_exists", "file_changed"}
-_KNOWN = (
-    "file_exists PATH, file_changed PATH, file_matches PATH REGEX, command_succeeds COMMAND, mail, tasks pending"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,107 +55,17 @@ class Every:
     interval: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class FilesThere:
-    """A condition that holds if new or changed files match `pattern` (a path with the wildcards `*` and `?`)."""
-
-    pattern: str
-
-
-@dataclass(frozen=True, slots=True)
-class FilesChanged:
-    """A condition that holds if files matching `pattern` have changed. The first check only records them."""
-
-    pattern: str
-
-
-@dataclass(frozen=True, slots=True)
-class Holds:
-    """A condition that holds when a check succeeds for the first time, and again when it succeeds after failing."""
-
-    check: FileMatches | CommandSucceeds
-
-
-@dataclass(frozen=True, slots=True)
-class NewMail:
-    """A condition that holds if a letter has arrived since the last check. The first check only records the
-    state."""
-
-
-@dataclass(frozen=True, slots=True)
-class TasksPending:
-    """A condition that holds if a task was queued since the last check. The first check only records the state."""
-
-
-When = FilesThere | FilesChanged | Holds | NewMail | TasksPending
-
-
-class ConditionProblem(ValueError):
-    """An invalid condition. The text gives the reason and the allowed forms."""
-
-
 def read_every(text: str) -> tuple[Every, str]:
     """Parse the interval at the start of `text`, and return it with the rest. Raises ConditionProblem."""
     found = _EVERY.match(text)
     if found is None:
         raise ConditionProblem(
-            f"`every: {_short(text)}` is no time: write a number and m, h or d, such as 30m or 1d"
+            f"`every: {shortened(text)}` is no time: write a number and m, h or d, such as 30m or 1d"
         )
     interval = timedelta(**{_UNITS[found[2]]: int(found[1])})
     if not SHORTEST_EVERY <= interval <= LONGEST_EVERY:
         raise ConditionProblem(f"`every: {found[0].strip()}` must be from 1m to 366d")
     return Every(interval), text[found.end() :]
-
-
-def read_when(text: str) -> tuple[When, str]:
-    """Parse the condition at the start of `text`, and return it with the rest. Raises ConditionProblem."""
-    name, _, rest = text.strip().partition(" ")
-    name, rest = name.rstrip(",.;:"), rest.strip()
-    if name in _PATHS:
-        path, rest = _first_word(rest, name)
-        if "**" in path:
-            raise ConditionProblem(
-                f"`{path}` would walk a whole tree at each pulse: name the directories, with `*`"
-            )
-        return (FilesThere(path) if name == "file_exists" else FilesChanged(path)), rest
-    if name == "file_matches":
-        path, regex = _first_word(rest, name)
-        return Holds(FileMatches(path=path, regex=_needed(regex, name, "a regular expression"))), ""
-    if name == "command_succeeds":
-        return Holds(CommandSucceeds(command=_needed(_bare(rest), name, "a command"))), ""
-    if name == "mail":
-        return NewMail(), rest
-    if name == "tasks" and rest.partition(" ")[0].rstrip(",.;:") == "pending":
-        return TasksPending(), rest.partition(" ")[2]
-    if name in ("tool_succeeded", "output_matches", "output_is_json"):
-        raise ConditionProblem(f"`{name}` judges a task's result; before a task there is none. Known: {_KNOWN}")
-    raise ConditionProblem(f"`when: {_short(text)}` is no check. Known: {_KNOWN}")
-
-
-def _first_word(text: str, name: str) -> tuple[str, str]:
-    """Parse a path, which is quoted if it contains spaces, and return it with the rest."""
-    for quote in ('"', "'", "`"):
-        if text.startswith(quote) and quote in text[1:]:
-            path, _, rest = text[1:].partition(quote)
-            return _needed(path, name, "a path"), rest.strip()
-    word, _, rest = text.partition(" ")
-    return _needed(word.rstrip(",;"), name, "a path"), rest.strip()
-
-
-def _bare(text: str) -> str:
-    """Return a command without surrounding backticks."""
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "`" else text
-
-
-def _needed(text: str, name: str, what: str) -> str:
-    if not text.strip():
-        raise ConditionProblem(f"`when: {name}` needs {what}")
-    return text.strip()
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 LARGEST_FILE = 64 * 1024

@@ -17,30 +17,24 @@ from datetime import datetime
 from pathlib import Path
 
 from artoo.agents.heartbeat.duties import Done
+from artoo.agents.patrol.conditions import NOTED_FIRST, FilesChanged, FilesThere, Looking, mark_of
 from artoo.agents.patrol.parser import (
     PRINTED,
-    FilesChanged,
-    FilesThere,
-    NewMail,
     PatrolItem,
     PatrolText,
     Problem,
     RunScript,
-    TasksPending,
     is_script,
     printed_by,
     read_patrol,
 )
 from artoo.agents.patrol.store import ItemState, PatrolStore
-from artoo.agents.patrol.watchers import Looking, mark_of
 from artoo.agents.storage.monotonic_clock import microseconds
 from artoo.contracts.agents import PatrolRefused, Recorded
 from artoo.ports.clock import Clock
 
 SHORTEST_LOOK = 30.0
 """Minimum seconds between two checks, so that many wakes do not cause many checks."""
-NOTED_FIRST = (FilesChanged, NewMail, TasksPending)
-"""Conditions about changes. Their first check only records the current state."""
 _ABSENT = "absent"
 
 

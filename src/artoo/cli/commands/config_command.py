@@ -98,6 +98,7 @@ def init(force: bool, schema: bool) -> None:
     """Write a commented configuration, if there is none."""
     from artoo.disk.whole import write_new, write_whole
     from artoo.runtime.app.home import CONFIG_NAME, default_home
+    from artoo.runtime.config.template import template_text
 
     if schema:
         click.echo(schema_text(), nl=False)
@@ -115,13 +116,6 @@ def init(force: bool, schema: bool) -> None:
     except OSError as error:
         raise ConfigurationError(f"{error.filename or home} cannot be written: {error.strerror}") from error
     click.echo(f"Wrote {path}. Nothing in it needs to be changed; artoo doctor checks it.")
-
-
-def template_text() -> str:
-    """Return the commented configuration, with every value at its default."""
-    from importlib.resources import files
-
-    return files("artoo.runtime").joinpath("config_template.yaml").read_text(encoding="utf-8")
 
 
 def schema_text() -> str:

@@ -1,4 +1,4 @@
-"""The approval question for an operation on a terminal, with its accepted answers (once, task, always, no).
+"""Ask an approval question on a terminal; the answers are in `words/question.py`, and `always` is here.
 
 Reference: law 1.
 
@@ -23,22 +23,8 @@ from artoo.contracts.confirmation import Choice, ConfirmationRequest, Consent, W
 from artoo.contracts.errors import ConfigurationError
 from artoo.runtime.approvals.prompt_store import Given
 from artoo.words.catalogue import in_language
-from artoo.words.question import parts
+from artoo.words.question import SAID, TYPED, parts
 
-SAID = {
-    Consent.ONCE: "allowed once",
-    Consent.TASK: "allowed for this task",
-    Consent.NO: "not allowed",
-    Consent.KEEP: "kept for later",
-    Consent.DISCARD: "discarded",
-}
-"""The text that confirms each answer."""
-
-_ANSWERS: dict[str, Consent] = {
-    **dict.fromkeys(("o", "once", "y", "yes", "一次", "一", "是"), Consent.ONCE),
-    **dict.fromkeys(("t", "task", "本任务", "任务"), Consent.TASK),
-    **dict.fromkeys(("", "n", "no", "否", "不"), Consent.NO),
-}
 _ALWAYS = frozenset(("a", "always", "总是", "始终"))
 
 
@@ -124,7 +110,7 @@ class Dialogue:
         line = said.strip()
         if not said or (request.wants == "plan" and not line):
             return Consent.NO
-        known = _ANSWERS.get(line.casefold()) if request.wants == "plan" else None
+        known = TYPED.get(line.casefold()) if request.wants == "plan" else None
         return Words(text=line) if known is None else known
 
     async def _reviewed(self, request: ConfirmationRequest) -> Consent | Choice:
@@ -163,7 +149,7 @@ class Dialogue:
             said = await self._keyboard.read()
             if lines and said.strip().casefold() in _ALWAYS:
                 return self._always(lines, request.language)
-            consent = _ANSWERS.get(said.strip().casefold()) if said else Consent.NO
+            consent = TYPED.get(said.strip().casefold()) if said else Consent.NO
             if consent is not None:
                 self._screen.say(("" if said.endswith("\n") else "\n") + text(SAID[consent]) + "\n")
                 return consent

@@ -1,4 +1,4 @@
-"""Load a GGUF file with llama.cpp, with defaults for context (16,384 tokens), slots, threads and batch.
+"""Load a GGUF file with llama.cpp, with its batch and cache; users set the rest in `runtime/config/model.py`.
 
 This is the only module that uses llama.cpp. It also starts the HTTP server of the engine.
 
@@ -46,8 +46,8 @@ class EngineSettings:
     prefixes: a folder for the states after static parts of prompts; if None, no states are stored.
     """
 
-    context_tokens: int = 16_384
-    slots: int = 2
+    context_tokens: int
+    slots: int
     prompt_cache_mib: int = 512
     batch_tokens: int = 256
     max_answer_tokens: int = 2_048

@@ -17,13 +17,9 @@ from pydantic.json_schema import SkipJsonSchema
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import (
     CheckAmended,
-    CommandSucceeds,
     Criterion,
-    FileExists,
-    FileMatches,
     Mode,
-    OutputIsJson,
-    OutputMatches,
+    PlannersCheck,
     ToolSucceeded,
     from_text,
     own_names,
@@ -38,10 +34,7 @@ _MOST_CRITERIA = 6
 _MOST_FIRST_CALLS = 8
 
 
-DraftedCheck = Annotated[
-    SkipJsonSchema[ToolSucceeded] | OutputMatches | OutputIsJson | FileExists | FileMatches | CommandSucceeds,
-    Field(discriminator="check"),
-]
+DraftedCheck = Annotated[SkipJsonSchema[ToolSucceeded] | PlannersCheck, Field(discriminator="check")]
 
 
 class DraftedCriterion(Contract):

@@ -13,7 +13,7 @@ from datetime import datetime, time, timedelta, timezone
 from artoo.contracts.criteria import CheckAmended, Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
-from artoo.contracts.plan import Caution, MustNot, Plan, PlannedSubTask, PlanRefused
+from artoo.contracts.plan import MOST_SUBTASKS, Caution, MustNot, Plan, PlannedSubTask, PlanRefused
 from artoo.contracts.request import TaskSpec
 from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, PlanDirective, RoleFailure, StoppedBy
@@ -155,7 +155,7 @@ class Planner:
     offered: Offered
     surroundings: SurroundingsSource
     counsel: Counsel
-    most_subtasks: int = 8
+    most_subtasks: int = MOST_SUBTASKS
     heuristics: Heuristics = field(default_factory=Heuristics)
     approve: bool = False
     _said: dict[str, str] = field(default_factory=dict[str, str], init=False)

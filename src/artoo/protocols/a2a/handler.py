@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 from a2a.server.context import ServerCallContext
@@ -40,14 +39,13 @@ from a2a.utils.errors import (
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.message import Message as ProtobufMessage
 
-from artoo.agents.foreign.foreign_tasks import Asked, Bounds, ForeignTask
-from artoo.contracts.agents import TrustLevel
+from artoo.agents.foreign.foreign_tasks import Asked, ForeignTask
+from artoo.agents.foreign.limits import Peer
 from artoo.contracts.errors import ActivityStoreError, ForeignRefused, QuotaSpent
 from artoo.protocols.a2a.asked import asked_in, page_of
 from artoo.protocols.a2a.following import Following
 from artoo.protocols.a2a.push import Pushes
 from artoo.protocols.a2a.states import Update, refused_task, task_of
-from artoo.runtime.config.foreign_agents import Peer
 
 T = TypeVar("T")
 
@@ -178,22 +176,22 @@ class BoardAgent(RequestHandler):
         wanted = params.configuration.task_push_notification_config
         if wanted.url:
             await _said(self.pushes.check(wanted), InvalidParamsError)
-        bounds = _bounds(self.peers[peer])
+        limits = self.peers[peer]
         if params.message.task_id:
-            seen = await self._more(peer, params.message.task_id, asked, bounds)
+            seen = await self._more(peer, params.message.task_id, asked, limits)
         else:
-            accepting = self.following.office.foreign.accept(peer, asked, bounds)
+            accepting = self.following.office.foreign.accept(peer, asked, limits)
             seen, _ = await _said(accepting, UnsupportedOperationError)
         if wanted.url:
             await _said(self.pushes.keep(wanted, seen), UnsupportedOperationError)
         return seen
 
-    async def _more(self, peer: str, task_id: str, asked: Asked, bounds: Bounds) -> ForeignTask:
+    async def _more(self, peer: str, task_id: str, asked: Asked, limits: Peer) -> ForeignTask:
         """Add a message to an existing task."""
         seen = await self._own(peer, task_id)
         if asked.context not in ("", seen.context):
             raise InvalidParamsError("the task belongs to another contextId")
-        asking = self.following.office.foreign.more(peer, task_id, asked, bounds)
+        asking = self.following.office.foreign.more(peer, task_id, asked, limits)
         try:
             more = await _said(asking, UnsupportedOperationError)
         except QuotaSpent as error:
@@ -247,20 +245,6 @@ async def _while_there(waiting: Coroutine[Any, Any, T], context: ServerCallConte
         for one in (found, gone):
             one.cancel()
         await asyncio.wait({found, gone})
-
-
-def _bounds(peer: Peer) -> Bounds:
-    """Convert the operator's policy for a foreign agent to the form that the board uses."""
-    return Bounds(
-        trust=TrustLevel(peer.trust),
-        open=peer.open,
-        day=peer.day,
-        calls=peer.calls,
-        tokens=peer.tokens,
-        seconds=peer.seconds,
-        money=peer.money,
-        project=str(Path(peer.project).expanduser().absolute()) if peer.project else "",
-    )
 
 
 def _history(wanted: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""Show the gate's questions as permission requests of the editor, and read its answer."""
+"""Show the gate's questions as permission requests of the editor; the answers are in `words/question.py`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from acp.schema import AllowedOutcome, PermissionOption, PermissionOptionKind, R
 
 from artoo.contracts.confirmation import Consent
 from artoo.protocols.acp.telling import Teller
-from artoo.protocols.consent import consent_named, options_of, question_text
+from artoo.protocols.consent import question_text
 from artoo.protocols.handed import HandedTask, OpenQuestion
+from artoo.words.question import consent_named, options_of
 
-_KINDS: dict[Consent, PermissionOptionKind] = {
-    Consent.ONCE: "allow_once",
-    Consent.TASK: "allow_always",
-    Consent.NO: "reject_once",
-    Consent.KEEP: "reject_once",
-    Consent.DISCARD: "reject_once",
-}
-"""What an editor may draw. No answer here is remembered beyond its task, and nothing is dropped by habit."""
+
+def _kind(consent: Consent) -> PermissionOptionKind:
+    """Return how an editor may draw an answer. No answer here is remembered beyond its task."""
+    if consent is Consent.TASK:
+        return "allow_always"
+    return "allow_once" if consent.is_yes else "reject_once"
 
 
 async def attend(task: HandedTask, teller: Teller) -> None:
@@ -49,8 +48,7 @@ async def put(question: OpenQuestion, task_id: str, teller: Teller) -> None:
         return
     call = await teller.ask(task_id, request, text)
     options = [
-        PermissionOption(option_id=one.name, name=one.label, kind=_KINDS[one.consent])
-        for one in options_of(request)
+        PermissionOption(option_id=one.name, name=one.label, kind=_kind(one.consent)) for one in options_of(request)
     ]
     asking = asyncio.ensure_future(teller.client.request_permission(teller.session_id, call, options))
     try:
@@ -78,4 +76,4 @@ def _agreed(question: OpenQuestion) -> bool:
     said = question.said
     if not said.done() or said.cancelled() or said.exception() is not None:
         return False
-    return isinstance(said.result(), Consent) and said.result() in (Consent.ONCE, Consent.TASK)
+    return isinstance(answer := said.result(), Consent) and answer.is_yes

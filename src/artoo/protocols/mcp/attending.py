@@ -20,10 +20,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from artoo.contracts.confirmation import ConfirmationRequest, Consent, Words
 from artoo.contracts.recording import AskedBy
-from artoo.protocols.consent import consent_named, options_of, question_text
+from artoo.protocols.consent import question_text
 from artoo.protocols.handed import HandedTask, OpenQuestion
 from artoo.protocols.reports import shown
 from artoo.redaction import Redactor
+from artoo.words.question import consent_named, options_of
 
 Call = Context[Any, Any]
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from artoo.contracts.solution import Cost
 from artoo.llm.budget import Budget
 from artoo.llm.catalogue import CURRENCY, listed
-from artoo.llm.prices import FREE, Price, PriceList
+from artoo.llm.prices import FREE, PriceList
 from artoo.loops.medium.allowance import Allowance
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.config.endpoints import TIERS, endpoint
-from artoo.runtime.config.model import Config, ModelPrice
+from artoo.runtime.config.model import Config
 
 EMBEDDED = "embedded"
 """The name of the model on this machine in the price list. Its calls cost nothing."""
@@ -60,7 +60,7 @@ def price_list(config: Config, environ: Mapping[str, str] | None = None) -> Pric
 
     Returns None if there are no prices; then no cost is shown. The first read of the catalogue blocks.
     """
-    priced = {name: _price(entry) for name, entry in config.prices.models.items()}
+    priced = dict(config.prices.models)
     if config.prices.currency == CURRENCY and environ is not None:
         chosen = (endpoint(config, tier, environ) for tier in TIERS)
         for each in chosen:
@@ -74,8 +74,3 @@ def model_names(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the model names that both tiers use. Raises ConfigurationError for incomplete endpoints."""
     chosen = (endpoint(config, tier, environ) for tier in TIERS)
     return tuple(dict.fromkeys(EMBEDDED if each is None else each.model for each in chosen))
-
-
-def _price(entry: ModelPrice) -> Price:
-    cached = entry.prompt if entry.cached is None else entry.cached
-    return Price(entry.prompt, cached, entry.completion)

@@ -14,8 +14,10 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.contracts.plan import MOST_SUBTASKS
 from artoo.contracts.settling import PENDING_DAYS, PENDING_MEGABYTES, ApplyMode
 from artoo.control.hyperparameters import MOST_COST, Hyperparameters
+from artoo.llm.prices import Price
 from artoo.runtime.app.home import default_home
 from artoo.runtime.app.run_options import check_policy_line
 from artoo.runtime.config.extensions import Hooks, Notify
@@ -99,29 +101,32 @@ class Tuned(Section):
     kill_after: Whole | None = Field(default=None, ge=1, le=10)
 
 
+_LAW = Hyperparameters()
+
+
 class Control(Section):
-    """The hyperparameters of the control law, under the names of the paper (SPEC section 4).
+    """The hyperparameters of the control law, under the names of the paper (SPEC section 4), with its defaults.
 
     `without` names heuristics (artoo.loops.heuristics) to be switched off, for ablations. `by_type` has numbers for
     one type of task (the slug of its intent in memory); `artoo config tune` proposes them. If `time_budget_ms` is
     None, the task's effort decides.
     """
 
-    alpha: Share = 0.6
-    beta: Share = 0.3
-    lambda_: Share = Field(default=0.4, alias="lambda")
-    w1: Share = 0.6
-    w2: Share = 0.4
-    epsilon: Share = 0.1
-    delta: Share = 0.3
-    rho: Share = 0.5
-    theta: Share = 0.8
+    alpha: Share = _LAW.alpha
+    beta: Share = _LAW.beta
+    lambda_: Share = Field(default=_LAW.lambda_, alias="lambda")
+    w1: Share = _LAW.w1
+    w2: Share = _LAW.w2
+    epsilon: Share = _LAW.epsilon
+    delta: Share = _LAW.delta
+    rho: Share = _LAW.rho
+    theta: Share = _LAW.theta
     time_budget_ms: Whole | None = Field(default=None, ge=1_000, le=7 * 24 * 3_600_000)
-    max_replans: Whole = Field(default=3, ge=1, le=20)
-    max_retries: Whole = Field(default=2, ge=0, le=10)
-    kill_after: Whole = Field(default=2, ge=1, le=10)
-    exhausted_after: Whole = Field(default=0, ge=0, le=10)
-    gradient: Literal["equal_cost", "paper"] = "equal_cost"
+    max_replans: Whole = Field(default=_LAW.max_replans, ge=1, le=20)
+    max_retries: Whole = Field(default=_LAW.max_retries, ge=0, le=10)
+    kill_after: Whole = Field(default=_LAW.kill_after, ge=1, le=10)
+    exhausted_after: Whole = Field(default=_LAW.exhausted_after, ge=0, le=10)
+    gradient: Literal["equal_cost", "paper"] = _LAW.gradient
     without: Annotated[tuple[str, ...], BeforeValidator(_lines)] = ()
     by_type: dict[str, Tuned] = Field(default_factory=dict[str, Tuned], max_length=MOST_TYPES)
 
@@ -161,14 +166,6 @@ class Control(Section):
         return replace(general, delta=0.0) if strict else general
 
 
-class ModelPrice(Section):
-    """Prices per million tokens of one model. `cached`: prompt tokens from the server's cache (None: `prompt`)."""
-
-    prompt: Number = Field(ge=0)
-    cached: Number | None = Field(default=None, ge=0)
-    completion: Number = Field(ge=0)
-
-
 class Prices(Section):
     """The prices of models, by the name in requests. `currency` is only a label, because nothing is converted.
 
@@ -176,7 +173,7 @@ class Prices(Section):
     """
 
     currency: str = Field(default="USD", min_length=1, max_length=12)
-    models: dict[str, ModelPrice] = Field(default_factory=dict[str, ModelPrice])
+    models: dict[str, Price] = Field(default_factory=dict[str, Price])
 
 
 class Limits(Section):
@@ -187,7 +184,7 @@ class Limits(Section):
     space of a task's changes until they are applied, for all commands together.
     """
 
-    subtasks: Whole = Field(default=8, ge=1, le=64)
+    subtasks: Whole = Field(default=MOST_SUBTASKS, ge=1, le=64)
     calls: Whole | None = Field(default=None, ge=1)
     tokens: Whole | None = Field(default=None, ge=1)
     money: Number | None = Field(default=None, gt=0)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, Field, field_validator
 
-from artoo.agents.heartbeat.backoff import LONGEST_PULSE, SHORTEST_PULSE
+from artoo.agents.heartbeat.backoff import LONGEST_INTERVAL, SHORTEST_INTERVAL, USUAL_INTERVAL
 from artoo.settings.expanded import HomePathText
 from artoo.settings.sections import Section, Whole
 
@@ -156,7 +156,7 @@ class Heartbeat(Section):
     done, relative to the home. Every agent follows it in addition to its own routine.
     """
 
-    interval_seconds: Whole = 120
+    interval_seconds: Whole = USUAL_INTERVAL
     mailbox_check: bool = True
     task_scan: bool = True
     patrol_routine: str = "./config/heartbeat_patrol.md"
@@ -164,9 +164,9 @@ class Heartbeat(Section):
     @field_validator("interval_seconds")
     @classmethod
     def _interval(cls, given: int) -> int:
-        if not SHORTEST_PULSE <= given <= LONGEST_PULSE:
+        if not SHORTEST_INTERVAL <= given <= LONGEST_INTERVAL:
             raise ValueError(
-                f"must be from {SHORTEST_PULSE} to {LONGEST_PULSE} seconds:"
+                f"must be from {SHORTEST_INTERVAL} to {LONGEST_INTERVAL} seconds:"
                 " shorter pulses storm the model, longer ones leave mail lying"
             )
         return given

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from artoo.contracts.confirmation import ConfirmationRequest, Words
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.plan import SubTask
+from artoo.contracts.plan import MOST_SUBTASKS, SubTask
 from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import Interrupt, UserRequest
 from artoo.contracts.roles import Role
@@ -63,7 +63,7 @@ class TaskSettings:
     tuned: Mapping[str, Hyperparameters] = field(default_factory=dict[str, Hyperparameters])
     allowance: Allowance = field(default_factory=Allowance)
     approve: bool = False
-    most_subtasks: int = 8
+    most_subtasks: int = MOST_SUBTASKS
     strict_roles: bool = False
     ask_for_moves: bool = True
     second_look: SecondLook = SecondLook.AUTO

@@ -1,4 +1,4 @@
-"""Truncate a tool's output to head and tail, with its share of the model's window, and detect binary output.
+"""Truncate a tool's output to head and tail, by the limits in `contracts/execution.py`; detect binary output.
 
 A mark between head and tail says how much is omitted.
 """
@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from artoo.contracts.execution import OUTPUT_KEPT
+from artoo.contracts.execution import MOST_OUTPUT_SHOWN, OUTPUT_KEPT
 from artoo.ports.sandbox import Captured
 
 MARK_ROOM = 60
 """Number of characters reserved for the mark, so that head, mark and tail together stay within the limit."""
 _CHARACTERS_A_TOKEN = 4
 _SHARE = 8
-_MOST_SHOWN = 40_000
 
 _WHOLE_LINE_WINDOW = 200
 _BINARY_SHARE = 0.1
@@ -30,7 +29,7 @@ def without_terminal_codes(text: str) -> str:
 def room_for_output(window: int) -> int:
     """Return the maximum number of characters of one output for a model with this window (in tokens). It is an
     eighth of the window."""
-    return max(OUTPUT_KEPT, min(window * _CHARACTERS_A_TOKEN // _SHARE, _MOST_SHOWN))
+    return max(OUTPUT_KEPT, min(window * _CHARACTERS_A_TOKEN // _SHARE, MOST_OUTPUT_SHOWN))
 
 
 def head_tail(text: str, kept: int = OUTPUT_KEPT, read_on: str = "") -> str:

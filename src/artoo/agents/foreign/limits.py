@@ -1,0 +1,36 @@
+"""The settings of a foreign agent, with the default limits of its tasks, messages and runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from artoo.contracts.agents import TrustLevel
+from artoo.settings.expanded import HomePathText
+from artoo.settings.sections import Number, Section, Whole
+
+
+class Peer(Section):
+    """One foreign agent, which submits work with its own token.
+
+    `trust`: how its tasks are reviewed, whichever agent works on them. `agents`: the exposed agents that it may ask
+    (empty: all). `project`: the directory of its tasks (None: the workspace). `open`: the most unfinished tasks;
+    `day`: the most messages in 24 hours; `calls`, `tokens`, `seconds`, `money` limit each run of a task (None: no
+    limit of its own).
+    """
+
+    trust: TrustLevel = TrustLevel.PROBATION
+    agents: tuple[str, ...] = ()
+    project: HomePathText | None = None
+    open: Whole = Field(default=5, ge=0, le=1_000)
+    day: Whole = Field(default=20, ge=0, le=100_000)
+    calls: Whole | None = Field(default=None, ge=1)
+    tokens: Whole | None = Field(default=None, ge=1)
+    seconds: Number | None = Field(default=None, gt=0)
+    money: Number | None = Field(default=None, gt=0)
+
+    @property
+    def directory(self) -> str:
+        """Return the absolute directory of its tasks; empty for the workspace."""
+        return str(Path(self.project).expanduser().absolute()) if self.project else ""
