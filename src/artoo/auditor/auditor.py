@@ -1,4 +1,4 @@
-"""Run the Auditor (R6) on the whole stream, with batch size, report interval of five minutes, and store interval.
+"""Run the Auditor (R6) on the whole stream, with batch size, report interval and store interval.
 
 The Auditor observes the message stream, records it, and reports to the operator. It sends nothing to agents.
 

@@ -1,4 +1,4 @@
-"""File names in `<home>/audit`, and the limits of the audit log (64 MiB a part, 2 GiB in all, 90 days).
+"""File names in `<home>/audit`, and the limits of the audit log (size of a part, size of all, age).
 
     <home>/audit/audit-<chain>.jsonl         a process's chain: message headers, findings, reports
                  audit-<chain>.0001.jsonl    the next part of the chain, if the previous is full

@@ -1,4 +1,4 @@
-"""Memory of one running task for the invariants, with its spending, and at most 1,000 facts of a kind."""
+"""Memory of one running task for the invariants, with its spending, and the most facts of a kind."""
 
 from __future__ import annotations
 

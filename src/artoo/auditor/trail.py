@@ -1,4 +1,4 @@
-"""Write this process's chain of the audit log, with an anchor every 1,000 lines and a sync every 60 seconds.
+"""Write this process's chain of the audit log, with the lines between anchors and the seconds between syncs.
 
 The chain is in parts of limited size.
 

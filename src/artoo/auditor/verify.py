@@ -1,4 +1,4 @@
-"""Verify the whole audit log and task logs, with at most 1,000 reported problems (`artoo audit verify`).
+"""Verify the whole audit log and task logs, and limit the reported problems (`artoo audit verify`).
 
 In chains, it checks each line's hash, number and link to the previous line, and the anchored heads. In the anchors,
 it checks the same, and the heads recorded by later chains. In task logs, it checks the sizes and hashes recorded in

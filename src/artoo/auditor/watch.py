@@ -1,4 +1,4 @@
-"""Apply all invariants to every message, with memory limits, and at most 100 findings for each task.
+"""Apply all invariants to every message, with the limits on memory and on findings of a task.
 
 No I/O. Reference: SPEC section 7.
 

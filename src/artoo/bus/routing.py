@@ -1,4 +1,4 @@
-"""The index from task, role and subtask to inboxes, with at most 256 messages held for a port.
+"""The index from task, role and subtask to inboxes, with the most messages held for a port.
 
 Its cost does not grow with the number of tasks.
 """

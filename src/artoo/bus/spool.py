@@ -1,4 +1,4 @@
-"""Queue messages for a slow consumer in memory (16,384), then in a file (256 MiB), then count lost ones.
+"""Queue messages for a slow consumer in memory, then in a file, then count lost ones, with both limits.
 
 The count of missing messages is exact.
 

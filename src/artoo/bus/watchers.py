@@ -1,4 +1,4 @@
-"""Distribute messages to all watchers through a shared list of at most 256 pending messages.
+"""Distribute messages to all watchers through a shared list of pending messages.
 
 A message costs one append.
 

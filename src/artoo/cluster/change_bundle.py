@@ -1,4 +1,4 @@
-"""The bundle format of a change set for another machine, with limits of 64 MiB and 20,000 paths.
+"""The bundle format of a change set for another machine, with its limits on bytes and paths.
 
 A packed change set can be reviewed and applied on the other machine.
 

@@ -1,4 +1,4 @@
-"""Connect to the shared PostgreSQL store with a 20-second patience, and build the services of this machine.
+"""Connect to the shared PostgreSQL store with its patience, and build the services of this machine.
 
 This module is imported only if a store is configured.
 """

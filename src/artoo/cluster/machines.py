@@ -1,4 +1,4 @@
-"""List the machines that share the database, and store the 60-second leases (seats) of agents.
+"""List the machines that share the database, and store the leases (seats) of agents.
 
 The heartbeat of an agent runs on one machine at a time, which holds the agent's seat. The holder renews the lease.
 If a machine is gone, its leases expire and another machine takes them.

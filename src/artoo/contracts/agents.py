@@ -1,4 +1,4 @@
-"""Records of standing agents, with trust levels, board states, letters (100,000 characters) and priorities.
+"""Records of standing agents, with trust levels, board states, letters (with their longest text) and priorities.
 
 Reference: SPEC section 11.
 

@@ -1,4 +1,4 @@
-"""The approval question of Law 1 and its answers (once, for the task, refuse, keep, discard).
+"""The approval question of Law 1 and its answers, such as once or discard; labels are in `words/question.py`.
 
 The exchange is between gate and user. Reference: SPEC section 8.
 """

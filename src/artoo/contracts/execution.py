@@ -1,4 +1,4 @@
-"""Messages between executor (R3) and validator (R4a), call records with output limits, and read-only programs.
+"""Messages between executor (R3) and validator (R4a), call records, and how much output models are shown.
 
 They include the outcome of a subtask.
 """

@@ -1,4 +1,4 @@
-"""The end of a workspace, with classes of changes, `--apply` modes, the Review, and the 30 days of pending changes.
+"""The end of a workspace, with classes of changes, `--apply` modes, the Review, and the limits of pending changes.
 
 R7 ends the task, the gate applies its changes and reports them.
 

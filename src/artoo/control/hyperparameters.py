@@ -1,4 +1,4 @@
-"""All weights and thresholds of the control law with their defaults, such as replans, retries and time budget.
+"""The defaults of the control law's weights and thresholds, such as replans, retries and worse rounds.
 
 Reference: SPEC section 4; paper, Appendix B.
 """

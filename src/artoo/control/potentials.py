@@ -1,4 +1,4 @@
-"""The mathematics of memory, with decay, stimuli of macro-states, and thresholds to prefer, avoid or forget.
+"""Memory's decay, stimuli of macro-states, and the thresholds from which it advises, prefers, avoids or forgets.
 
 Source: the paper, sections 6.3 and 6.4, except where SPEC section 5 differs.
 

@@ -1,4 +1,4 @@
-"""Find tokens of an answer that no call, change or request contains, and the twelve that a correction names.
+"""Find tokens of an answer that no call, change or request contains, and the most that a correction names.
 
 tokens of the answer ──► in the evidence, by value? ──► derived from the evidence? ──► ungrounded tokens
 """

@@ -1,4 +1,4 @@
-"""Parse numbers in any script and separator, with percent, bytes and rounding, at most 4,000 in one text.
+"""Parse numbers in any script and separator, with percent, bytes and rounding.
 
     "1.234,5"  "1,234.5"  "1 234.5"  ──► 1234.5        "25 %" ──► 25 or 0.25        "12 KB" ──► 12000 or 12288 bytes
 

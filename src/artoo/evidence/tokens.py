@@ -1,4 +1,4 @@
-"""Extract numbers, paths, URLs, ids and quoted strings from a text of at most 100,000 characters.
+"""Extract numbers, paths, URLs, ids and quoted strings from a text.
 
 The rules know no words of any language.
 """

@@ -1,4 +1,4 @@
-"""The optional features that a server accepts, found by trying, and stored for seven days.
+"""The optional features that a server accepts, found by trying, and stored for some days.
 
 Reference: SPEC section 9.
 

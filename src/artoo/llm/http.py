@@ -1,4 +1,4 @@
-"""HTTP requests to model servers, with API key headers, 64 connections, connect timeout, and reply limit of 32 MiB.
+"""HTTP requests to model servers, with API key headers, connection limit, connect timeout, and reply limit.
 
 It uses aiohttp and orjson, without an SDK. It sends the headers of Anthropic's format too. Reference: SPEC section
 9.

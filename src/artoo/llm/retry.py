@@ -1,4 +1,4 @@
-"""Retry requests, four attempts in ten minutes by default, with jitter, Retry-After, and transient HTTP statuses.
+"""Retry requests, with default attempts and time, jitter, Retry-After, and transient HTTP statuses.
 
 `stamina` is not used, because its waits and its time limit use only the machine's clock, so that tests and replay
 could not replace the clock, and because it neither adds jitter to a wait that a server requests nor limits it.

@@ -1,4 +1,4 @@
-"""Rank memory's potentials and rules into PREFER, MUST NOT and CAUTION, and cut the list to ten entries.
+"""Rank memory's advice into PREFER, MUST NOT and CAUTION, and cut the list; thresholds: `control/potentials.py`.
 
 This module is pure. It uses no store, no model and no clock. Reference: paper, section 6.5.
 """

@@ -1,4 +1,4 @@
-"""The Dreamer's reads and writes in the store, with a lease of 300 seconds and 100 retained reports.
+"""The Dreamer's reads and writes in the store, with the lease of a pass and the retained reports.
 
 It uses small slices and atomic changes, and allows one Dreamer at a time. It implements `ports.dream`.
 

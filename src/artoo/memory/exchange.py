@@ -1,4 +1,4 @@
-"""Export and import memory as JSON lines, at most 1 MiB for each line.
+"""Export and import memory as JSON lines, with the limit of a line.
 
 Each line is one megram, oldest id first.
 """

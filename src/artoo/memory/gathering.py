@@ -1,4 +1,4 @@
-"""Read the facts for planning in one snapshot, at most ten rules, ten known things and five recent entries."""
+"""Read the facts for planning in one snapshot, with the limits on rules, known things and recent entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Escape tags to sortable database keys of at most 120 bytes.
+"""Escape tags to sortable database keys.
 
 A key is at most 120 bytes, because a PostgreSQL index entry is limited to 2,700 bytes. If the escaped tag is
 longer, the key is its SHA-256. The record always contains the full tag.

@@ -1,4 +1,4 @@
-"""Queue writes on disk while the store is unreachable, at most 64 MiB, with retries every five seconds.
+"""Queue writes on disk while the store is unreachable, with its size limit and the interval of retries.
 
 The first process that reaches the shared store again writes the entries of all processes. Commands have ids, so a
 command that two processes write at once is stored only once.

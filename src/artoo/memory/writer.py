@@ -1,4 +1,4 @@
-"""The writer thread of memory, with a queue of 65,536 commands and batches of 2,048.
+"""The writer thread of memory, with its queue and batch sizes.
 
 Callers never wait for the store.
 

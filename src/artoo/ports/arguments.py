@@ -1,4 +1,4 @@
-"""Convert the arguments of a tool call to the types of its schema, at most 1,000,000 characters each.
+"""Convert the arguments of a tool call to the types of its schema, with the longest text.
 
     aliases → own names, members → a list of objects, text → number, boolean, list or object, then the check
 

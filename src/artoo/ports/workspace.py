@@ -1,4 +1,4 @@
-"""The interface of a workspace, and the limits of a sandbox (4 GiB memory, 1,024 processes, disk, output size).
+"""The interface of a workspace, and the limits of a sandbox and of a command (memory, processes, disk, output).
 
     user's files ◄── applied once ── Workspace (upper directory on disk) ◄── commands, processes, file tools
 

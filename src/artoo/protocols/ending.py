@@ -1,4 +1,4 @@
-"""Shut down a server process at the first signal, with 40 seconds for tasks to end.
+"""Shut down a server process at the first signal, with the seconds for tasks to end.
 
 The first signal stops serving, so that the tasks can end with a result.
 """

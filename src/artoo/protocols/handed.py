@@ -1,4 +1,4 @@
-"""A task that another program started, with its open question, which times out after 600 seconds."""
+"""A task that another program started, with its open question, and the seconds after which it times out."""
 
 from __future__ import annotations
 

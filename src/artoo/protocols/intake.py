@@ -1,4 +1,4 @@
-"""Start and find tasks of other programs, at most eight running and 100 retained.
+"""Start and find tasks of other programs, with the limits on running and retained ones.
 
     client ─ MCP, ACP, A2A ─► Intake ─► Artoo ─► the stream
                                  └─► HandedTask: the state, the open question and the result of one task

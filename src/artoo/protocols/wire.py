@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0 over standard input and output, one message per line of at most 64 MiB.
+"""JSON-RPC 2.0 over standard input and output, one message per line, with its limit.
 
 The SDKs' own transports do not fit. MCP's transport reads in a thread that a signal cannot end, and ACP's transport
 closes the connection at the first line that is not a JSON object. This transport answers such a line with an error.

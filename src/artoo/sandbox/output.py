@@ -1,4 +1,4 @@
-"""Store a command's output, with head and tail in memory, and a bounded spool file.
+"""Store a command's output in memory and in a spool file, within the limits of `ports/workspace.py`.
 
     command ── stdout, stderr (or its pseudo-terminal) ──► Output ──► Captured, for the model
                                                              └─────► spool file, readable by offset at any time

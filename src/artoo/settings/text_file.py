@@ -1,4 +1,4 @@
-"""Read and write small settings files, at most 256 KiB of UTF-8.
+"""Read and write small settings files, with their size limit.
 
 An empty file is distinguished from a missing one.
 """

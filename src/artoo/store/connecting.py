@@ -1,4 +1,4 @@
-"""Connect to PostgreSQL, with connect, statement, lock and idle timeouts, and eight connections at most.
+"""Connect to PostgreSQL, with connect, statement, lock and idle timeouts, and the most connections.
 
 Connections are synchronous, because transactions run in threads, as on SQLite.
 """

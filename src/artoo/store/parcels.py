@@ -1,4 +1,4 @@
-"""Send and receive byte parcels in the store, in pieces of 1 MiB with hashes."""
+"""Send and receive byte parcels in the store, in pieces with hashes."""
 
 from __future__ import annotations
 

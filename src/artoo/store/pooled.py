@@ -1,4 +1,4 @@
-"""PostgreSQL connections that are closed after 90 seconds of silence.
+"""PostgreSQL connections that are closed after a time of silence.
 
 The operating system detects a server whose machine is gone (`keepalives`, `tcp_user_timeout`). If only the server's
 processes are suspended, as in a paused container, the system keeps answering, and no server timeout fires.

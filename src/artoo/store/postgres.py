@@ -1,4 +1,4 @@
-"""The PostgreSQL engine, with its connection pool, 20 tries at conflicts, and commit receipts for 30 days.
+"""The PostgreSQL engine, with its connection pool, tries at conflicts, and days of commit receipts.
 
 Transactions run concurrently on connections of a pool. A transaction that meets a conflict is retried. While the
 store cannot be reached, callers are refused at once after the first one has waited.

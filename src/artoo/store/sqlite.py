@@ -1,4 +1,4 @@
-"""The SQLite engine, with file schema, busy timeout of ten seconds, and advice for errors.
+"""The SQLite engine, with file schema, busy timeout, and advice for errors.
 
 The file uses write-ahead logging with full synchronisation, so a write is on disk when it returns, and killing a
 process during a write leaves the file unchanged. Readers never wait. Writers wait for each other.

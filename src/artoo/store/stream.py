@@ -1,4 +1,4 @@
-"""Store task logs and audit anchors of machines in PostgreSQL, in pieces of 1 MiB."""
+"""Store task logs and audit anchors of machines in PostgreSQL, in pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File names and line format of a task's log, and its limits (16 MiB a part, 512 MiB in all, inline strings).
+"""File names and line format of a task's log, and its limits (size of a part, size of all, inline strings).
 
     <home>/tasks/<task id>/log.jsonl         header line, then one envelope a line
                            log.0001.jsonl    the next part, once the one before is full

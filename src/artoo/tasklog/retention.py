@@ -1,4 +1,4 @@
-"""Delete old task logs by age and total size, and keep resumable logs for 14 days.
+"""Delete old task logs by age and total size, and keep resumable logs for some days.
 
 Call it in a worker thread.
 

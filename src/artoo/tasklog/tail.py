@@ -1,4 +1,4 @@
-"""Follow one growing log by line numbers, in chunks of 256 KiB.
+"""Follow one growing log by line numbers, in chunks.
 
 The writer may be another process.
 

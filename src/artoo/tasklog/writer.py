@@ -1,4 +1,4 @@
-"""Write the stream to task logs in batches of 512 messages, with at most 64 open files.
+"""Write the stream to task logs in batches, with the limit on open files.
 
 Reference: SPEC section 10.
 

@@ -1,4 +1,4 @@
-"""The locks of `artoo serve` (`serve.lock`) and of one submission's approval, with 20 seconds of patience.
+"""The locks of `artoo serve` (`serve.lock`) and of one submission's approval, with their patience.
 
 Locks end with their process.
 """

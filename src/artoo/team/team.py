@@ -1,4 +1,4 @@
-"""Start and run all agents of a home, with upkeep every 60 seconds, renewal of seats, and archiving after a week.
+"""Start and run all agents of a home, with the intervals of upkeep, renewal of seats, and archiving.
 
 Reference: SPEC section 11.
 

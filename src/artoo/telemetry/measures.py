@@ -1,4 +1,4 @@
-"""The metrics of model calls, tool calls and tasks, as histograms with their units, for at most 1,024 tasks."""
+"""The metrics of model calls, tool calls and tasks, as histograms with their units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Set up exporters, tracer and meter of OpenTelemetry's SDK, with a closing timeout of three seconds.
+"""Set up exporters, tracer and meter of OpenTelemetry's SDK, with a closing timeout.
 
 The SDK itself reads the other variables from the environment (headers, sampling, batches, resource).
 """

@@ -1,4 +1,4 @@
-"""Build the tree of spans (task, round, subtask, call) from the stream, for at most 256 tasks.
+"""Build the tree of spans (task, round, subtask, call) from the stream.
 
 Times are those of the messages. A call's record is published when the call ends and contains its duration.
 """

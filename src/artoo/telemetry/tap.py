@@ -1,4 +1,4 @@
-"""The watcher of the stream that feeds telemetry, with a queue of 16,384 messages.
+"""The watcher of the stream that feeds telemetry, with its queue.
 
 It may miss messages, but it never delays a task.
 """

@@ -1,4 +1,4 @@
-"""Validate a value by JSON Schema, with 0.5 seconds for a pattern, without remote references.
+"""Validate a value by JSON Schema, with the time for a pattern, without remote references.
 
 This module is imported only when a schema is applied, because jsonschema loads slowly.
 """

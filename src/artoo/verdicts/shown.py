@@ -1,4 +1,4 @@
-"""Render calls and changes as evidence for a judge, at most 16,000 characters.
+"""Render calls and changes as evidence for a judge, with their most characters.
 
 The judge must quote from this text.
 

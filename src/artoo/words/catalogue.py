@@ -47,6 +47,11 @@ class Catalogue(NullTranslations):
 
 
 @cache
+def word(text: str, language: str) -> str:
+    """Translate `text` into the language, if there is a translation."""
+    return in_language(language)(text)
+
+
 def in_language(language: str) -> Catalogue:
     """Return the catalogue for a BCP 47 tag, or the English catalogue if there is no other."""
     tag = language.lower()

@@ -75,6 +75,13 @@ def consent_named(request: ConfirmationRequest, name: object) -> Consent:
     return next((one.consent for one in options_of(request) if one.name == name), Consent.NO)
 
 
+def command_lines(text: str) -> Iterator[str]:
+    """Yield a command as a terminal shows it: `$` before its first line, the others indented."""
+    first, *others = text.splitlines() or [""]
+    yield f"$ {first}"
+    yield from (f"  {line}" for line in others)
+
+
 def beside(request: ConfirmationRequest) -> tuple[str, ...]:
     """Return the summary of a question that is too long for one window, and nothing for a shorter question."""
     rows = sum(1 + len(line) // 80 for line in request.details)

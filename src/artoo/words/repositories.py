@@ -1,4 +1,4 @@
-"""Describe changed files in `.git` as branches, tags, commits or hooks.
+"""Describe changed files in `.git` for results; a review's words are in `workspace/git/meaning.py`.
 
 This module uses only the path of a file. Losses of commits are found by git itself (`workspace.git`), and are in
 the change's class and reason.

@@ -1,12 +1,12 @@
-"""Sentences and counts about applied, discarded and pending changes, by class."""
+"""Sentences and counts about applied, discarded and pending changes, by class, and why a change needs approval."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from artoo.contracts.changes import Conflict
-from artoo.contracts.settling import ChangeClass, ClassCount
-from artoo.words.catalogue import Catalogue, in_language
+from artoo.contracts.settling import ChangeClass, ClassCount, ClassifiedChange
+from artoo.words.catalogue import Catalogue, in_language, word
 
 CLASSES = {
     ChangeClass.DELETION: "deleted",
@@ -22,6 +22,12 @@ CLASSES = {
 """The names of the classes of changes."""
 
 _CONFLICTS_SHOWN = 5
+
+
+def why(change: ClassifiedChange, language: str, shown: Callable[[str], str] = str) -> str:
+    """Explain why a change needs approval; empty if it needs none. `shown` formats the new path of a moved file."""
+    reason = word(change.reason, language)
+    return reason if change.moved_to is None else f"{reason} {shown(change.moved_to)}"
 
 
 def counted(counts: Sequence[ClassCount], text: Catalogue) -> str:

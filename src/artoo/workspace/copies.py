@@ -1,4 +1,4 @@
-"""Plain copies of the user's directories without overlay, at most 50,000 paths and 2 GiB.
+"""Plain copies of the user's directories without overlay, with limits on paths and bytes.
 
 A copy is made when the sandbox starts. Before each turn, files that the user changed and the task did not are
 copied again. Contents are cloned if the file system supports it. Paths beyond the size limits are not copied, and

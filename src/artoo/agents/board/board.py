@@ -1,4 +1,4 @@
-"""Add, assign, list and cancel tasks of the board, with at most 10,000 tasks and the longest text of a task.
+"""Add, assign, list and cancel tasks of the board, with the limits on open tasks and on the text of a task.
 
 All processes of a home share the board, which is durable. Reference: SPEC section 11.
 

@@ -1,4 +1,4 @@
-"""Choose an agent's next task, review or letter by priority, with one hour as the longest wait before promotion.
+"""Choose an agent's next task, review or letter by priority, with the wait after which work is promoted.
 
 This is the attention controller of seed 004 for board and mailbox.
 

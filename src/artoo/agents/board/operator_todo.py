@@ -1,4 +1,4 @@
-"""List the tasks that only the operator can continue, and decide if a machine counts as alive (180 seconds)."""
+"""List the tasks that only the operator can continue, and decide if a machine counts as alive."""
 
 from __future__ import annotations
 

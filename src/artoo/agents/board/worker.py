@@ -1,4 +1,4 @@
-"""Claim, renew, block and finish work on a board task under a lease, with at most ten interruptions.
+"""Claim, renew, block and finish work on a board task under a lease, with the limit on interruptions.
 
 A claim belongs to a process, which renews it during the work. If the process dies or stops renewing, `recover`
 moves the task to `blocked` as `runtime`, and its agent may take it again.

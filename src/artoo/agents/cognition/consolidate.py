@@ -1,4 +1,4 @@
-"""Run an agent's dream cycle, due by default from 50 observations or after 24 hours, and retried after an hour.
+"""Run an agent's dream cycle, with the retry after a failure; `runtime/config/seed_config.py` says when it is due.
 
 Patterns seen three times become curated knowledge. Observations and old sessions are purged.
 

@@ -1,4 +1,4 @@
-"""Plan a dream cycle, with ten observations that stay in the buffer, and fading after 30 days.
+"""Plan a dream cycle, with the observations that stay in the buffer, and the days after which knowledge fades.
 
 Nothing is changed before the plan is complete.
 """

@@ -1,4 +1,4 @@
-"""Summarise a finished task in one sentence to remember (600 characters), from the request and the result."""
+"""Summarise a finished task in one sentence to remember, with its length, from the request and the result."""
 
 from __future__ import annotations
 

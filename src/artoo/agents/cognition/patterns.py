@@ -1,4 +1,4 @@
-"""Count equal observations as one pattern, with similarity thresholds, promotion at three, and at most 500.
+"""Count equal observations as one pattern, with similarity thresholds, the count for promotion, and their limit.
 
 Observations with the same meaning are one pattern, regardless of their wording.
 """

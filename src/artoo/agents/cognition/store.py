@@ -1,4 +1,4 @@
-"""Store an agent's observations, sessions and patterns in the activity database, at most 20,000 of them."""
+"""Store an agent's observations, sessions and patterns in the activity database, with their limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Store the messages of a foreign agent's task, at most 20, and join them to the task's text.
+"""Store the messages of a foreign agent's task, with their limit, and join them to the task's text.
 
 The task's text for worker and reviewer consists of all messages. A run that began before the last message does not
 know it, so its work is done again, starting from the existing files.

@@ -1,4 +1,4 @@
-"""Store the push targets (webhooks) of foreign agents' tasks durably, at most five for each task."""
+"""Store the push targets (webhooks) of foreign agents' tasks durably, with the limit for a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parse an agent's identity file (name, role, persona, 32 skills, limits, tier), and verify its SHA-256.
+"""Parse an agent's identity file (name, role, persona, skills, limits, tier), and verify its SHA-256.
 
 Reference: SPEC section 11, procedural.
 

@@ -1,4 +1,4 @@
-"""Send, claim, answer, archive and recover letters, with ten delivery attempts, and 90 days in the archive.
+"""Send, claim, answer, archive and recover letters, with the delivery attempts and the days in the archive.
 
 Each letter is accepted once and delivered once (SPEC section 11).
 

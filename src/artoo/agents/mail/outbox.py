@@ -1,4 +1,4 @@
-"""Publish database changes on the stream after their transaction, in batches of 256, so that no record is lost.
+"""Publish database changes on the stream after their transaction, so that no record is lost.
 
 If the process dies after publishing a record and before deleting it, the record is published again with the same
 `event`, so that a reader can count each event once.

@@ -1,4 +1,4 @@
-"""Ask another agent and wait for the reply, for 30 seconds by default, and refuse circular waits.
+"""Ask another agent and wait for the reply, and refuse circular waits.
 
 After the timeout, the fallback is the result. Reference: SPEC section 11.
 

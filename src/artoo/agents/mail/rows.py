@@ -1,4 +1,4 @@
-"""Convert database rows to letters and move them in SQL, with limits on unread letters and reply depth."""
+"""Convert database rows to letters and move them in SQL, with the limits on unread letters and on reply depth."""
 
 from __future__ import annotations
 

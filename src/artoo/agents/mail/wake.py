@@ -1,4 +1,4 @@
-"""Wake a sleeping agent when mail or work arrives from any process, with polling once a second.
+"""Wake a sleeping agent when mail or work arrives from any process, with the interval of polling.
 
 The database counts arrivals by name. Writes of this process are signalled directly. Writes of other processes
 change SQLite's `data_version`, which is polled once a second during a wait. Only an arrival for an agent's own

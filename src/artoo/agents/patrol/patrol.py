@@ -1,4 +1,4 @@
-"""Submit the patrol items that are due as requests, at most every 30 seconds, without a model call.
+"""Submit the patrol items that are due as requests, without a model call, with the least time between two checks.
 
 Only code checks whether an item is due.
 

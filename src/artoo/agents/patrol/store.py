@@ -1,4 +1,4 @@
-"""Store the last run, the mark and the problem of each patrol item, for at most 500 items.
+"""Store the last run, the mark and the problem of each patrol item, with the limit on items.
 
 The state is in the activity database.
 """

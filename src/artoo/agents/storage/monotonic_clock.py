@@ -1,4 +1,4 @@
-"""A steady clock in the database, and the lease of claims (60 seconds) with its interval of renewal.
+"""A steady clock in the database, and the lease of claims with its interval of renewal.
 
 The clock never goes back.
 

@@ -1,4 +1,4 @@
-"""Invariants on a message's sender, id, cause and time, with 50 ms of tolerated backward clock."""
+"""Invariants on a message's sender, id, cause and time, with the tolerated step of a clock backwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo mcp`: serve MCP (port 8722), and list, add, remove, log in to the MCP servers that artoo uses."""
+"""`artoo mcp`: serve MCP, and list, add, remove, log in to the MCP servers that artoo uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options that several commands share, such as `--json` and `-h`, and the 256 KiB limit of standard input."""
+"""The options that several commands share, such as `--json` and `-h`, and the limit of standard input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo sandbox`: run one command in a workspace with review of its changes, for at most 24 hours."""
+"""`artoo sandbox`: run one command in a workspace with review of its changes, and its time limit."""
 
 from __future__ import annotations
 

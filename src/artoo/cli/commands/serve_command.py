@@ -1,4 +1,4 @@
-"""`artoo serve [team|worker|acp|a2a]`: run agents or a protocol server until a signal, with 20 seconds of grace."""
+"""`artoo serve [team|worker|acp|a2a]`: run agents or a protocol server until a signal and its grace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`artoo service install|remove`: the systemd unit or launchd agent of `artoo serve` (restart after 30 s)."""
+"""`artoo service install|remove`: the systemd unit or launchd agent of `artoo serve`, and its restart delay."""
 
 from __future__ import annotations
 

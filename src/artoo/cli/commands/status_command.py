@@ -1,4 +1,4 @@
-"""`artoo status`: pending changes, the latest 20 stopped tasks, agents, machines and memory of today."""
+"""`artoo status`: its sections and their order; pending changes are worded in `results/pending_view.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines that a user types on a terminal, read without blocking, at most 4,096 characters each."""
+"""The lines that a user types on a terminal, read without blocking, with the longest line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live display of a running task, redrawn eight times a second, with its numbers of visible rows.
+"""The live display of a running task, with its redraw rate and its numbers of visible rows.
 
 It is redrawn in place and erased at the task's end.
 """

@@ -1,4 +1,4 @@
-"""A terminal with its layout width (60 to 200 columns) and colours, and output of lines or JSON."""
+"""A terminal with the limits of its layout width and colours, and output of lines or JSON."""
 
 from __future__ import annotations
 

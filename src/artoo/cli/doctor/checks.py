@@ -1,4 +1,4 @@
-"""General checks of `artoo doctor`, such as system, home, free space (200 MB), configuration and prompt texts.
+"""General checks of `artoo doctor`, such as system, home, free space, configuration and prompt texts.
 
 Each check is a function that returns a finding, and changes nothing.
 """

@@ -1,4 +1,4 @@
-"""`artoo doctor` on language models, that is, endpoints, served models (five-second timeout) and local files."""
+"""`artoo doctor` on language models, that is, endpoints, served models and local files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find a pending task by id or path, and list pending changes with their commands and reasons."""
+"""Find a pending task by id or path, and word the pending changes of `artoo status` (age, commands)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short and absolute printable paths, relative to the current directory, with at most six in a list.
+"""Short and absolute printable paths, relative to the current directory, with the most paths in a list.
 
 Short paths are unambiguous, with every byte visible.
 """

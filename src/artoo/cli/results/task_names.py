@@ -1,4 +1,4 @@
-"""The short names of tasks (unique beginnings of ids, 13 characters).
+"""The short names of tasks, which are unique beginnings of ids.
 
 A name is a short but unique beginning of the task's id.
 """

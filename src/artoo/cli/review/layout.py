@@ -1,4 +1,4 @@
-"""The text of a review, with signs and colours by class, diffs, and at most twelve paths of a harmless class.
+"""The text of a review, with signs and colours by class, diffs, and the most paths of a harmless class.
 
 Dangerous changes are listed path by path, never folded. Every line is printable.
 """
@@ -27,11 +27,10 @@ from artoo.contracts.settling import (
     in_order_of_danger,
     is_gits,
 )
-from artoo.tools.approval.messages import why, word
 from artoo.tools.files.unified_diff import plain
-from artoo.words.catalogue import Catalogue, in_language
+from artoo.words.catalogue import Catalogue, in_language, word
 from artoo.words.repositories import Group, apart, group_of, is_object, meaning, names_first, objects_of, told
-from artoo.words.settling import CLASSES, counted
+from artoo.words.settling import CLASSES, counted, why
 
 MOST_NAMED = 12
 """The most paths of a harmless class in the overview. The rest are counted, and all are in the diff."""

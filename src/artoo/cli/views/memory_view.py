@@ -1,4 +1,4 @@
-"""The text and JSON of `artoo memory`, such as overview, advice, explanation and Dreamer reports."""
+"""The text and JSON of `artoo memory` (overview, advice, explanation), and of each pass of the Dreamer."""
 
 from __future__ import annotations
 

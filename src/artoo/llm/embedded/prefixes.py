@@ -1,4 +1,4 @@
-"""Store the engine's state after a long system prompt (200 characters or more) on disk, in at most twelve files.
+"""Store the engine's state after a long system prompt on disk, with the limit on files.
 
 So a new process can reuse it.
 

@@ -1,4 +1,4 @@
-"""Parse tool calls that open models write as text in their own marks, at most 64.
+"""Parse tool calls that open models write as text in their own marks.
 
 A server may pass them on instead of parsing them. This module is pure.
 

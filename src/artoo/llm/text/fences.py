@@ -1,4 +1,4 @@
-"""Find Markdown fenced code blocks in a model's text, at most 64.
+"""Find Markdown fenced code blocks in a model's text.
 
 This module is pure.
 """

@@ -1,4 +1,4 @@
-"""R4a (validator), which decides each criterion of a subtask and corrects the executor at most twice.
+"""R4a (validator), which decides each criterion of a subtask and corrects the executor.
 
 It is both the sensor and the controller of the fast loop.
 

@@ -1,4 +1,4 @@
-"""Make a subtask's tool calls, number and record them, at most 16 in parallel, and print results for the model.
+"""Make a subtask's tool calls, number and record them, and print their results (status, duration) for the model.
 
 The numbers begin at 1 and continue over all attempts.
 

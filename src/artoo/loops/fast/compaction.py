@@ -1,4 +1,4 @@
-"""Shorten a conversation above 70 % of the model's window to 50 %, by dropped outputs and a summary.
+"""Shorten a conversation that fills too much of the model's window (both shares), by dropped outputs and a summary.
 
 Reference: SPEC section 3.4.
 

@@ -1,4 +1,4 @@
-"""The queue of user messages, directives and answers for a working executor, at most 256.
+"""The queue of user messages, directives and answers for a working executor, with its limit.
 
 port ──► Inbox ──► drained once between two turns │ a hold cancels the running model call
 """

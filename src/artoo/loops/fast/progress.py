@@ -1,4 +1,4 @@
-"""Detect a stuck attempt (three equal results, ten idle turns), and sample every eight turns or 120 seconds.
+"""Detect a stuck attempt (equal results, idle turns), and decide after which turns or seconds to sample one.
 
 Reference: SPEC section 3.5.
 """

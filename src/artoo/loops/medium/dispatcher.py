@@ -1,4 +1,4 @@
-"""Assign ids to subtasks, run groups by sequence in parallel, and feed 1,500 characters of outputs forward."""
+"""Assign ids to subtasks, run groups by sequence in parallel, and feed the beginnings of outputs forward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind of a request, found by word similarity from 0.5 on to known requests, with five labels shown.
+"""The kind of a request, found by word similarity to known requests, with the threshold and the labels shown.
 
 The label has two to four words. Memory groups the lessons of all requests of one kind by this label.
 

@@ -1,4 +1,4 @@
-"""Derive megrams for memory from a task's outcomes and decisions, at most 32 pairs.
+"""Derive megrams for memory from a task's outcomes and decisions, with the limit on pairs.
 
 Reference: SPEC section 5, "What is written".
 

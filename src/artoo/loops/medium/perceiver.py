@@ -1,4 +1,4 @@
-"""R1 (perceiver), which restates a request with references to the last five turns resolved.
+"""R1 (perceiver), which restates a request with references to the last turns resolved.
 
 It does nothing else.
 """

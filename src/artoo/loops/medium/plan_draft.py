@@ -1,4 +1,4 @@
-"""The schema of the model's plan, its limits (six criteria, eight first calls), and reasons to refuse it.
+"""The schema of the model's plan, its limits on criteria and first calls, and reasons to refuse it.
 
 Code turns the draft into a plan.
 """

@@ -1,4 +1,4 @@
-"""Convert a delivered answer to JSON of the caller's schema, with at most 24,000 characters of output.
+"""Convert a delivered answer to JSON of the caller's schema, with the limit of its output.
 
     the output is already such a value ──► it is used unchanged, without a call
     otherwise ──► one call (repeated once if the value does not fit) ──► every leaf is searched in the output

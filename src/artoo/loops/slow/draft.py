@@ -1,4 +1,4 @@
-"""Ask the model to word a rule (contract `SOPDraft`), with evidence of 240 characters each."""
+"""Ask the model to word a rule (contract `SOPDraft`), with the length of evidence."""
 
 from __future__ import annotations
 

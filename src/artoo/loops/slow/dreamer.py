@@ -1,4 +1,4 @@
-"""The Dreamer, which runs passes over memory every five minutes and after tasks, with the order of the steps.
+"""The Dreamer, which runs passes over memory at intervals and after tasks, with the order of the steps.
 
 It is the slow loop. It maintains memory while no task needs memory. Reference: paper, section 7.
 """

@@ -1,4 +1,4 @@
-"""The limits and pace of a Dreamer pass (interval 300 seconds, settle delay, drafts), and its report.
+"""The limits and pace of a Dreamer pass; its report is worded in `cli/views/memory_view.py`.
 
 All steps of a pass share these limits.
 """

@@ -1,4 +1,4 @@
-"""The URLs of the A2A server (cards, JSON-RPC, REST), its token check, and the body limit of 1 MiB.
+"""The URLs of the A2A server (cards, JSON-RPC, REST), its token check, and the body limit.
 
 Every request needs a token, except for the cards and the public keys.
 """

@@ -1,4 +1,4 @@
-"""Follow a foreign agent's task through the board every five seconds, and clean up after it.
+"""Follow a foreign agent's task through the board at intervals, and clean up after it.
 
 Another process may work on the task.
 """

@@ -1,4 +1,4 @@
-"""Handle A2A requests to send, get, list, cancel and subscribe, with at most 100 followers.
+"""Handle A2A requests to send, get, list, cancel and subscribe, with the limit on followers.
 
 It serves JSON-RPC and REST, and implements the SDK's `RequestHandler`.
 """

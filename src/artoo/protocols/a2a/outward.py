@@ -1,4 +1,4 @@
-"""HTTP requests to foreign agents, only to permitted and checked addresses, with a 30-second timeout.
+"""HTTP requests to foreign agents, only to permitted and checked addresses, with their timeout.
 
 This module resolves a host name, checks every address (`sandbox.network.allowlist`), and connects to the checked
 address, so that a later answer of the resolver has no effect. Redirects and proxies are not followed.

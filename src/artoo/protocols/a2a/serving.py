@@ -1,4 +1,4 @@
-"""`artoo a2a`, the server for foreign agents, with token files and 20 seconds of grace.
+"""`artoo a2a`, the server for foreign agents, with token files and the seconds of grace.
 
 It also runs the team, unless `artoo serve` runs for this home.
 """

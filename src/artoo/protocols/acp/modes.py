@@ -1,4 +1,4 @@
-"""The modes of an editor's session, which are those of `--apply`, and their stored choice (500 sessions)."""
+"""The modes of an editor's session, which are those of `--apply`, and their stored choice."""
 
 from __future__ import annotations
 

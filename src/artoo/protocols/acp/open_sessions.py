@@ -1,4 +1,4 @@
-"""The open sessions of an editor (at most 64), with directory, MCP servers, and running prompt."""
+"""The open sessions of an editor with their limit, and with directory, MCP servers, and running prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wait for a task in an MCP call, with progress notifications every 0.25 seconds, and elicit consent.
+"""Wait for a task in an MCP call, with progress notifications and their interval, and elicit consent.
 
 Questions are asked if the client supports them.
 

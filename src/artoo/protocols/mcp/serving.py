@@ -1,4 +1,4 @@
-"""`artoo mcp` by standard input or HTTP, with its token file and at most 64 sessions.
+"""`artoo mcp` by standard input or HTTP, with its token file and the limit on sessions.
 
 It runs until the client disconnects or a signal ends the process.
 """

@@ -1,4 +1,4 @@
-"""The MCP tools (run, resume, status, diff, apply, undo, recall, audit), with the default wait of 45 seconds."""
+"""The MCP tools (run, resume, status, diff, apply, undo, recall, audit), with the default wait."""
 
 from __future__ import annotations
 

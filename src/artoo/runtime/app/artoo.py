@@ -11,7 +11,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack, cast, overload
 
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.envelope import Envelope
@@ -24,7 +24,7 @@ from artoo.redaction import Redactor, secret_values
 from artoo.runtime.app.exception_groups import plain
 from artoo.runtime.app.home import HOME_VARIABLE
 from artoo.runtime.app.models import open_models
-from artoo.runtime.app.run_options import RunOptions, listed, require
+from artoo.runtime.app.run_options import Call, RunOptions, listed, options_of_call, require
 from artoo.runtime.app.services import Workshop
 from artoo.runtime.app.single_loop import OneLoop
 from artoo.runtime.app.streams import Streams
@@ -39,7 +39,6 @@ from artoo.tasklog.writer import TaskLog
 if TYPE_CHECKING:
     # Imported only for type checks, because building these classes takes a tenth of the time that opening takes.
     from artoo.contracts.audit import AuditReport
-    from artoo.contracts.request import Turn
     from artoo.contracts.solution import FinalResult
     from artoo.llm.budget import MeteredModel
     from artoo.llm.embedded.fetch import Report
@@ -252,64 +251,30 @@ class Artoo:
         return await asyncio.to_thread(find_pending, self._config, task_id)
 
     @overload
-    async def run(
-        self,
-        text: str,
-        *,
-        checks: Sequence[str] = (),
-        images: Sequence[Path | bytes] = (),
-        history: Sequence[Turn] = (),
-        options: RunOptions | None = None,
-    ) -> RunResult: ...
+    async def run(self, text: str, **call: Unpack[Call]) -> RunResult: ...
 
     @overload
-    async def run(
-        self,
-        text: str,
-        *,
-        returns: type[T],
-        checks: Sequence[str] = (),
-        images: Sequence[Path | bytes] = (),
-        history: Sequence[Turn] = (),
-        options: RunOptions | None = None,
-    ) -> Returned[T]: ...
+    async def run(self, text: str, *, returns: type[T], **call: Unpack[Call]) -> Returned[T]: ...
 
     async def run(
-        self,
-        text: str,
-        *,
-        returns: type[T] | None = None,
-        checks: Sequence[str] = (),
-        images: Sequence[Path | bytes] = (),
-        history: Sequence[Turn] = (),
-        options: RunOptions | None = None,
+        self, text: str, *, returns: type[T] | None = None, **call: Unpack[Call]
     ) -> RunResult | Returned[T]:
         """Run one request to its end. A task that fails returns a FinalResult too, and raises no exception.
 
-        Pending changes can be reviewed, applied and discarded through `changes` of the result. `checks` are
-        commands that must succeed at the end; `images` are shown to the models. Both are added to those of the
-        options. `returns` is the type of the wanted value; the result is then a `Returned`. Raises
-        ConfigurationError for a request or an option that cannot be run, always before anything is started.
+        Pending changes can be reviewed, applied and discarded through `changes` of the result. `returns` is the
+        type of the wanted value; the result is then a `Returned`. Raises ConfigurationError for a request or an
+        option that cannot be run, always before anything is started.
         """
-        options = RunOptions.of_call(options, checks, images)
         if returns is None:
-            return await self._finish(await self._begin(text, history, options))
+            return await self._finish(await self._begin(text, **call))
         from artoo.runtime.app.typed_results import Form
 
         form = Form(returns)
-        options = replace(options, returns=form.schema)
-        return form.of(await self._finish(await self._begin(text, history, options)))
+        return form.of(await self._finish(await self._begin(text, form.schema, **call)))
 
-    async def stream(
-        self,
-        text: str,
-        *,
-        images: Sequence[Path | bytes] = (),
-        history: Sequence[Turn] = (),
-        options: RunOptions | None = None,
-    ) -> AsyncGenerator[Envelope, None]:
+    async def stream(self, text: str, **call: Unpack[Call]) -> AsyncGenerator[Envelope, None]:
         """Yield all messages of the task, in order and without loss; the last one is its FinalResult."""
-        begun = await self._begin(text, history, RunOptions.of_call(options, (), images))
+        begun = await self._begin(text, **call)
         async with aclosing(self._streams.messages(begun, self._finish)) as messages:
             async for envelope in messages:
                 yield envelope
@@ -399,14 +364,17 @@ class Artoo:
             begun.lock.release()
             shop.nudge()
 
-    async def _begin(self, text: str, history: Sequence[Turn], options: RunOptions) -> Begun:
+    async def _begin(self, text: str, returns: Mapping[str, object] | None = None, **call: Unpack[Call]) -> Begun:
+        options = options_of_call(call)
+        if returns is not None:
+            options = replace(options, returns=returns)
         shop = self._open_shop()
         if not Artoo._loaded:
             await asyncio.to_thread(_load_roles)
             Artoo._loaded = True
         from artoo.runtime.task.start_task import begin
 
-        return await begin(shop, text, history, options)
+        return await begin(shop, text, call.get("history", ()), options)
 
     async def _reopen(
         self, task_id: str | None, behalf: Behalf | None = None, caller: Caller | None = None

@@ -1,4 +1,4 @@
-"""Open the embedded model for both tiers, with its answer timeout of 600 seconds and its download report.
+"""Open the embedded model for both tiers, with its answer timeout; its settings are in `runtime/config/model.py`.
 
 It is downloaded and loaded at the first question. Reference: SPEC section 9.
 """

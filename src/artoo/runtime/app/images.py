@@ -1,4 +1,4 @@
-"""Check and store the images of a request, at most eight of 5 MiB, 20 MiB together, by media type.
+"""Check and store the images of a request, with limits on number and size, and media types.
 
 They are checked before the task starts, stored next to its log, and added to questions.
 

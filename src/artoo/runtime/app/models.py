@@ -1,4 +1,4 @@
-"""Open the models of a process for each tier, and list the models that a server offers (three-second timeout).
+"""Open the models of a process for each tier, and list the models that a server offers.
 
 There is an endpoint per tier, or the embedded model for both.
 """

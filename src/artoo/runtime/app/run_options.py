@@ -1,4 +1,4 @@
-"""The options of one run, with the parser of `--budget`, validation of permission lines, and largest amounts.
+"""The options of one run and of one call in Python, with the parser of `--budget` and the largest amounts.
 
 They say where the task works, and limit its operations and its cost.
 """
@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast, get_args
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.plan import Effort
@@ -18,6 +18,7 @@ from artoo.contracts.settling import ApplyMode
 from artoo.contracts.well_formed import well_formed
 
 if TYPE_CHECKING:
+    from artoo.contracts.request import Turn
     from artoo.runtime.app.caller import Caller
     from artoo.runtime.config.model import Limits
     from artoo.runtime.task.agent_context import Behalf
@@ -214,12 +215,28 @@ class RunOptions:
         except ValueError:
             raise ConfigurationError(f"apply={self.apply!r} is not one of: {', '.join(ApplyMode)}") from None
 
-    @classmethod
-    def of_call(cls, given: RunOptions | None, checks: Sequence[str], images: Sequence[Path | bytes]) -> RunOptions:
-        """Return the options of one call with its additions to them. Raises ConfigurationError for a bad one."""
-        checks, images = listed("checks", checks, str), listed("images", images, Path, bytes)
-        options = cls() if given is None else given
-        require("options", options, cls, "options=RunOptions(apply='edits')")
-        if not checks and not images:
-            return options
-        return replace(options, checks=(*options.checks, *checks), images=(*options.images, *images))
+
+class Call(TypedDict, total=False):
+    """The options of one call of `Artoo.run`, `Artoo.stream` or `run_sync`.
+
+    `checks` are commands that must succeed at the end; `images` are shown to the models. Both are added to those of
+    `options`. `history`: the earlier turns of the conversation.
+    """
+
+    checks: Sequence[str]
+    images: Sequence[Path | bytes]
+    history: Sequence[Turn]
+    options: RunOptions | None
+
+
+def options_of_call(call: Call) -> RunOptions:
+    """Return the options of one call, with its own additions. Raises ConfigurationError for a bad one."""
+    if unknown := call.keys() - Call.__annotations__.keys():
+        known = ", ".join(Call.__annotations__)
+        raise TypeError(f"{', '.join(sorted(unknown))} is no option of a call; known: {known}")
+    checks = listed("checks", call.get("checks", ()), str)
+    images = listed("images", call.get("images", ()), Path, bytes)
+    given = call.get("options")
+    options = RunOptions() if given is None else given
+    require("options", options, RunOptions, "options=RunOptions(apply='edits')")
+    return replace(options, checks=(*options.checks, *checks), images=(*options.images, *images))

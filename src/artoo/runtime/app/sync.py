@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, TypeVar, Unpack, overload
 
 from artoo.contracts.errors import ConfigurationError
+from artoo.runtime.app.run_options import Call
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from artoo.contracts.request import Turn
     from artoo.llm.budget import MeteredModel
     from artoo.ports.confirm import Confirm
-    from artoo.runtime.app.run_options import RunOptions
     from artoo.runtime.app.typed_results import Returned
     from artoo.runtime.changes.run_changes import RunResult
     from artoo.runtime.config.model import Config
@@ -22,50 +19,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@overload
-def run_sync(
-    text: str,
-    *,
-    checks: Sequence[str] = (),
-    images: Sequence[Path | bytes] = (),
-    history: Sequence[Turn] = (),
-    options: RunOptions | None = None,
-    config: Config | None = None,
-    tools: Sequence[Callable[..., object]] = (),
-    confirm: Confirm | None = None,
-    model: MeteredModel | None = None,
-) -> RunResult: ...
+class SyncCall(Call, total=False):
+    """The options of one call of `run_sync`: those of `Artoo.run`, and of the new `Artoo`."""
+
+    config: Config | None
+    tools: Sequence[Callable[..., object]]
+    confirm: Confirm | None
+    model: MeteredModel | None
 
 
 @overload
-def run_sync(
-    text: str,
-    *,
-    returns: type[T],
-    checks: Sequence[str] = (),
-    images: Sequence[Path | bytes] = (),
-    history: Sequence[Turn] = (),
-    options: RunOptions | None = None,
-    config: Config | None = None,
-    tools: Sequence[Callable[..., object]] = (),
-    confirm: Confirm | None = None,
-    model: MeteredModel | None = None,
-) -> Returned[T]: ...
+def run_sync(text: str, **call: Unpack[SyncCall]) -> RunResult: ...
 
 
-def run_sync(
-    text: str,
-    *,
-    returns: type[T] | None = None,
-    checks: Sequence[str] = (),
-    images: Sequence[Path | bytes] = (),
-    history: Sequence[Turn] = (),
-    options: RunOptions | None = None,
-    config: Config | None = None,
-    tools: Sequence[Callable[..., object]] = (),
-    confirm: Confirm | None = None,
-    model: MeteredModel | None = None,
-) -> RunResult | Returned[T]:
+@overload
+def run_sync(text: str, *, returns: type[T], **call: Unpack[SyncCall]) -> Returned[T]: ...
+
+
+def run_sync(text: str, *, returns: type[T] | None = None, **call: Unpack[SyncCall]) -> RunResult | Returned[T]:
     """Run `Artoo.run` on a new Artoo, which is opened and closed for this request.
 
     Raises ConfigurationError if an event loop is already running, and the errors of opening and running. Ctrl-C
@@ -79,12 +50,13 @@ def run_sync(
         raise ConfigurationError("run_sync cannot wait where an event loop runs; use `await artoo.run(…)` there")
     from artoo.runtime.app.artoo import Artoo
 
+    config, tools = call.pop("config", None), call.pop("tools", ())
+    confirm, model = call.pop("confirm", None), call.pop("model", None)
+
     async def run() -> RunResult | Returned[T]:
         async with Artoo(config, tools=tools, confirm=confirm, model=model) as artoo:
             if returns is None:
-                return await artoo.run(text, checks=checks, images=images, history=history, options=options)
-            return await artoo.run(
-                text, returns=returns, checks=checks, images=images, history=history, options=options
-            )
+                return await artoo.run(text, **call)
+            return await artoo.run(text, returns=returns, **call)
 
     return asyncio.run(run())

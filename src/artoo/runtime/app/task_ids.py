@@ -1,4 +1,4 @@
-"""Abbreviate task ids to 13 characters or more, and find a task by the beginning of its id."""
+"""Abbreviate task ids as far as they stay unique, and find a task by the beginning of its id."""
 
 from __future__ import annotations
 

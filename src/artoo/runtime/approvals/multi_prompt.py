@@ -1,4 +1,4 @@
-"""Ask one question in several windows, polled every 0.2 seconds, and accept the first answer.
+"""Ask one question in several windows, with the interval of polling, and accept the first answer.
 
 One window asks, and the prompt queue offers the question to the others.
 

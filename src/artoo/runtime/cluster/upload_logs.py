@@ -1,4 +1,4 @@
-"""Upload this machine's task logs and audit chains to the store every two seconds.
+"""Upload this machine's task logs and audit chains to the store at intervals.
 
 No task waits for it.
 

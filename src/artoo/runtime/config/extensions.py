@@ -1,4 +1,4 @@
-"""The settings `hooks` (moments, tools, timeout of 60 seconds by default) and `notify` (ways, delay)."""
+"""The settings `hooks` (moments, tools, default timeout) and `notify` (ways, delay)."""
 
 from __future__ import annotations
 

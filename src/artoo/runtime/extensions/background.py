@@ -1,4 +1,4 @@
-"""Run tasks with `artoo run --background`, follow them from other processes, and delete old outputs after 30 days.
+"""Run tasks with `artoo run --background`, follow them from other processes, and delete old outputs.
 
 <home>/background/KEY.task     the task's id, once it has begun
                   KEY.output   the result as JSON, and messages of the process

@@ -1,4 +1,4 @@
-"""Oppose lessons of tasks with changes that were discarded later, at most 20 tasks at once."""
+"""Oppose lessons of tasks with changes that were discarded later."""
 
 from __future__ import annotations
 

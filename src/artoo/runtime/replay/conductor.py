@@ -1,4 +1,4 @@
-"""Feed a log's messages to new roles in order, compare their messages, and wait at most 20 seconds.
+"""Feed a log's messages to new roles in order, compare their messages, with the longest wait.
 
     for each message of the log:  its role must publish an equal message ──► it is put into the inboxes
     a role's message that is not in the log is held, and published in order when the task goes live

@@ -1,4 +1,4 @@
-"""Store conversations in `sessions/NAME.jsonl`, with limits on exchanges (200), file size and sessions (100).
+"""Store conversations in `sessions/NAME.jsonl`, with limits on exchanges, file size and sessions.
 
 They can be resumed, and are readable only by the owner of the home.
 

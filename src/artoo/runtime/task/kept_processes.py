@@ -29,11 +29,12 @@ from artoo.contracts.settling import Ending, Settled
 from artoo.disk.whole import write_whole
 from artoo.ports.confirm import Questions
 from artoo.ports.waiting import waiting_for_a_person
-from artoo.tools.approval.messages import command_lines, word
 from artoo.tools.builtin.process import in_a_line
 from artoo.tools.core.processes import Tracked
 from artoo.tools.files.unified_diff import plain
 from artoo.tools.resume.in_flight import digest_of_call
+from artoo.words.catalogue import word
+from artoo.words.question import command_lines
 
 _FOLDER = "running"
 _KEEP_EXIT_CODE = '"$@"; echo $? >"$0"'

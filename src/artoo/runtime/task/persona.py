@@ -1,4 +1,4 @@
-"""The accepted texts of the T layer in `thinking/`, their hashes, and their limit of 4,000 characters.
+"""The accepted texts of the T layer in `thinking/`, their hashes, and their limit.
 
 Reference: SPEC section 5.
 

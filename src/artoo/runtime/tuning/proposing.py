@@ -1,4 +1,4 @@
-"""Propose better hyperparameters, with candidate values, at least 40 tasks, and a 95 % confidence level.
+"""Propose better hyperparameters, with candidate values, the least number of tasks, and the confidence level.
 
 Half of the tasks chooses them, the other half judges them. This module is pure.
 

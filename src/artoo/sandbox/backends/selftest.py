@@ -1,4 +1,4 @@
-"""Test a backend by an escape attempt that must fail, within 120 seconds.
+"""Test a backend by an escape attempt that must fail, with its timeout.
 
 Attempts to escape and to change files must fail.
 """

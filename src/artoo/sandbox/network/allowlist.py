@@ -1,4 +1,4 @@
-"""Parse host patterns and addresses of permissions, default ports 443 and 80, and forbidden address ranges.
+"""Parse host patterns and addresses of permissions, default ports, and forbidden address ranges.
 
 It decides which connections a permission covers.
 

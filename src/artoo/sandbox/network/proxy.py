@@ -1,4 +1,4 @@
-"""The egress proxy of one command, with 64 connections, connect and idle timeouts, and status 403 for refusals.
+"""The egress proxy of one command, with connection limit, connect and idle timeouts, and refusals.
 
 Each connection is checked separately, and is reported when it has ended.
 

@@ -1,4 +1,4 @@
-"""The client of a supervisor, with packets, answers, command ends, and the start timeout of 120 seconds.
+"""The client of a supervisor, with packets, answers, command ends, and the start timeout.
 
 All methods are used in one event loop.
 """

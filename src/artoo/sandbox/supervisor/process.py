@@ -1,4 +1,4 @@
-"""One command in a sandbox, with input, output, terminal size, two-second stop grace, and input detection."""
+"""One command in a sandbox, with input, output, terminal size, stop grace, and input detection."""
 
 from __future__ import annotations
 

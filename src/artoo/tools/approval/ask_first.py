@@ -14,12 +14,12 @@ from artoo.contracts.execution import CallEffects, CallStatus
 from artoo.ports.arguments import as_text
 from artoo.ports.tools import ToolSpec
 from artoo.tools.approval.gate import Gate
-from artoo.tools.approval.messages import word
 from artoo.tools.core.to_thread import in_thread
 from artoo.tools.core.tool import Arguments, Outcome, Tool
 from artoo.tools.files.unified_diff import plain
 from artoo.tools.provenance.taint import Carried, Foreign
 from artoo.tools.resume.in_flight import Announcing, goes_out
+from artoo.words.catalogue import word
 
 Why = Callable[[Arguments], str | None]
 """Returns the reason why a call needs approval. Returns None if the call's own effects need no approval."""

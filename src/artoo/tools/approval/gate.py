@@ -25,12 +25,12 @@ from artoo.contracts.execution import WithheldBy
 from artoo.contracts.plan import Caution
 from artoo.ports.confirm import Questions
 from artoo.ports.waiting import waiting_for_a_person
-from artoo.tools.approval.messages import word
 from artoo.tools.approval.prompts import AskNobody
 from artoo.tools.files.unified_diff import plain
 from artoo.tools.provenance.taint import Origins
 from artoo.tools.resume.earlier_runs import Past
 from artoo.tools.resume.in_flight import current_act, digest_of_call, kept_so_far
+from artoo.words.catalogue import word
 
 _Acts = frozenset[tuple[str, str]]
 """The kind and the target of each part of an operation about which a question was asked."""

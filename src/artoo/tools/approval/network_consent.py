@@ -1,4 +1,4 @@
-"""Ask before a command reaches hosts, and report its connections and refusals."""
+"""Ask before a command reaches hosts, in the words of that question, and report its connections and refusals."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from artoo.ports.workspace import ignore_connection
 from artoo.sandbox.network.allowlist import Destination, not_permitted
 from artoo.sandbox.network.command_proxy import NO_NETWORK
 from artoo.tools.approval.gate import Gate
-from artoo.tools.approval.messages import command_lines, word
 from artoo.tools.core.tool import Outcome
 from artoo.tools.files.paths import size_text
 from artoo.tools.resume.in_flight import current_act
 from artoo.tools.shell.network_header import Wanted
+from artoo.words.catalogue import word
+from artoo.words.question import command_lines
 
 _SHOWN = 5
 _DIAGNOSES = (

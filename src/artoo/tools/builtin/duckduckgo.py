@@ -1,4 +1,4 @@
-"""A DuckDuckGo search in a separate process, with eight results, and timeout and memory limits.
+"""A DuckDuckGo search in a separate process, with the number of results, and timeout and memory limits.
 
 The library unpacks pages of any length, so the memory of this process is limited. A process can be ended when the
 query is cancelled, whereas a thread would continue.

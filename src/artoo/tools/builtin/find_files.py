@@ -1,4 +1,4 @@
-"""The tool `find_files`, which finds files by name or pattern, with a 30-second limit."""
+"""The tool `find_files`, which finds files by name or pattern, with its time limit."""
 
 from __future__ import annotations
 

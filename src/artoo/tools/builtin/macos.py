@@ -1,4 +1,4 @@
-"""The tools `mdfind`, `applescript` and `shortcuts` on macOS, with their timeout of 120 seconds.
+"""The tools `mdfind`, `applescript` and `shortcuts` on macOS, with their timeout.
 
 The effects of the last two tools cannot be staged, so these tools always ask first.
 """

@@ -1,4 +1,4 @@
-"""The tool `python`, which runs a script of at most 100,000 characters in the sandbox.
+"""The tool `python`, which runs a script in the sandbox, with its longest text.
 
 Small models process data more reliably in Python than in bash.
 """

@@ -1,4 +1,4 @@
-"""The tool `read_file`, with at most 2,000 lines, any encoding, path aliases, and suggestions for missing files."""
+"""The tool `read_file`, with its limit of lines, any encoding, path aliases, and suggestions for missing files."""
 
 from __future__ import annotations
 

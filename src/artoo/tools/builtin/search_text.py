@@ -1,4 +1,4 @@
-"""The tool `search_text`, which finds lines by regular expression, at most 200 matches and 4 MiB a file."""
+"""The tool `search_text`, which finds lines by regular expression, with limits on matches and file size."""
 
 from __future__ import annotations
 

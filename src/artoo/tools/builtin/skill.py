@@ -1,4 +1,4 @@
-"""The tool `skill`, which shows a skill's instructions in parts of 3,000 characters.
+"""The tool `skill`, which shows a skill's instructions in parts.
 
 A model chooses the skill by its description.
 """

@@ -1,4 +1,4 @@
-"""The tool `web_fetch`, with its description, approval of hosts, ports, and 90-second timeout.
+"""The tool `web_fetch`, with its description, approval of hosts, ports, and timeout.
 
 A web page is read as Markdown, and a PDF as text.
 """

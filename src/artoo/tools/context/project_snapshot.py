@@ -1,4 +1,4 @@
-"""Walk the project for its listing within six seconds, and read the beginnings of named files and guides."""
+"""Walk the project for its listing within a time limit, and read the beginnings of named files and guides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a tool's command, with the default time limit of a command (120 seconds), its locale, and its outcome."""
+"""Run a tool's command, with the default time limit of a command, its locale, and its outcome."""
 
 from __future__ import annotations
 

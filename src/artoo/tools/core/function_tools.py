@@ -1,4 +1,4 @@
-"""`@tool`, which makes a user's function a tool, with its default timeout of 120 seconds and its schema.
+"""`@tool`, which makes a user's function a tool, with its default timeout and its schema.
 
 @tool(writes=True)
 def note(text: str, *, title: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Show a running command's last eight lines, every 0.2 seconds, with secrets redacted."""
+"""Show a running command's last lines at an interval, with secrets redacted."""
 
 from __future__ import annotations
 

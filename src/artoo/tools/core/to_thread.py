@@ -1,4 +1,4 @@
-"""Run blocking work in daemon threads that can be abandoned, at most 64.
+"""Run blocking work in daemon threads that can be abandoned.
 
 A read from a dead network mount, or a user's function, may never return. In a thread of the event loop's own pool,
 it would delay the exit of the process. Therefore these threads are daemons, for which the exit does not wait, and

@@ -23,7 +23,6 @@ from artoo.ports import workspace as ports
 from artoo.ports.printing import unheard
 from artoo.ports.workspace import Ended, Workspace
 from artoo.tools.approval.gate import Gate
-from artoo.tools.approval.messages import command_lines, word
 from artoo.tools.approval.network_consent import Network, network_refusal
 from artoo.tools.core.call_changes import CallChanges, Changed
 from artoo.tools.core.command_runner import Command, meant_changes, outcome_of, printed_outcome
@@ -32,6 +31,8 @@ from artoo.tools.core.processes import Listener, Processes, Tracked, ended_or_as
 from artoo.tools.core.tool import Outcome
 from artoo.tools.files.unified_diff import plain
 from artoo.tools.resume.in_flight import current_act, current_subtask, goes_out
+from artoo.words.catalogue import word
+from artoo.words.question import command_lines
 
 _START_SECONDS = 0.3
 """Number of seconds for which a background start is watched. A command that cannot run at all fails within this

@@ -1,4 +1,4 @@
-"""Read and write whole files in the workspace for write_file and edit_file, at most 4 MiB."""
+"""Read and write whole files in the workspace for write_file and edit_file, with their size limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The document suffixes (Word, Excel, PDF and others), and their conversion in the sandbox, within 90 seconds."""
+"""The document suffixes (Word, Excel, PDF and others), and their conversion in the sandbox, with its timeout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search files by name or pattern, at most 200 results, by Spotlight or by a walk.
+"""Search files by name or pattern, with the limit on results, by Spotlight or by a walk.
 
 On macOS, Spotlight searches the user's folders outside of the project.
 """

@@ -1,4 +1,4 @@
-"""A breadth-first directory walk of 200,000 entries or ten seconds at most, with .gitignore rules.
+"""A breadth-first directory walk with limits on entries and time, and with .gitignore rules.
 
 Links are not followed.
 """

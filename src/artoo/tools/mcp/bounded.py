@@ -1,4 +1,4 @@
-"""Limit HTTP answers of an MCP server to 32 MiB.
+"""Limit HTTP answers of an MCP server in size.
 
 Without this limit, the SDK would collect answers of any length.
 """

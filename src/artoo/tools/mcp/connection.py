@@ -1,4 +1,4 @@
-"""A connection to one MCP server, with connect and call timeouts, two starts, and at most 64 tools.
+"""A connection to one MCP server, with connect and call timeouts, starts, and the most tools.
 
 If the server dies, hangs or sends too much, only the calls to this server fail.
 

@@ -1,4 +1,4 @@
-"""OAuth login at MCP servers, with the token file and a login timeout of 300 seconds.
+"""OAuth login at MCP servers, with the token file and a login timeout.
 
 It uses the SDK's own client. Only the owner of the token file can read it.
 

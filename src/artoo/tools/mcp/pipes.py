@@ -1,4 +1,4 @@
-"""Run an MCP server as a child process over standard streams, with lines of at most 8 MiB.
+"""Run an MCP server as a child process over standard streams, with the longest line.
 
 When the streams are closed, all processes of the server are ended.
 

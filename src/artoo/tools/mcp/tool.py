@@ -1,4 +1,4 @@
-"""MCP tools as artoo tools, with shortened descriptions and approval, and the pool of at most 64 servers.
+"""MCP tools as artoo tools, with shortened descriptions and approval, and the pool of servers.
 
 A description that the server sends is not trusted.
 """

@@ -13,11 +13,11 @@ from artoo.contracts.confirmation import ConfirmationRequest
 from artoo.contracts.execution import CallEffects, CallStatus, ToolStarted
 from artoo.ports.arguments import as_text
 from artoo.tools.approval.gate import AGAIN, Gate, Refusal
-from artoo.tools.approval.messages import word
 from artoo.tools.core.tool import Arguments, Outcome
 from artoo.tools.files.unified_diff import plain
 from artoo.tools.resume.earlier_runs import Past
 from artoo.tools.resume.in_flight import UnderWay
+from artoo.words.catalogue import word
 
 
 @dataclass(slots=True)

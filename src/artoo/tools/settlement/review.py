@@ -1,4 +1,4 @@
-"""Build the approval question for a change set, most dangerous first, with diffs up to 64 KiB.
+"""Build the approval question for a change set, most dangerous first, with the largest diff.
 
 An answer is valid only for the digest of this change set.
 """
@@ -13,12 +13,11 @@ from artoo.contracts.changes import ChangeKind, Conflict, path_bytes
 from artoo.contracts.confirmation import AskedAct, ConfirmationRequest
 from artoo.contracts.settling import ChangeClass, ClassifiedChange, Review, counts_of, in_order_of_danger
 from artoo.ports.workspace import Files
-from artoo.tools.approval.messages import why, word
 from artoo.tools.files.paths import size_text
 from artoo.tools.files.text_files import NotPlainFile, read_limited
 from artoo.tools.files.unified_diff import plain, unified
-from artoo.words.catalogue import in_language
-from artoo.words.settling import counted, title
+from artoo.words.catalogue import in_language, word
+from artoo.words.settling import counted, title, why
 from artoo.workspace.changes.change_set import ChangeSet
 
 DIFF_BYTES = 64 * 1024

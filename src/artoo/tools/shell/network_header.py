@@ -1,4 +1,4 @@
-"""Parse the comment `# artoo hosts:` in a script's first line, at most 32 hosts.
+"""Parse the comment `# artoo hosts:` in a script's first line, with the most hosts.
 
 The comment is the request of a bash or Python script for network access, for example:
 

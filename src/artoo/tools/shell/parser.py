@@ -1,4 +1,4 @@
-"""Parse a bash command into programs, arguments and its normal form, at most 100,000 characters.
+"""Parse a bash command into programs, arguments and its normal form, with the longest command.
 
 It uses tree-sitter's grammar for bash, and does not run the command.
 

@@ -1,4 +1,4 @@
-"""Compute the change set with conflicts and digest, and report a flood of 5,000 paths or 256 MiB.
+"""Compute the change set with conflicts and digest, and report a flood of paths or bytes.
 
 workspace next to the user's files ─► tree ─► compare ─► git ─► describe ─► ChangeSet
 """

@@ -1,4 +1,4 @@
-"""Classify each change (silent, edit, deletion and so on), and leave out caches.
+"""Classify each change (silent, edit, deletion and so on), and leave out the directories of caches.
 
 Reference: the table of SPEC section 8.3.
 

@@ -1,4 +1,4 @@
-"""Read the tree of a workspace, and compare it with an earlier one, with limits on depth and paths (500,000).
+"""Read the tree of a workspace, and compare it with an earlier one, with limits on depth and paths.
 
 It can also be compared with the user's files.
 

@@ -1,6 +1,6 @@
-"""Compare the state of one repository inside and outside, at most 2,000 refs, and pack its new objects.
+"""Compare one repository inside and outside, pack its new objects, and say what blocks an apply.
 
-The differences are classified.
+The words in which the review names each difference are in `meaning.py`.
 
 state outside and inside ─► changes ─► blocked groups ─► pack (inside) ─► quarantine ─► meanings ─► act
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from artoo.workspace.changes.change_set import GitQuestion
 from artoo.workspace.changes.effect import Effect, Verdict
 from artoo.workspace.fs.names import printable
 from artoo.workspace.git.layout import Kind, Part, Repository, is_taken, part_of, under_way
-from artoo.workspace.git.meaning import HEADS, REMOTES, TAGS, Meaning, RefJudge, counted
+from artoo.workspace.git.meaning import HEADS, PROGRAMS, REMOTES, TAGS, Meaning, RefJudge
 from artoo.workspace.git.quarantine import ABSENT, Entry, Quarantine
 from artoo.workspace.git.run import Git, GitFailed
 from artoo.workspace.git.state import (
@@ -42,16 +41,8 @@ from artoo.workspace.git.state import (
 
 _MOST_REFS = 2_000
 _MOST_EXTRA = 1 << 20
-_PLAIN_SETTING = re.compile(
-    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)\n.*"
-    r"|remote\..*\.(fetch|tagopt)\n.*|branch\..*\.(merge|rebase)\n.*|branch\..*\.remote\n[\w./-]+|user\.(name|email)\n.*"
-    r"|extensions\.objectformat\n.*"
-    r"|remote\..*\.url\n(https?://|ssh://|git://|file://|/|\./|\.\./|[\w.-]+@[\w.-]+:)[^\n]*"
-)
-"""Matches a setting, as `KEY\\nVALUE`, that names no program and points git to no other place."""
 
 SILENT = Verdict(ChangeClass.SILENT)
-PROGRAMS = Verdict(ChangeClass.PERSISTENCE, "git starts programs from there, or reads where they are")
 _OF_PART = {
     Part.PROGRAMS: PROGRAMS,
     Part.OPERATION: Verdict(
@@ -350,7 +341,7 @@ class Comparison:
             for meaning in judge.meanings(one)
         ]
         shown += [(CHECKOUT, self._change(one)) for one in self._of_index(act, judge, staged)]
-        shown += [(STASH, self._change(one)) for one in self._of_stash(act, judge, len(dropped))]
+        shown += [(STASH, self._change(one)) for one in judge.stash(act.stash_old, act.stash_new)]
         logs = [oid for one in moved if not one.new for oid in self._logged(one.name)]
         lost = list(objects_named((*(one.old for one in moved), *logs, *dropped, *staged.values())))
         gone = self._quarantine.missing(lost)
@@ -404,9 +395,7 @@ class Comparison:
             if committed.get(path_bytes(one.path)) != entry
         ]
         staged += self._unstaged(act, committed if with_commits else self._tree)
-        loss = f"staged content is dropped: {', '.join(dropped)}" if dropped else ""
-        label = f"index: {len(act.index)} path{'s' * (len(act.index) != 1)}"
-        found = Meaning.of(label, loss, judge.content((), staged=staged))
+        found = judge.index(len(act.index), staged, dropped)
         return tuple(one for one in found if one.reason or not with_commits)
 
     def _unstaged(self, act: GitAct, committed: Mapping[bytes, str]) -> Iterator[Entry]:
@@ -434,21 +423,9 @@ class Comparison:
         held |= {entry.split()[1] for entries in self._new.index.values() for entry in entries}
         return {path: oid for path, oid in found.items() if oid not in held}
 
-    def _of_stash(self, act: GitAct, judge: RefJudge, dropped: int) -> tuple[Meaning, ...]:
-        old, new = act.stash_old, act.stash_new
-        if old == new:
-            return ()
-        loss = f"{dropped} of its entries are dropped" if dropped else ""
-        if not loss and new[len(new) - len(old) :] != old:
-            loss = "its entries change their order"
-        label = f"stash: {len(new)} entr{'y' if len(new) == 1 else 'ies'}, {len(old)} before"
-        return Meaning.of(label, loss, judge.content([one.commit for one in new if one not in old]))
-
     def _of_new(self, act: GitAct, judge: RefJudge) -> Iterator[Meaning]:
-        """Yield the meanings of a new repository, from its settings, its hooks, and files only in its commits."""
+        """Yield the meanings of a new repository. Files that the user has or the task writes are judged as such."""
         tips = [one.new for one in act.refs if SYMBOLIC not in one.new and not one.name.startswith(REMOTES)]
-        strange = sorted({key for key, value in act.settings if not _PLAIN_SETTING.fullmatch(f"{key}\n{value}")})
-        label = f"new repository: {counted(self._quarantine.beyond(self._new.tips, ()))}"
         shown = {path for path, one in self._context.every.items() if one.after is not None}
         trees = [] if self._top is None else [self._quarantine.tree(tip) for tip in tips]
         staged = {path: said for tree in trees for path, said in tree.items()}
@@ -458,15 +435,7 @@ class Comparison:
             for path, said in staged.items()
             if judge.top + b"/" + path not in shown and not self._is_users(judge.top + b"/" + path, said.split()[1])
         ]
-        content = judge.content((), staged=entries)
-        if strange:
-            why = f"its settings may start programs or lead git elsewhere: {', '.join(strange)}"
-            yield Meaning(label, ChangeClass.PERSISTENCE, why)
-            label += "; files"
-        if content[1] or not strange:
-            yield Meaning(label, *content)
-        for one in act.extras:
-            yield Meaning(one.inner, ChangeClass.PERSISTENCE, PROGRAMS.reason)
+        return judge.new_repository(act, self._quarantine.beyond(self._new.tips, ()), entries)
 
     def _is_users(self, path: bytes, oid: str) -> bool:
         """True if the user's file at a path has the content of a blob, so that git would change nothing there."""

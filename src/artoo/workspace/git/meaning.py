@@ -1,22 +1,33 @@
-"""Decide the class of moved refs (silent or history), and of the files in new commits."""
+"""Word and classify changes of refs, commits, index, stash and new repositories, as the review shows them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.changes import printable_path
 from artoo.contracts.settling import ChangeClass
 from artoo.workspace.changes.change_set import JudgePath
+from artoo.workspace.changes.effect import Verdict
 from artoo.workspace.git.quarantine import ABSENT, MOST_COUNTED, Entry, Quarantine
-from artoo.workspace.git.state import SYMBOLIC, RefChange
+from artoo.workspace.git.state import SYMBOLIC, GitAct, RefChange, StashEntry
 
 HEADS, TAGS, REMOTES = "refs/heads/", "refs/tags/", "refs/remotes/"
 _HIDES = re.compile(r"[A-Z_]*HEAD|stash|-.*|[0-9a-f]{40}|[0-9a-f]{64}")
 _ABBREVIATED = re.compile(r"[0-9a-f]{4,64}")
 _MOST_NAMED = 50
 _SUBMODULE, _LINK = "160000", "120000"
+
+_PLAIN_SETTING = re.compile(
+    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)\n.*"
+    r"|remote\..*\.(fetch|tagopt)\n.*|branch\..*\.(merge|rebase)\n.*|branch\..*\.remote\n[\w./-]+|user\.(name|email)\n.*"
+    r"|extensions\.objectformat\n.*"
+    r"|remote\..*\.url\n(https?://|ssh://|git://|file://|/|\./|\.\./|[\w.-]+@[\w.-]+:)[^\n]*"
+)
+"""Matches a setting, as `KEY\\nVALUE`, that names no program and points git to no other place."""
+
+PROGRAMS = Verdict(ChangeClass.PERSISTENCE, "git starts programs from there, or reads where they are")
 
 Content = tuple[ChangeClass, str]
 
@@ -62,6 +73,36 @@ class RefJudge:
         content = self.content([one.new], one if one.old else None) if judged else (ChangeClass.SILENT, "")
         return Meaning.of(self._label(one, loss), loss, content)
 
+    def stash(self, old: Sequence[StashEntry], new: Sequence[StashEntry]) -> tuple[Meaning, ...]:
+        """Return the meanings of a changed stash."""
+        if old == new:
+            return ()
+        dropped = sum(one not in new for one in old)
+        loss = f"{dropped} of its entries are dropped" if dropped else ""
+        if not loss and new[len(new) - len(old) :] != old:
+            loss = "its entries change their order"
+        label = f"stash: {len(new)} entr{'y' if len(new) == 1 else 'ies'}, {len(old)} before"
+        return Meaning.of(label, loss, self.content([one.commit for one in new if one not in old]))
+
+    def index(self, paths: int, staged: Iterable[Entry], dropped: Collection[str]) -> tuple[Meaning, ...]:
+        """Return the meanings of a changed index. `dropped`: the paths whose staged content is in no commit."""
+        loss = f"staged content is dropped: {', '.join(dropped)}" if dropped else ""
+        return Meaning.of(f"index: {paths} path{'s' * (paths != 1)}", loss, self.content((), staged=staged))
+
+    def new_repository(self, act: GitAct, commits: Collection[str], staged: Iterable[Entry]) -> Iterator[Meaning]:
+        """Yield the meanings of a new repository, from its settings, its hooks, and files only in its commits."""
+        strange = sorted({key for key, value in act.settings if not _PLAIN_SETTING.fullmatch(f"{key}\n{value}")})
+        label = f"new repository: {_counted(commits)}"
+        content = self.content((), staged=staged)
+        if strange:
+            why = f"its settings may start programs or lead git elsewhere: {', '.join(strange)}"
+            yield Meaning(label, ChangeClass.PERSISTENCE, why)
+            label += "; files"
+        if content[1] or not strange:
+            yield Meaning(label, *content)
+        for one in act.extras:
+            yield Meaning(one.inner, ChangeClass.PERSISTENCE, PROGRAMS.reason)
+
     def loss(self, one: RefChange) -> str:
         """Return why the change loses or hides something; empty for a ref that is new or only moves forward."""
         forward = bool(one.old and one.new) and SYMBOLIC not in one.old + one.new
@@ -104,7 +145,7 @@ class RefJudge:
         if not new:
             return f"{name} {'moved' if one.old else 'new'}"
         how = ", new" if not one.old else " rewritten" if loss else ""
-        return f"{name}{how}: {counted(new)}: {printable_path(self.quarantine.subject(new[0]))}"
+        return f"{name}{how}: {_counted(new)}: {printable_path(self.quarantine.subject(new[0]))}"
 
     def content(self, tips: Sequence[str], moved: RefChange | None = None, staged: Iterable[Entry] = ()) -> Content:
         """Return the most dangerous class among the files of the tips' new commits, and a reason with the paths.
@@ -142,7 +183,7 @@ class RefJudge:
         return self.judge_path(self.top + b"/" + entry.path, int(entry.mode, 8), entry.existed, target)
 
 
-def counted(commits: Collection[str]) -> str:
+def _counted(commits: Collection[str]) -> str:
     """Return the number of commits as text."""
     if len(commits) >= MOST_COUNTED:
         return f"{MOST_COUNTED:,} commits or more"

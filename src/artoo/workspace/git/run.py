@@ -1,4 +1,4 @@
-"""Run the git program with hooks and foreign settings off, and a timeout of 120 seconds.
+"""Run the git program with hooks and foreign settings off, and with a timeout.
 
 Only git itself starts.
 

@@ -1,4 +1,4 @@
-"""Run one command over a resting workspace in a sandbox, with a 120-second timeout.
+"""Run one command over a resting workspace in a sandbox, with its timeout.
 
 It is called from blocking code.
 
