@@ -27,11 +27,16 @@ async def test_a_check_that_held_before_the_work_vouches_for_nothing(world: Worl
 
 
 async def test_a_judge_reads_what_a_check_that_held_before_leaves_open(world: World) -> None:
-    """Work was done; the planner's check cannot tell it from none, and the judge can."""
+    """Work was done; the planner's check cannot tell it from none, and the judge can. The check is slow, and the
+    work waits until it has seen the file before the work."""
     world.file("report.txt", "old\n")
+    slow: Json = {
+        "text": "it is new",
+        "check": {"check": "command_succeeds", "command": "sleep 0.5; test -s report.txt"},
+    }
     script = {
-        "Plan": plan(subtask("Renew the report.", REPORT)),
-        "ExecutorStep": [shell("sleep 1; echo new > report.txt", final=False), says("The report is new.")],
+        "Plan": plan(subtask("Renew the report.", slow)),
+        "ExecutorStep": [shell("echo new > report.txt", final=False), says("The report is new.")],
         "ValidationReport": judged(("pass", "+new")),
     }
     ended = await world.play("Renew the report.", script)

@@ -30,7 +30,6 @@ from artoo.verdicts.checks import CheckResult, lacks, run_check
 # A single failed check has room for both ends of its output and of its error output.
 _REASONS, _ADVICE, _NAMED = 1_200, 400, 2
 # Characters of a difference that are read only to learn whether there is a difference.
-_LITTLE = 200
 # The reason of a criterion that stays open because no call shows anything about it.
 OWN_WORDS = Reason(found=Found.OWN_WORDS)
 # Law 0's own criterion, which a fact fails if all other criteria of the result are decided.
@@ -106,13 +105,13 @@ async def held_before(criteria: Sequence[Criterion], source: EvidenceSource) -> 
     """Return the texts of the planner's criteria (R2) whose check passes before the work and so proves nothing
     later.
 
-    The result is empty if the workspace changed meanwhile, because the earlier state is then unknown."""
+    They include a check that passes because the work had already begun, for example after a crash."""
     found = set[str]()
     for each in criteria:
         if each.by != "person" and isinstance(each.check, OF_THE_WORLD):
             result = await run_check(each.check, output="", tool_calls=(), source=source)
             found.update((each.text,) if result.passed else ())
-    return frozenset() if found and await source.difference(_LITTLE) else frozenset(found)
+    return frozenset(found)
 
 
 async def checked(

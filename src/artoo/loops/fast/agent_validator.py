@@ -37,6 +37,7 @@ from artoo.contracts.steering import Sampled, SampleDue
 from artoo.evidence.facts import Fact, broken_act, floating_tokens, own_knowledge, rests_on_nothing, told_files
 from artoo.evidence.shown_files import named_and_others
 from artoo.loops.asking import Asker
+from artoo.loops.before_work import BeforeWork
 from artoo.loops.fast.agreement import SecondAuthor, SecondLook, second_way
 from artoo.loops.fast.judgement import CANNOT, Beside, heads_used, judge
 from artoo.loops.prepared import today_is
@@ -75,6 +76,7 @@ class AgentValidator:
     max_retries: int
     always_ask: bool = False
     second_look: SecondLook = SecondLook.AUTO
+    before: BeforeWork = field(default_factory=BeforeWork)
     _subtask: SubTask | None = field(default=None, init=False)
     # Criteria that their checks already found met before the work began.
     _held: frozenset[str] = field(default=frozenset(), init=False)
@@ -98,9 +100,8 @@ class AgentValidator:
             case SubTask() as subtask:
                 self._subtask = subtask
                 self._today = "" if self.asker.known.small else today_is(envelope.at)
-                # The executor takes its first turn at the same time. The files are still unchanged then, because
-                # nothing changes before a model has answered and a tool has run.
-                self._held = await judging.held_before(subtask.success_criteria, self.source)
+                # The executor takes its first turn at the same time.
+                self._held = await self.before.held(subtask.success_criteria, self.source)
             case SampleDue() as due if self._subtask is not None:
                 await self._sample(self._subtask, due, envelope)
             case ExecutionResult() as result if self._subtask is not None:

@@ -21,6 +21,7 @@ from artoo.contracts.conversation import ToolRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallStatus, ToolCall, ToolCalled, ToolStarted
 from artoo.contracts.shortened import listed, shortened
+from artoo.loops.before_work import BeforeWork
 from artoo.ports.bus import Port
 from artoo.ports.tools import Departure, Ticket, Toolbox
 
@@ -108,6 +109,7 @@ class Calls:
     toolbox: Toolbox
     record: Record
     subtask_id: str
+    before: BeforeWork
 
     async def make(self, requests: Iterable[ToolRequest], attempt: int, cause: Envelope) -> dict[str, int]:
         """Make these calls in order and return their numbers by the requests' ids."""
@@ -137,9 +139,12 @@ class Calls:
 
     async def _together(self, batch: Sequence[ToolRequest], first: int, attempt: int, cause: Envelope) -> None:
         ended: dict[int, ToolCall] = {}
+        looking = {spec.name for spec in self.toolbox.specs if spec.only_reads}
 
         async def make(number: int, request: ToolRequest) -> None:
             ticket = self._ticket(number, request.name, attempt, cause)
+            if request.name not in looking:
+                await self.before.ended()
             ended[number] = await self.toolbox.call(request.name, request.arguments, ticket)
 
         if len(batch) == 1:  # `gather` and not a task group, which would wrap an exception of a replay

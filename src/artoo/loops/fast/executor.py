@@ -21,6 +21,7 @@ from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.shortened import listed, without_middle
 from artoo.contracts.steering import Heard
 from artoo.loops.asking import Asker
+from artoo.loops.before_work import BeforeWork
 from artoo.loops.fast.calls import Calls, Record
 from artoo.loops.fast.compaction import Compaction, Summary, is_due
 from artoo.loops.fast.conversation import Talk
@@ -86,6 +87,7 @@ class Executor:
     project: str = ""
     unasked: frozenset[ChangeClass] = ApplyMode.NEW.unasked
     asks: bool = False
+    before: BeforeWork = field(default_factory=BeforeWork)
     _inbox: Inbox = field(default_factory=Inbox, init=False)
     _work: _Work | None = field(default=None, init=False)
 
@@ -134,7 +136,7 @@ class Executor:
         opening, glance = await briefing.open(subtask, cause.at, own.specs, self.view)
         images = subtask.images if known.images else ()
         talk = Talk(opening, [Said(text=opening.user, source="request", images=images)])
-        calls, sampling = Calls(self.port, self.toolbox, record, key), Sampling(self.asker.clock)
+        calls, sampling = Calls(self.port, self.toolbox, record, key, self.before), Sampling(self.asker.clock)
         return _Work(subtask, cause, briefing, glance, talk, record, calls, own, sampling)
 
     async def _attempt(self, work: _Work) -> Ending:

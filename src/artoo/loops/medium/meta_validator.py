@@ -22,6 +22,7 @@ from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, Stoppe
 from artoo.evidence.facts import own_knowledge
 from artoo.evidence.shown_files import named_and_others
 from artoo.loops.asking import Asker
+from artoo.loops.before_work import BeforeWork
 from artoo.loops.medium.fan_in import (
     FanIn,
     concluding,
@@ -41,7 +42,7 @@ from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.evidence import EvidenceSource
 from artoo.ports.surroundings import SurroundingsSource
-from artoo.verdicts.judging import OWN_WORDS, checked, held_before, left_open
+from artoo.verdicts.judging import OWN_WORDS, checked, left_open
 from artoo.verdicts.shown import DIFFERENCE_SHOWN
 
 # Verdicts on criteria of the whole task, by their text.
@@ -60,6 +61,7 @@ class MetaValidator:
     max_replans: int
     always_ask: bool = False
     unasked: frozenset[ChangeClass] = ApplyMode.NEW.unasked
+    before: BeforeWork = field(default_factory=BeforeWork)
     _intent: str = field(default="", init=False)
     _earlier: str = field(default="", init=False)
     _images: tuple[AttachedImage, ...] = field(default=(), init=False)
@@ -100,7 +102,7 @@ class MetaValidator:
                 of_subtasks = {each.text for entry in manifest.subtasks for each in entry.success_criteria}
                 self._of_parts |= of_subtasks - {each.text for each in manifest.task_criteria}
                 if self._held is None and manifest.subtasks:
-                    self._held = group.create_task(held_before(manifest.task_criteria, self.source))
+                    self._held = group.create_task(self.before.held(manifest.task_criteria, self.source))
                 if manifest.reply:
                     self._conclude(group, envelope)
                 elif manifest.question:

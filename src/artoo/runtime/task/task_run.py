@@ -19,6 +19,7 @@ from artoo.contracts.solution import Cost, FinalResult
 from artoo.contracts.steering import PlanProposed, QuestionAnswered, QuestionAsked, UserMessage
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.loops.asking import Asker, Standing
+from artoo.loops.before_work import BeforeWork
 from artoo.loops.fast.agent_validator import AgentValidator
 from artoo.loops.fast.agreement import SecondLook
 from artoo.loops.fast.executor import Executor
@@ -125,6 +126,7 @@ class TaskRun:
         self._user = stage.port(Role.USER)
         self._ports: dict[Role, Port] = {}
         self._executors: list[Executor] = []
+        self._before = BeforeWork()
         self._solver: Solver | None = None
 
     async def run(self, opened: TaskOpened, request: UserRequest, claim: Callable[[], None]) -> FinalResult:
@@ -210,6 +212,7 @@ class TaskRun:
             max_replans=settings.replans,
             always_ask=settings.strict_roles,
             unasked=settings.unasked,
+            before=self._before,
         )
         self._solver = self._made_solver()
         if stage.hands.processes is not None:
@@ -299,6 +302,7 @@ class TaskRun:
             project=settings.project,
             unasked=settings.unasked,
             asks=self._answers.confirm is not None,
+            before=self._before,
         )
         self._executors.append(executor)
         validators_port, validators_asker = self._speaker(Role.AGENT_VALIDATOR, Tier.TOOL, key)
@@ -320,6 +324,7 @@ class TaskRun:
             max_retries=settings.hyperparameters.max_retries,
             always_ask=settings.strict_roles,
             second_look=settings.second_look if settings.heuristics.second_way else SecondLook.NEVER,
+            before=self._before,
         )
 
     def _speaker(self, role: Role, tier: Tier, subtask_id: str | None = None) -> tuple[Port, Asker]:
