@@ -31,7 +31,9 @@ class Parameter:
     """One argument of a tool. `schema` is the JSON schema of its value, without the description.
 
     `aliases` are its names in other agents; models write them too, and no prompt shows them. `members`: the value
-    is a list of objects, and a call with one object may give these members of the object as arguments.
+    is a list of objects, and a call with one object may give these members of the object as arguments. `clear`:
+    the name and the schema say enough for function calling, so the description is only for the text dialect, which
+    does not show the name.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Parameter:
     aliases: tuple[str, ...] = ()
     schema: Mapping[str, JsonValue] = field(default_factory=lambda: TEXT, hash=False)
     members: tuple[str, ...] = ()
+    clear: bool = False
 
     @property
     def named(self) -> Named:
@@ -103,19 +106,16 @@ def _schema_of(spec: ToolSpec) -> dict[str, JsonValue]:
     # JSON Schema resolves `$defs` from the root, so the definitions of all parameters move there.
     definitions: dict[str, JsonValue] = {}
     for one in spec.parameters:
-        described[one.name] = {name: value for name, value in one.schema.items() if name != "$defs"} | {
-            "description": one.description
-        }
+        described[one.name] = {name: value for name, value in one.schema.items() if name != "$defs"} | (
+            {} if one.clear else {"description": one.description}
+        )
         defined = one.schema.get("$defs")
         definitions |= defined if isinstance(defined, dict) else {}
     required: list[JsonValue] = [one.name for one in spec.parameters if one.required]
-    whole: dict[str, JsonValue] = {
-        "type": "object",
-        "properties": described,
-        "required": required,
-        "additionalProperties": False,
-    }
-    return {**whole, "$defs": definitions} if definitions else whole
+    # Without `additionalProperties`, because every call carries the schema, and `read_arguments` refuses others.
+    whole: dict[str, JsonValue] = {"type": "object", "properties": described}
+    further: dict[str, JsonValue] = {"required": required, "$defs": definitions}
+    return whole | {name: value for name, value in further.items() if value}
 
 
 def own_names(named: Iterable[Named]) -> dict[str, str]:

@@ -48,6 +48,7 @@ UPDATE_PLAN = ToolSpec(
         Parameter(
             "items",
             "the items in order",
+            clear=True,
             schema={
                 "type": "array",
                 "items": {

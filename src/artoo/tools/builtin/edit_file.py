@@ -59,7 +59,6 @@ _SCHEMA: Mapping[str, JsonValue] = {
             "all": {"type": "boolean", "description": "every place, not only one"},
         },
         "required": ["old", "new"],
-        "additionalProperties": False,
     },
 }
 
@@ -67,12 +66,13 @@ _SPEC = ToolSpec(
     name="edit_file",
     description="replace exact text in a file; shows the diff",
     parameters=(
-        Parameter("path", "the file", aliases=PATH_ALIASES),
+        Parameter("path", "the file", aliases=PATH_ALIASES, clear=True),
         Parameter(
             "edits",
             'list of {"old": text now, "new": text instead, "all": true for every place}',
             schema=_SCHEMA,
             members=_MEMBERS,
+            clear=True,
         ),
     ),
     aliases=("edit", "replace", "str_replace", "multi_edit"),

@@ -27,7 +27,7 @@ _SPEC = ToolSpec(
     description="list and count files by name, in all subdirectories",
     parameters=(
         Parameter("pattern", "part of a name, or a pattern: *.txt, docs/**/*.md", aliases=("name", "glob")),
-        Parameter("folder", "where to look (default: the project; ~ is the home)", False, ("path", "directory")),
+        Parameter("folder", "default: the project; ~ is the home", False, ("path", "directory")),
     ),
     priority=10,
     only_reads=True,

@@ -28,7 +28,7 @@ _SPEC = ToolSpec(
     name="python",
     description="run a Python script (standard library: csv, json, re …) that prints the result",
     parameters=(
-        Parameter("code", "the script"),
+        Parameter("code", "the script", clear=True),
         Parameter("timeout", f"seconds to wait, default {COMMAND_SECONDS:.0f}", False, schema=NUMBER),
     ),
     priority=61,

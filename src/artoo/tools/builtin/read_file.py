@@ -44,7 +44,7 @@ _SPEC = ToolSpec(
     name="read_file",
     description="show a text file, PDF, Office document or notebook",
     parameters=(
-        Parameter("path", "the file", aliases=PATH_ALIASES),
+        Parameter("path", "the file", aliases=PATH_ALIASES, clear=True),
         Parameter("offset", "first line, from 1", False, ("start_line",), INTEGER),
         Parameter("limit", f"lines, at most {MOST_LINES:,}", False, schema=INTEGER),
     ),

@@ -41,9 +41,9 @@ _SPEC = ToolSpec(
     description="search inside files; shows file, line number, line",
     parameters=(
         Parameter("pattern", "a regular expression, or the exact text", aliases=("phrase", "query", "regex")),
-        Parameter("path", "a file or folder (default: the project)", False, ("folder", "directory")),
-        Parameter("glob", "only files with such names, as in *.py", False, ("include",)),
-        Parameter("context", "lines shown before and after each match", False, ("context_lines",), INTEGER),
+        Parameter("path", "file or folder; default: the project", False, ("folder", "directory")),
+        Parameter("glob", "only such files: *.py", False, ("include",)),
+        Parameter("context", "lines around each match", False, ("context_lines",), INTEGER),
     ),
     priority=22,
     only_reads=True,

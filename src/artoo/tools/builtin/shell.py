@@ -43,7 +43,7 @@ _SPEC = ToolSpec(
     name="shell",
     description="run a bash command in the project; no network unless the user agrees; goes on after its timeout",
     parameters=(
-        Parameter("command", "the bash command", aliases=("cmd",)),
+        Parameter("command", "the bash command", aliases=("cmd",), clear=True),
         Parameter("timeout", f"seconds to wait, default {COMMAND_SECONDS:.0f}", False, schema=NUMBER),
         Parameter("background", "start it, do not wait", False, ("run_in_background",), BOOLEAN),
         Parameter("pty", "give it a terminal", False, schema=BOOLEAN),

@@ -28,7 +28,7 @@ _PORTS = {"https": (443,), "http": (80, 443)}
 _SPEC = ToolSpec(
     name="web_fetch",
     description="read a web page or PDF as text; asks the user for each new host",
-    parameters=(Parameter("url", "its address"),),
+    parameters=(Parameter("url", "its address", clear=True),),
     priority=91,
     only_reads=True,
     aliases=("fetch", "fetch_url", "open_url"),

@@ -43,7 +43,7 @@ def engine_for(environ: Mapping[str, str]) -> Engine:
 _SPEC = ToolSpec(
     name="web_search",
     description="search the web",
-    parameters=(Parameter("query", "what to look for"),),
+    parameters=(Parameter("query", "what to look for", clear=True),),
     priority=90,
     only_reads=True,
     aliases=("search", "google"),

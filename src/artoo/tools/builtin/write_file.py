@@ -34,7 +34,7 @@ def _spec(roots: Roots) -> ToolSpec:
             Parameter(
                 "path", f"the file; {workspace}/NAME for a result that was given no place", aliases=PATH_ALIASES
             ),
-            Parameter("content", "its whole text", aliases=("file_text",)),
+            Parameter("content", "its whole text", aliases=("file_text",), clear=True),
         ),
         aliases=("write", "write_to_file", "create_file"),
         priority=31,
