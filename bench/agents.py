@@ -193,11 +193,14 @@ class OneCommand:
         begun = time.monotonic()
         headers = {"Authorization": f"Bearer {model['OPENAI_API_KEY']}"}
         limit = aiohttp.ClientTimeout(total=seconds)
-        async with (
-            aiohttp.ClientSession(headers=headers, timeout=limit) as session,
-            session.post(f"{model['OPENAI_BASE_URL']}/chat/completions", json=body) as response,
-        ):
-            text = str((await response.json())["choices"][0]["message"]["content"])
+        try:
+            async with (
+                aiohttp.ClientSession(headers=headers, timeout=limit) as session,
+                session.post(f"{model['OPENAI_BASE_URL']}/chat/completions", json=body) as response,
+            ):
+                text = str((await response.json())["choices"][0]["message"]["content"])
+        except (TimeoutError, aiohttp.ClientError, KeyError) as error:
+            return Ended(None, "nothing", f"no answer of the model: {error!r}", time.monotonic() - begun)
         found = re.search(r"```[a-z]*\n(.*?)```", text, re.DOTALL)
         script = found[1] if found else text
         code, output, _ = await _run(("bash", "-c", script), directory, {}, seconds)

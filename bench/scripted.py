@@ -13,8 +13,8 @@ In every role the wrong ones speak for their own work: the judge passes it.
 from __future__ import annotations
 
 import base64
-import json
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -191,9 +191,10 @@ class Player:
 
 def _holds(act: Act) -> Mapping[str, object]:
     if act.gone:
-        command = f"test ! -e {act.path!r}"
+        command = f"test ! -e {shlex.quote(act.path)}"
     elif act.tool == "write_file":
-        command = f"grep -qxF -- {json.dumps(act.body.splitlines()[0])} {act.path!r}" if act.body.strip() else ""
+        first = next((line for line in act.body.splitlines() if line.strip()), "")
+        command = f"grep -qxF -- {shlex.quote(first)} {shlex.quote(act.path)}" if first else ""
     else:
         command = ""
     if command:
