@@ -128,6 +128,8 @@ async def test_two_files_of_a_named_directory_are_shown(source: ProjectLook, roo
     listing = (await source.look("Sum the units of each file in regions")).listing
     assert "All of regions/north.csv:\nunits\n5" in listing
     assert listing.count("All of regions/") == 2
+    (roots.project / "regions" / "archive").mkdir()  # the first files of a tree say little about the rest
+    assert "All of regions/" not in (await source.look("Sum the units of each file in regions")).listing
 
 
 async def test_broken_links_copies_and_ignored_files(source: ProjectLook, roots: Roots) -> None:

@@ -42,6 +42,7 @@ def test_a_verdict_that_is_missing_is_no_pass() -> None:
     ]
     assert [each.verdict for each in usable_verdicts(report, two, EVIDENCE)] == ["open", "pass"]
     assert numbered(two) == "1. a\n2. b"
+    assert numbered(two, "b").endswith("\n2. The request is done, in all its parts.")
 
 
 def test_a_fail_needs_no_quote() -> None:

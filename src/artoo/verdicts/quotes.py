@@ -36,11 +36,15 @@ _REPLACED = (
     "criterion says, and whether the old check was wrong to ask for more."
 )
 
+_REQUEST = "The request is done, in all its parts."
 
-def numbered(criteria: Sequence[Criterion]) -> str:
+
+def numbered(criteria: Sequence[Criterion], request: str = "") -> str:
     """Return the criteria for the judge, numbered from 1. A replaced check is shown with the new one and the
-    reason."""
-    return "\n".join(f"{number}. {each.text}{_replaced(each)}" for number, each in enumerate(criteria, 1))
+    reason. A criterion that repeats the request, which the prompt shows, refers to it."""
+    texts = (_REQUEST if each.text.strip() == request.strip() else each.text for each in criteria)
+    told = zip(texts, criteria, strict=True)
+    return "\n".join(f"{number}. {text}{_replaced(each)}" for number, (text, each) in enumerate(told, 1))
 
 
 def _replaced(criterion: Criterion) -> str:

@@ -41,7 +41,7 @@ def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str
     shown = calls[-FACTS_SHOWN // SHORTEST_SHARE :]
     parts, first = list[str](), dict[str, int]()
     for number, call in shown:
-        same = first.setdefault(told := _call(call, share, seen), number)
+        same = first.setdefault(told := _call(call, _share(number, result.tool_calls, share), seen), number)
         parts.append(f"call {number}: {told if same == number else f'as call {same}'}")
     parts += [f"Changed by this task before this subtask:\n{earlier}"] if earlier else []
     parts.append(_changed(f"Changed by this {'subtask' if earlier else 'task'}:", seen))
@@ -68,7 +68,7 @@ def facts_of_all(outcomes: Sequence[SubTaskOutcome], difference: str, room: int)
             parts.append(f"Of [{number}] no call shows anything.")
             continue
         for place, call in calls:
-            label, told = f"{number}.{place}", _call(call, share, seen)
+            label, told = f"{number}.{place}", _call(call, _share(place, outcome.tool_calls, share), seen)
             same = first.setdefault(told, label)
             parts.append(f"call {label}: {told if same == label else f'as call {same}'}")
     return "\n\n".join((*parts, _changed("Changed by this task:", seen)))
@@ -83,6 +83,15 @@ def _changed(heading: str, seen: str) -> str:
     return f"{heading}\n{seen}" if seen else f"{heading} nothing"
 
 
+def _share(number: int, calls: Sequence[ToolCall], share: int) -> int:
+    """Return the room for the output of the numbered call: the least for a look at a file that a later call
+    changed, because the difference shows what became of it."""
+    call = calls[number - 1]
+    changed = (path for later in calls[number:] for path in later.changes)
+    is_old = call.only_looked and call.target and any(f"/{path}".endswith(f"/{call.target}") for path in changed)
+    return SHORTEST_SHARE if is_old else share
+
+
 def _call(call: ToolCall, share: int, difference: str) -> str:
     code = "" if call.exit_code is None else f", exit {call.exit_code}"
     alone = call.says_no or (call.exit_code and call.status is CallStatus.OK)  # the exit code is no error
@@ -90,7 +99,8 @@ def _call(call: ToolCall, share: int, difference: str) -> str:
     given = without_middle(_given(call, difference), max(_INPUT_SHOWN, share // 4))
     lines = [set_off(f"{call.tool} {given} [{ended}]")[1:]]
     why = "" if call.reason is None or call.reason in call.error_output else call.reason
-    parts = (call.output, call.error_output, why)
+    output = _BELOW if call.changes and call.output.strip() and call.output.strip() in difference else call.output
+    parts = (output, call.error_output, why)
     lines += [set_off(without_middle(part, share)) for part in parts if part.strip()]
     lines += [f"changed: {listed(call.changes)}"] if call.changes else []
     lines += [f"withheld: {listed(call.dropped)}"] if call.dropped else []
@@ -108,12 +118,26 @@ def _given(call: ToolCall, difference: str) -> str:
     if not isinstance(arguments, dict):
         return call.input
     given = cast("dict[str, object]", arguments)
-    short = {name: _BELOW if _is_added(value, difference) else value for name, value in given.items()}
+    short = _without_added(given, difference)
     return call.input if short == given else json.dumps(short, ensure_ascii=False)
 
 
-def _is_added(value: object, difference: str) -> bool:
-    if not isinstance(value, str) or len(value) <= SHORTEST_SHARE:
+def _without_added(value: object, difference: str) -> object:
+    """Replace each text in a call's arguments that the difference shows as added."""
+    match value:
+        case str() if _is_added(value, difference):
+            return _BELOW
+        case dict():
+            fields = cast("dict[str, object]", value)
+            return {name: _without_added(one, difference) for name, one in fields.items()}
+        case list():
+            return [_without_added(one, difference) for one in cast("list[object]", value)]
+        case _:
+            return value
+
+
+def _is_added(value: str, difference: str) -> bool:
+    if len(value) <= SHORTEST_SHARE:
         return False
     added = "".join(f"+{line}\n" for line in value.removesuffix("\n").split("\n"))
     return f"\n{added}" in f"\n{difference}\n"

@@ -71,6 +71,22 @@ def test_a_judge_reads_a_file_that_a_call_wrote_once() -> None:
     assert '{"path": [[[' in facts_of(result(nested), difference)
 
 
+def test_a_judge_reads_little_of_a_file_that_was_changed_afterwards() -> None:
+    """The difference shows what became of it; a look that came after the change is shown whole."""
+    content = "\n".join(f"line {number}" for number in range(300))
+    look = call(CallStatus.OK).model_copy(
+        update={"tool": "read_file", "identity": ("read_file",), "target": "src/a.py", "output": content}
+    )
+    told = "--- src/a.py before\n+++ src/a.py now\n@@ -1,1 +1,1 @@\n-line 0\n+line 1"
+    edit = call(CallStatus.OK).model_copy(
+        update={"tool": "edit_file", "target": "src/a.py", "output": told, "changes": ("/p/src/a.py",)}
+    )
+    assert "line 100\n" not in facts_of(result(look, edit), told)
+    assert "line 100\n" in facts_of(result(edit, look), told)
+    assert "line 100\n" in facts_of(result(look, edit.model_copy(update={"changes": ("/p/lib/src/b.py",)})), told)
+    assert facts_of(result(look, edit), told).count("+line 1") == 1
+
+
 def test_a_judge_is_told_that_nothing_changed_and_why_a_call_failed_once() -> None:
     """So that "no file was changed" has words to quote, and one cause does not look like two."""
     said = "Traceback:\nTypeError: no"

@@ -77,7 +77,9 @@ async def judge(
     facts = facts_of(result, difference, beside.earlier)
     evidence = "\n\n".join(filter(None, (at_first(used), facts, gone, _checks(beside.failed))))
     shown = f"{beside.today}\n\n{evidence}"
-    claimed = f"Criteria:\n{numbered(criteria)}\n\nClaim: {claim_of(result, shown)}"
+    claimed = (
+        f"Criteria:\n{numbered(criteria, subtask.request or subtask.intent)}\n\nClaim: {claim_of(result, shown)}"
+    )
     segments = {
         Segment.PROJECT_GUIDE: subtask.guide,
         Segment.ENVIRONMENT: beside.today,

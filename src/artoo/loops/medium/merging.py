@@ -74,7 +74,7 @@ async def merge(
     share = (room // 2 if judges else room) // max(1, len(outcomes))
     calls = [call for outcome in outcomes for call in outcome.tool_calls]
     seen = seen_in(calls, (request, _results(outcomes, share), difference))
-    told = f"Criteria:\n{numbered(criteria)}\n\n" if criteria else ""
+    told = f"Criteria:\n{numbered(criteria, request)}\n\n" if criteria else ""
     objection, unjudged = "", "nobody judged it"
     for variant in range(_TRIES):
         segments = {

@@ -132,9 +132,11 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
 
 
 def inside(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
-    """Yield the first two files of each named directory, because the files of a directory are mostly alike."""
+    """Yield the first two files of each named directory without subdirectories, because its files are mostly
+    alike."""
     files = [entry.path for entry in snapshot.entries if entry.kind is Kind.FILE]
-    for path in named:
+    trees = {posixpath.dirname(entry.path) for entry in snapshot.entries if entry.kind is Kind.DIRECTORY}
+    for path in (path for path in named if path not in trees):
         yield from islice((file for file in files if posixpath.dirname(file) == path), _MOST_INSIDE)
 
 
