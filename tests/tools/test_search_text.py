@@ -31,13 +31,13 @@ async def test_it_names_file_and_line(tool: SearchText) -> None:
 
 
 async def test_lines_around_a_match_are_shown(tool: SearchText, tmp_path: Path) -> None:
-    """They are marked as what they are, matches that are near share them, and only matches are counted."""
+    """Matches that are near share them, only matches are counted, and the path of the file is written once."""
     (tmp_path / "c.txt").write_text(
         "".join(f"line {number}{' hit' if number in (3, 5, 9) else ''}\n" for number in range(1, 12))
     )
     outcome = await tool.run({"pattern": "hit", "context": 1})
-    told = ["c.txt-2: line 2", "c.txt:3: line 3 hit", "c.txt-4: line 4", "c.txt:5: line 5 hit", "c.txt-6: line 6"]
-    told += ["--", "c.txt-8: line 8", "c.txt:9: line 9 hit", "c.txt-10: line 10"]
+    told = ["c.txt:", "2- line 2", "3: line 3 hit", "4- line 4", "5: line 5 hit", "6- line 6"]
+    told += ["--", "8- line 8", "9: line 9 hit", "10- line 10"]
     assert outcome.output.splitlines()[1:] == told
     assert outcome.result_count == 3
 

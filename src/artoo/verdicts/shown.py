@@ -88,7 +88,8 @@ def _share(number: int, calls: Sequence[ToolCall], share: int) -> int:
     changed, because the difference shows what became of it."""
     call = calls[number - 1]
     changed = (path for later in calls[number:] for path in later.changes)
-    is_old = call.only_looked and call.target and any(f"/{path}".endswith(f"/{call.target}") for path in changed)
+    seen = call.target.rpartition(" in ")[2]  # the target of a search is `PATTERN in PATH`
+    is_old = call.only_looked and seen and any(f"/{path}".endswith(f"/{seen}") for path in changed)
     return SHORTEST_SHARE if is_old else share
 
 

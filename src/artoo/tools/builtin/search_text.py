@@ -88,11 +88,14 @@ class SearchText(CountsAsItself):
             name = shown(place, self.roots) if entry.path == "." else printable(f"{prefix}{entry.path}")
             last = 0
             for at, line, is_match in _matches(search, entry, name, files):
+                if search.around:
+                    # The path of many neighbouring lines is written once.
+                    lines += [f"{name}:"] if name not in holding else ["--"] if at != last + 1 else []
                 holding.add(name)
                 found_lines += is_match
-                lines += ["--"] if search.around and lines and at != last + 1 else []
                 last = at
-                lines.append(f"{name}{':' if is_match else '-'}{at}: {line.rstrip()[:_LINE_CHARACTERS]}")
+                where = f"{at}{':' if is_match else '-'}" if search.around else f"{name}:{at}:"
+                lines.append(f"{where} {line.rstrip()[:_LINE_CHARACTERS]}")
                 if found_lines == MAX_MATCHES:
                     break
             if found_lines == MAX_MATCHES:
