@@ -23,8 +23,8 @@ async def test_what_the_auditor_has_on_record(tmp_path: Path) -> None:
     assert text.count(SAID) == len(NATURES)
     for name in ("Violations of invariants", "Anomalies", "Drift of figures", "Lost messages"):
         assert name in text and "(1)</h3>" in text, name
-    assert "4 calls, 0 of them failed" in text and "corrections: 1 because of the approach" in text
-    assert "improving: 0.50 → 0.00" in text
+    assert "Of 4 calls of tools, 0 failed." in text and "because of the approach: 1," in text
+    assert "got nearer to the goal <span" in text and "D 0.50 → 0.00" in text
     anchors = text[text.index('id="anchors"') :]
     assert chain in anchors and "closed in order" in anchors and "Heads of chains that are anchored: 1" in text
 

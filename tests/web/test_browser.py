@@ -13,12 +13,13 @@ from playwright.async_api import Page as Tab
 from playwright.async_api import Route
 from web_browser import NEEDS_BROWSER, browsing, known, reach, shown_numbers
 from web_home import FIND, with_everything
-from web_scenes import TASK, Writer, first_round, holds, opening, second_round, whole
+from web_scenes import TASK, Writer, first_round, holds, opening, second_round, stopped_by, whole
 from web_server import page_of
 
 from artoo.contracts.changes import ChangeKind
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
 from artoo.contracts.settling import ChangeClass, ClassCount, ClassifiedChange, Review
+from artoo.contracts.solution import StoppedBy
 from artoo.runtime.approvals.multi_prompt import AskedEverywhere
 from artoo.runtime.approvals.prompt_store import Given, TaskDesk
 from artoo.tasklog.lock import TaskLock
@@ -90,8 +91,8 @@ async def test_a_task_is_watched_from_its_request_to_its_result(tmp_path: Path) 
             async with page_of(tmp_path, enter=False) as page:
                 port = page.port
                 tab = await window.tab(page, tmp_path)
-                await tab.goto(f"{page.address}/tasks/{TASK}")
-                await tab.get_by_text("Now: planner.").wait_for()
+                await tab.goto(f"{page.address}/tasks/{TASK}/how")
+                await tab.get_by_text("Now: planner").wait_for()
                 writer.say(first_round())
                 await known(tab, writer.count)
                 await tab.get_by_text("Must not be used again").wait_for()
@@ -104,7 +105,7 @@ async def test_a_task_is_watched_from_its_request_to_its_result(tmp_path: Path) 
             writer.say(holds())
             async with page_of(tmp_path, enter=False, port=port):
                 await known(tab, writer.count)
-                await tab.get_by_text("src/app.py imports the most").first.wait_for()
+                await tab.locator("#state.done").wait_for()
                 assert await shown_numbers(tab) == list(range(writer.count))
 
 
@@ -148,7 +149,7 @@ async def test_a_consent_is_given_in_the_page_while_the_terminal_asks(tmp_path: 
                 token.replace('id="question', 'id="late'),
             )
             await late.locator("form[id^=late] button[value=no]").click()
-            await late.get_by_text("It was answered before, in the page: yes").wait_for()
+            await late.get_by_text("It was answered before, in the browser: yes").wait_for()
 
 
 async def test_a_consent_is_given_in_the_terminal_while_the_page_asks(tmp_path: Path) -> None:
@@ -182,7 +183,7 @@ async def test_with_the_keyboard_alone(tmp_path: Path) -> None:
     Writer(tmp_path).say(whole())
     async with browsing() as window, page_of(tmp_path, enter=False) as page:
         tab = await window.tab(page, tmp_path)
-        await tab.goto(f"{page.address}/tasks/{TASK}")
+        await tab.goto(f"{page.address}/tasks/{TASK}/how")
         await tab.locator(".event .kind:not(:empty)").first.wait_for()
         await reach(tab, "#timeline")
         await tab.keyboard.press("End")
@@ -219,12 +220,12 @@ async def test_every_page_fits_and_is_accessible(
                 page, home, size=size, scheme="dark" if scheme == "dark" else "light", language=language
             )
             for path in (
-                *("/", f"/tasks/{TASK}", f"/tasks/{OTHER}", f"/tasks/{OTHER}/difference", f"/tasks/{TASK}/what-if"),
+                *("/", f"/tasks/{TASK}", f"/tasks/{OTHER}", f"/tasks/{TASK}/how", f"/tasks/{TASK}/what-if"),
                 *(f"/tasks/{TASK}/events/3", "/team", f"/team/tasks/{board['failed'].id}", "/memory", PAIR),
                 *("/audit", "/nowhere"),
             ):
                 await tab.goto(page.address + path)
-                if path in (f"/tasks/{TASK}", f"/tasks/{OTHER}"):
+                if path.endswith("/how"):
                     await tab.locator(".event .kind:not(:empty)").first.wait_for()
                 assert await tab.evaluate("document.documentElement.scrollWidth") <= size[0], path
                 assert await tab.evaluate("document.documentElement.lang") == language[:2]
@@ -236,6 +237,48 @@ async def test_every_page_fits_and_is_accessible(
             await tab.locator("form[action='/audit/verify'] button").click()
             await tab.locator("#proof").wait_for()
             assert await violations(tab) == []
+
+
+FAILED, CUT = "0198f333-0000-7000-8000-00000000000d", "0198f444-0000-7000-8000-00000000000e"
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "language"),
+    [(360, "dark", "zh-CN"), (768, "light", "en-US"), (1280, "dark", "en-US"), (1920, "light", "zh-CN")],
+)
+async def test_every_state_of_a_task_fits_and_is_accessible(
+    tmp_path: Path, width: int, scheme: str, language: str
+) -> None:
+    """Working, needs you, done, failed, stopped: at four widths, in both schemes and languages; and the answer
+    stands above the review."""
+    Writer(tmp_path).say(whole())
+    Writer(tmp_path, FAILED).say([*opening(), *first_round(), stopped_by(StoppedBy.NO_MODEL)])
+    Writer(tmp_path, CUT).say([*opening(), *first_round()])
+    Writer(tmp_path, OTHER).say([*opening(), *second_round(), *list(holds())[:4]])
+    with TaskLock(tmp_path, OTHER):
+        async with browsing() as window, page_of(tmp_path, enter=False) as page:
+            tab = await window.tab(
+                page, tmp_path, size=(width, 800), scheme="dark" if scheme == "dark" else "light", language=language
+            )
+
+            async def fits(task: str, state: str) -> None:
+                await tab.goto(f"{page.address}/tasks/{task}")
+                await tab.locator(f"#state.{state}").wait_for()
+                assert await tab.evaluate("document.documentElement.scrollWidth") <= width, state
+                assert await violations(tab) == [], state
+
+            for task, state in ((TASK, "done"), (FAILED, "failed"), (CUT, "stopped"), (OTHER, "working")):
+                await fits(task, state)
+            with TaskDesk(tmp_path, OTHER).laid(QUESTION), TaskDesk(tmp_path, OTHER).laid(REVIEW):
+                await fits(OTHER, "needs")
+                places = await tab.evaluate(
+                    "['#answer', 'form.changes'].map((one) => document.querySelector(one).offsetTop)"
+                )
+                assert places == sorted(places)
+                bar = tab.locator(".settle")
+                await tab.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+                assert await bar.evaluate("(one) => one.getBoundingClientRect().top >= 0")
+                assert await tab.locator(".file code").inner_text() == "importers.md"
 
 
 async def violations(tab: Tab) -> list[list[object]]:

@@ -31,7 +31,7 @@ async def test_a_laptop_that_slept_for_a_minute(tmp_path: Path) -> None:
         ):
             tab = await window.tab(page, tmp_path)
             await tab.clock.install()
-            await tab.goto(f"http://127.0.0.1:{port}/tasks/{TASK}")
+            await tab.goto(f"http://127.0.0.1:{port}/tasks/{TASK}/how")
             writer.say(first_round())
             await known(tab, writer.count)
             seen = await count_of(tab)
@@ -47,7 +47,7 @@ async def test_a_laptop_that_slept_for_a_minute(tmp_path: Path) -> None:
             await tab.clock.fast_forward(60_000)
             await known(tab, writer.count)
             await tab.locator("#offline").wait_for(state="hidden")
-            await tab.locator("#state.accept").wait_for()
+            await tab.locator("#state.done").wait_for()
             assert await shown_numbers(tab) == list(range(writer.count))
 
 
@@ -65,16 +65,16 @@ async def test_a_request_that_is_never_answered_does_not_hold_back_the_next(tmp_
         async with browsing() as window, page_of(tmp_path, enter=False) as page:
             tab = await window.tab(page, tmp_path)
             await tab.clock.install()
-            await tab.goto(f"{page.address}/tasks/{TASK}")
+            await tab.goto(f"{page.address}/tasks/{TASK}/how")
             await known(tab, writer.count)
-            await tab.route("**/tasks/*?part", swallow_first)
+            await tab.route("**/how?part", swallow_first)
             writer.say([*first_round(), *second_round(), *holds()])
             await asyncio.wait_for(asked.wait(), 60)
             await known(tab, writer.count)
-            assert await tab.locator("#state.accept").count() == 0
+            assert await tab.locator("#state.done").count() == 0
             await tab.clock.fast_forward(15_000)
             await tab.clock.fast_forward(1_000)
-            await tab.locator("#state.accept").wait_for()
+            await tab.locator("#state.done").wait_for()
 
 
 async def test_the_first_page_and_the_team_are_living(tmp_path: Path) -> None:
@@ -85,24 +85,24 @@ async def test_the_first_page_and_the_team_are_living(tmp_path: Path) -> None:
         async with browsing() as window, page_of(tmp_path, enter=False) as page:
             tab = await window.tab(page, tmp_path)
             await tab.locator("#text").fill("half a request")
-            assert await tab.locator("article.at-work").count() == 0
+            assert await tab.locator("a.at-work").count() == 0
             writer = Writer(tmp_path)
             with TaskLock(tmp_path, TASK):
                 writer.say([*opening(), *list(first_round())[:5]])
-                drawn = tab.locator("article.at-work")
-                await drawn.locator("svg:visible .part-mark.working").nth(1).wait_for()
-                state = "Now: executor. · Round 1 · 0 of 2 subtasks · 3 model calls"
+                drawn = tab.locator("a.at-work")
+                await drawn.locator(".bar.working").nth(1).wait_for()
+                state = "Now: executor · Round 1 · 0 of 2 subtasks · 3 model calls"
                 await drawn.filter(has_text=state).wait_for()  # it may be drawn before the last of it is written
                 writer.say(list(first_round())[5:])
-                await drawn.locator("svg:visible .part-mark.failed").wait_for()
+                await drawn.locator(".bar.failed").wait_for()
                 await drawn.get_by_text("9% of the budget").wait_for()
                 writer.say([*second_round(), *holds()])
             await drawn.wait_for(state="detached")
-            await tab.locator("tr .state.accept").wait_for()
+            await tab.locator(".history .state.done").wait_for()
             assert await tab.locator("#text").input_value() == "half a request"
             await tab.goto(f"{page.address}/team")
             await tab.locator("#write summary").click()
             await tab.locator("#write textarea").fill("Dear Ada")
             await office.board.add("count the files", "operator", assignee="ada")
-            await tab.locator("[data-state=pending]").get_by_text("count the files").wait_for()
+            await tab.locator("[data-state=todo]").get_by_text("count the files").wait_for()
             assert await tab.locator("#write textarea").input_value() == "Dear Ada"

@@ -44,7 +44,7 @@ async def test_nothing_that_is_said_runs(tmp_path: Path) -> None:
             tab = await window.tab(page, tmp_path)
             shown = 0
             for path in (
-                *("/", f"/tasks/{TASK}", f"/tasks/{TASK}/difference", f"/tasks/{TASK}/what-if", "/team"),
+                *("/", f"/tasks/{TASK}", f"/tasks/{TASK}/how", f"/tasks/{TASK}/what-if", "/team"),
                 *(f"/team/tasks/{one.id}" for one in board.values()),
                 *("/memory", f"/memory?space={FIND.space}&entity={FIND.entity}", "/audit"),
                 *(f"/tasks/{TASK}/events/{number}" for number in range(writer.count)),
@@ -55,7 +55,7 @@ async def test_nothing_that_is_said_runs(tmp_path: Path) -> None:
                 assert await tab.locator("img, main script").count() == 0, path
                 shown += SCRIPT in await tab.evaluate("document.querySelector('main').textContent")
             assert shown > 15
-            await tab.goto(f"{page.address}/tasks/{TASK}")
+            await tab.goto(f"{page.address}/tasks/{TASK}/how")
             await tab.locator(".event .text", has_text="window.ran").first.click()
             await tab.locator("#detail[open]").wait_for()
             assert SCRIPT in await tab.locator("#detail-body").inner_text()
@@ -90,7 +90,7 @@ async def test_a_long_line_of_a_diff_shows_its_end_and_poses_as_no_other(tmp_pat
                 }"""
             )
             assert last > left + 10 and rows >= 3
-            assert "notes.txt  + new  b" in await tab.locator(".change code").inner_text()
+            assert "notes.txt  + new  b" in await tab.locator(".file code").inner_text()
 
 
 @asynccontextmanager

@@ -21,8 +21,8 @@ DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimatio
 async def looked_at(window: Browsing, page: Page, home: Path) -> Tab:
     """The task's page with its timeline drawn, and in the middle of the window."""
     tab = await window.tab(page, home)
-    await tab.goto(f"{page.address}/tasks/{TASK}")
-    await tab.locator(".event .kind", has_text="ModelCalled").first.wait_for()
+    await tab.goto(f"{page.address}/tasks/{TASK}/how")
+    await tab.locator(".event .kind", has_text="model call").first.wait_for()
     await tab.locator("#timeline").scroll_into_view_if_needed()
     await tab.evaluate(DRAWN)
     return tab
@@ -100,7 +100,7 @@ async def test_a_button_stays_itself_while_the_words_around_it_change(tmp_path: 
         writer.say([*opening(), *list(first_round())[:14]])
         async with browsing() as window, page_of(tmp_path, enter=False) as page:
             tab = await window.tab(page, tmp_path)
-            await tab.goto(f"{page.address}/tasks/{TASK}")
+            await tab.goto(f"{page.address}/tasks/{TASK}/how")
             stop = tab.get_by_role("button", name="Stop")
             await reach(tab, "form[action$='/stop'] button")
             writer.say([asked_model(Role.EXECUTOR, "ExecutorStep")])
@@ -121,7 +121,7 @@ async def test_a_drawing_that_changes_does_not_close_what_was_opened(tmp_path: P
         writer.say([*opening(), *first_round()])
         async with browsing() as window, page_of(tmp_path, enter=False) as page:
             tab = await window.tab(page, tmp_path)
-            await tab.goto(f"{page.address}/tasks/{TASK}")
+            await tab.goto(f"{page.address}/tasks/{TASK}/how")
             summary = tab.locator("[id^=criteria-] summary").first
             await summary.click()
             await summary.evaluate("(each) => { each.dataset.mine = '1'; each.parentElement.kept = true; }")

@@ -41,7 +41,7 @@ async def test_nine_tabs_that_are_seen_all_load_hear_and_act(tmp_path: Path) -> 
             first = await window.tab(page, tmp_path)
             tabs = [first, *[await first.context.new_page() for _ in range(8)]]
             for tab in tabs:
-                await tab.goto(f"{page.address}/tasks/{TASK}")
+                await tab.goto(f"{page.address}/tasks/{TASK}/how")
             writer.say(first_round())
             for tab in tabs:
                 await known(tab, writer.count)
@@ -57,7 +57,7 @@ async def test_a_tab_that_nobody_sees_has_no_stream_and_goes_on_when_it_is_seen(
         async with browsing() as window, page_of(tmp_path, enter=False) as page:
             tab = await window.tab(page, tmp_path)
             await tab.add_init_script(COUNTING)
-            await tab.goto(f"{page.address}/tasks/{TASK}")
+            await tab.goto(f"{page.address}/tasks/{TASK}/how")
             await streams(tab, 1)
             await tab.evaluate("window.leave(true)")
             await streams(tab, 0)

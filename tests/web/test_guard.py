@@ -24,7 +24,14 @@ SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 
 def path_of(route: Route) -> str:
     """An address of this route."""
-    named = {"{task}": TASK, "{number}": "0", "{name}": "page.js", "{letter}": "x", "{proposal}": "x"}
+    named = {
+        "{task}": TASK,
+        "{number}": "0",
+        "{name}": "page.js",
+        "{letter}": "x",
+        "{proposal}": "x",
+        "{digest}": "x",
+    }
     path = route.path
     for name, value in named.items():
         path = path.replace(name, value)

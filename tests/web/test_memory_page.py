@@ -27,7 +27,7 @@ async def test_the_pyramid_and_what_it_advises(tmp_path: Path) -> None:
     assert status == 200, text
     assert (level(text, "T"), level(text, "C"), level(text, "K")) == (0, 1, 1)
     assert level(text, "M") >= 3
-    avoid, prefer = text.index("<h2>Avoid</h2>"), text.index("<h2>Prefer</h2>")
+    avoid, prefer = text.index("<h2>What has failed</h2>"), text.index("<h2>What has worked</h2>")
     assert text.index(FIND.space, avoid) > avoid and text.index("tool:glob", prefer) > prefer
 
 
@@ -37,8 +37,8 @@ async def test_what_the_dreamer_did_and_why(tmp_path: Path) -> None:
     (gone,) = report.forgotten_examples
     async with page_of(tmp_path) as page:
         _, text = await page.get("/memory")
-    assert f"{report.examined} examined, 1 forgotten" in text
-    assert f"forgot <code>{gone.space}</code> <code>{gone.entity}</code>" in text
+    assert f"it examined {report.examined} entries and forgot 1," in text
+    assert f"forgot <code>{gone.space}</code> · <code>{gone.entity}</code>" in text
     assert gone.reason and gone.reason.split()[0] in text
 
 
@@ -55,7 +55,7 @@ async def test_a_pair_over_time_as_it_fades(tmp_path: Path) -> None:
     ups = [place for place, (before, after) in enumerate(pairwise(points), 1) if after > before]
     assert len(ups) == 1, points  # the second experience, ten days after the first
     assert points[0] > points[ups[0] - 1] and points[ups[0]] > points[-1] > 0
-    assert text.count(SAID) >= 2 and "<strong>avoid</strong>" in text
+    assert text.count(SAID) >= 2 and "<strong>It has failed, so artoo avoids it.</strong>" in text
     assert 'id="curve"' in same and "Memory has no entry about it." in unknown
 
 

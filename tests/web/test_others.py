@@ -29,7 +29,7 @@ async def test_another_machines_task_is_listed_and_read(
     async with page_of(laptop, store=store.url) as page:
         _, text = await page.get("/")
         assert REQUEST in text and machine_name(server) in text
-        status, text = await page.get(f"/tasks/{TASK}")
+        status, text = await page.get(f"/tasks/{TASK}/how")
         assert status == 200 and "The loss fell by 0.52" in text
         assert (await page.get(f"/tasks/{TASK}/rows?view=all&first=0&count=5"))[0] == 200
         assert (await page.get("/tasks/nothing"))[0] == 404

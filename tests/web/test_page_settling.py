@@ -40,7 +40,7 @@ async def test_a_part_of_a_difference_is_applied_and_the_rest_discarded(tmp_path
             _, text = await page.get(where)
             assert 'value="all"' not in text and 'value="chosen"' not in text  # only a conflict is left
             status, said = await page.post(f"/tasks/{task}/discard", ("digest", hidden(text, "digest")))
-            assert status == 200 and "Nothing of this task is pending" in said
+            assert status == 200 and "The changes were discarded." in said
             status, said = await page.post(f"/tasks/{task}/undo")
             assert status == 200 and edited in said
             assert (project / "a.txt").read_text() == "old\n"
@@ -86,8 +86,9 @@ async def test_every_prompt_and_answer_is_in_the_page(tmp_path: Path, project: P
             text = await page.until(f"/tasks/{task}/difference", 'name="consent" value="keep"')
             fields = (("key", hidden(text, "key")), ("digest", hidden(text, "digest")), ("consent", "keep"))
             await page.post(f"/tasks/{task}/answer", *fields)
-            text = await page.until(f"/tasks/{task}", 'class="state accept"')
-            assert "Who decided what" in text and "made.txt exists" in text
+            await page.until(f"/tasks/{task}", f'formaction="/tasks/{task}/discard"')
+            _, how = await page.get(f"/tasks/{task}/how")
+            assert "Who decided what" in how and "made.txt exists" in how
             said: list[str] = []
             while (found := await page.get(f"/tasks/{task}/events/{len(said)}"))[0] == 200:
                 said.append(html.unescape(found[1]))
@@ -107,7 +108,7 @@ async def test_a_task_is_stopped_from_the_page(tmp_path: Path, project: Path) ->
     async with page_of(home, model=ScriptedModel(script(seconds=30), leftover=True)) as page:
         task = await page.begin("tidy up", project)
         await page.post(f"/tasks/{task}/stop")
-        await page.until(f"/tasks/{task}", 'class="state interrupted"')
+        await page.until(f"/tasks/{task}", 'class="state stopped"')
     [found] = list_tasks(home)
     assert found.result is not None and found.result.stopped_by == "interrupted"
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from artoo import web
 from artoo.contracts.agents import BoardState
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.settling import ChangeClass
@@ -21,6 +25,17 @@ def test_whatever_code_can_name_has_a_chinese_word(kind: str, names: type[BoardS
     chinese = in_language("zh")
     for each in names:
         assert not chinese(named(kind, each.value)).isascii(), each
+
+
+def test_no_template_says_a_word_past_the_catalogue() -> None:
+    """So a Chinese page has no English of artoo's own: neither between elements nor in what a reader hears."""
+    own = {"artoo", "git", "D", "P", "L", "t", "tool", "glob", "path", "tmp"}
+    filled = re.compile(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<(pre|code)>artoo .*?(?=<|$)", re.DOTALL)
+    for path in sorted((Path(web.__file__).parent / "templates").glob("*.html")):
+        text = filled.sub(" ", path.read_text())
+        heard = re.findall(r'(?:aria-label|placeholder|title|alt)="([^"]*)"', text)
+        said = " ".join((re.sub(r"<[^>]*>", " ", text), *heard))
+        assert {word for word in re.findall(r"[A-Za-z]+", said) if word not in own} == set(), path.name
 
 
 def test_a_name_without_a_word_stands_as_it_is() -> None:

@@ -27,7 +27,9 @@ async def test_what_waits_on_a_shared_board_is_on_the_first_page(
     and then nothing is proved."""
     monkeypatch.setattr("artoo.web.stream.SHARED_SECONDS", 0.000_001)
     config = Config(workspace=tmp_path / "workspace", store=store.url).at_home(tmp_path)
-    site = Site(config, tmp_path, Starter(lambda: Artoo(config, environ={}, confirm=nobody_here)))
+    site = Site(
+        config, tmp_path, Starter(lambda heard: Artoo(config, environ={}, confirm=nobody_here, on_output=heard))
+    )
     async with open_office(config) as office:
         added = await office.board.add("look at the roof", OPERATOR, assignee=OPERATOR)
         await office.mailbox.send(OPERATOR, OPERATOR, "the roof leaks")

@@ -36,7 +36,7 @@ async def test_no_more_tasks_begin_than_may_run(caplog: pytest.LogCaptureFixture
     opening = asyncio.Event()
 
     @asynccontextmanager
-    async def runtime() -> AsyncGenerator[Silent]:
+    async def runtime(heard: object) -> AsyncGenerator[Silent]:
         await opening.wait()
         yield Silent()
         raise OSError("no room left")

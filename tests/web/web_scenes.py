@@ -39,6 +39,7 @@ from artoo.contracts.solution import (
     OutcomeSummary,
     PlanDirective,
     ReplanRequest,
+    StoppedBy,
 )
 from artoo.redaction import Redactor
 from artoo.tasklog.file import TaskFile
@@ -152,6 +153,7 @@ def ended(subtask_id: str, intent: str, verdicts: tuple[CriterionVerdict, ...], 
     )  # fmt: skip
 
 
+ANSWER = "src/app.py imports the most: 23 other modules. importers.md lists the ten largest."
 COUNT = "Count the imports of every module under src"
 WRITE = "Write the ten largest importers into importers.md"
 LESSON = "relative imports (from . import x) are not counted: 14 modules have none according to the table"
@@ -160,7 +162,7 @@ LESSON = "relative imports (from . import x) are not counted: 14 modules have no
 def first_round() -> Iterator[Step]:
     """One subtask holds, one does not: its approach was wrong."""
     yield from planned(1, [COUNT, WRITE])
-    yield asked_model(Role.EXECUTOR, "ExecutorStep")
+    yield asked_model(Role.EXECUTOR, "ExecutorStep", "I count the lines that begin with an import.")
     yield from used("1.1", "grep -rc '^import' src --include=*.py | sort -t: -k2 -nr | head", "src/app.py:9\n")
     yield Role.EXECUTOR, ExecutionResult(subtask_id="1.1", attempt=1, status="completed", output="app.py")
     yield (
@@ -170,7 +172,7 @@ def first_round() -> Iterator[Step]:
             failed_criterion=COUNT, failure_class=FailureClass.LOGICAL,
         ),
     )  # fmt: skip
-    yield asked_model(Role.EXECUTOR, "ExecutorStep")
+    yield asked_model(Role.EXECUTOR, "ExecutorStep", "")
     yield from used("1.1", "grep -rcE '^(import|from)' src --include=*.py | sort -t: -k2 -nr", "src/app.py:14\n")
     failing = verdict(COUNT, "fail", "pytest checks/test_count.py: 2 failed, 1 passed")
     yield from ended("1.1", COUNT, (failing,), "imports inside functions and in parentheses are counted wrongly")
@@ -201,21 +203,21 @@ def second_round() -> Iterator[Step]:
     """Another approach, which holds."""
     yield asked_model(Role.PLANNER, "Plan")
     yield from planned(2, ["Count the imports with the ast module"], carried=("1.2",))
-    yield asked_model(Role.EXECUTOR, "ExecutorStep")
+    yield asked_model(Role.EXECUTOR, "ExecutorStep", "The syntax tree names every import, wherever it is.")
     yield from used("2.1", "python count_imports.py src > importers.md", "src/app.py 23\nsrc/views.py 19\n")
 
 
 def holds() -> Iterator[Step]:
     """The second round's end, and the task's."""
     yield from ended("2.1", "Count the imports with the ast module", (verdict(COUNT, "pass", "3 passed"),))
-    yield Role.META_VALIDATOR, OutcomeSummary(task_id=TASK, merged_output="src/app.py", summary="All of it holds")
+    yield Role.META_VALIDATOR, OutcomeSummary(task_id=TASK, merged_output=ANSWER, summary="All of it holds")
     yield decided(2, Directive.ACCEPT, Loss(Omega=0.27, L=0.11), -0.52)
     yield (
         Role.SOLVER,
         FinalResult(
             task_id=TASK,
-            summary="src/app.py imports the most: 23 other modules. importers.md lists the ten largest.",
-            output="src/app.py 23\nsrc/views.py 19",
+            summary=ANSWER,
+            output=ANSWER,
             directive=Directive.ACCEPT,
             assurance=Assurance.CHECKED,
             replans=1,
@@ -223,6 +225,12 @@ def holds() -> Iterator[Step]:
             cost=Cost(llm_calls=6, prompt_tokens=10_980, completion_tokens=1_284, tool_calls=4, elapsed_ms=41_200),
         ),
     )  # fmt: skip
+
+
+def stopped_by(why: StoppedBy) -> Step:
+    """The result of a task that was given up."""
+    words = "The pages could not be read."
+    return Role.SOLVER, FinalResult(task_id=TASK, summary=words, directive=Directive.ABANDON, stopped_by=why)
 
 
 def whole() -> Iterator[Step]:

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 
 from artoo.contracts.settling import ApplyMode
+from artoo.ports.printing import OnOutput
 from artoo.runtime.app.artoo import Artoo
 from artoo.runtime.approvals.prompt_store import TaskDesk
 from artoo.runtime.config.model import Config
@@ -79,7 +80,9 @@ def hidden(text: str, name: str) -> str:
 def site_at(home: Path) -> Site:
     """What the page of this home is made of; nothing of it is started."""
     config = Config(workspace=home / "workspace").at_home(home)
-    return Site(config, home, Starter(lambda: Artoo(config, environ={}, confirm=nobody_here)))
+    return Site(
+        config, home, Starter(lambda heard: Artoo(config, environ={}, confirm=nobody_here, on_output=heard))
+    )
 
 
 @asynccontextmanager
@@ -97,8 +100,8 @@ async def page_of(
     config = Config(workspace=home / "workspace", store=store).at_home(home)
     listening = listening or bound(port)
 
-    def runtime() -> Artoo:
-        return Artoo(config, environ={}, model=model, confirm=nobody_here)
+    def runtime(heard: OnOutput) -> Artoo:
+        return Artoo(config, environ={}, model=model, confirm=nobody_here, on_output=heard)
 
     jar = aiohttp.CookieJar(unsafe=True)  # cookies of addresses made of numbers too
     async with (

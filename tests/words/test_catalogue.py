@@ -9,16 +9,16 @@ from pathlib import Path
 from string import Formatter
 
 import jinja2
+import jinja2.nodes
 import pytest
 from jinja2.ext import extract_from_ast
 
 import artoo
 from artoo.cli.display.task_state import PHASES
-from artoo.cli.results.result_view import ASSURANCE
 from artoo.contracts.findings import Found, Reason
 from artoo.web.names import NAMES
 from artoo.words.catalogue import Catalogue, in_language
-from artoo.words.names import DECIDERS, DIRECTIVES, ROLES
+from artoo.words.names import ASSURANCE, DECIDERS, DIRECTIVES, ROLES
 from artoo.words.question import SAID
 from artoo.words.settling import CLASSES
 
@@ -77,9 +77,18 @@ def said_in_templates() -> Iterator[str]:
     """Every sentence of the web UI's templates."""
     environment = jinja2.Environment(autoescape=True)
     for path in (SOURCE / "web" / "templates").glob("*.html"):
-        for _, _, said in extract_from_ast(environment.parse(path.read_text()), ("t",)):
+        parsed = environment.parse(path.read_text())
+        for _, _, said in extract_from_ast(parsed, ("t",)):
             found = said if isinstance(said, tuple) else (said,)
             yield from (each for each in found if isinstance(each, str))
+        for call in parsed.find_all(jinja2.nodes.Call):  # t.count(one, many, number): the catalogue has the first
+            match call:
+                case jinja2.nodes.Call(
+                    node=jinja2.nodes.Getattr(attr="count"), args=[jinja2.nodes.Const(value=str(one)), *_]
+                ):
+                    yield one
+                case _:
+                    pass
 
 
 def said_in_tables() -> Iterator[str]:

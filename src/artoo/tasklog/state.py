@@ -265,7 +265,7 @@ class TaskState:
     opened: TaskOpened | None = None
     request: str = ""
     project: str = ""
-    earlier: tuple[Turn, ...] = ()
+    history: tuple[Turn, ...] = ()
     spec: TaskSpec | None = None
     phase: Phase = Phase.BEGINNING
     rounds: list[Round] = field(default_factory=list[Round])
@@ -423,7 +423,7 @@ class TaskState:
                 self.opened = payload
             case UserRequest():
                 self.request, self.project, self.phase = payload.text, payload.project, Phase.READING
-                self.earlier = tuple(turn for turn in payload.history if turn.waits)
+                self.history = payload.history
             case TaskSpec():
                 self.spec, self.phase = payload, Phase.PLANNING
             case ModelCalled(usage=usage):

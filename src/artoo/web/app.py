@@ -16,12 +16,13 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from artoo.contracts.errors import ArtooError
-from artoo.web import books, differences, tasks, team
+from artoo.web import asking, books, differences, tasks, team
 from artoo.web.entry import SESSION_SECONDS, Entry
 from artoo.web.guard import COOKIE, ENTRANCE, NO_COOKIE, Guard
 from artoo.web.site import LANGUAGE, Site, failed, form_of, page, value, words_of
 
 STATIC = {
+    "composer.js": "text/javascript",
     "page.css": "text/css",
     "page.js": "text/javascript",
     "plots.js": "text/javascript",
@@ -88,14 +89,17 @@ ROUTES = (
     Route(ENTRANCE, enter),
     Route("/", tasks.home),
     Route("/events", tasks.home_stream),
-    Route("/tasks", tasks.start, methods=["POST"]),
+    Route("/tasks", asking.start, methods=["POST"]),
     Route("/tasks/{task}", tasks.task),
+    Route("/tasks/{task}/how", tasks.how),
+    Route("/tasks/{task}/images/{digest}", tasks.image),
+    Route("/tasks/{task}/resume", asking.resume, methods=["POST"]),
     Route("/tasks/{task}/rows", tasks.rows),
     Route("/tasks/{task}/stream", tasks.stream),
     Route("/tasks/{task}/events/{number}", tasks.event),
-    Route("/tasks/{task}/stop", tasks.stop, methods=["POST"]),
-    Route("/tasks/{task}/say", tasks.say, methods=["POST"]),
-    Route("/tasks/{task}/answer", tasks.answer, methods=["POST"]),
+    Route("/tasks/{task}/stop", asking.stop, methods=["POST"]),
+    Route("/tasks/{task}/say", asking.say, methods=["POST"]),
+    Route("/tasks/{task}/answer", asking.answer, methods=["POST"]),
     Route("/tasks/{task}/difference", differences.difference),
     Route("/tasks/{task}/apply", differences.apply, methods=["POST"]),
     Route("/tasks/{task}/discard", differences.discard, methods=["POST"]),

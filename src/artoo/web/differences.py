@@ -1,4 +1,4 @@
-"""The web pages to show, apply, discard and undo a task's changes, and the page "what if"."""
+"""The changes of a task for its page, with the requests to apply, discard and undo them, and the page "what if"."""
 
 from __future__ import annotations
 
@@ -14,37 +14,67 @@ from artoo.contracts.confirmation import PERSON
 from artoo.contracts.errors import ConfigurationError, SandboxError
 from artoo.contracts.settling import ClassifiedChange, Review, Settled
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.runtime.approvals.prompt_store import open_questions
+from artoo.runtime.approvals.prompt_store import OpenQuestion
 from artoo.runtime.changes.find_pending import find_pending
 from artoo.runtime.changes.pending_changes import Pending
+from artoo.runtime.changes.settlement_history import Became, SettledBooks
 from artoo.runtime.changes.startup_recovery import recover_earlier
 from artoo.runtime.changes.undo import can_be_undone, put_back
 from artoo.runtime.replay.recording import read_recording
 from artoo.runtime.replay.what_if import Recomputed, changed, law_of
 from artoo.runtime.replay.what_if import what_if as recompute
-from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import TaskLogReader
-from artoo.web.site import Site, form_of, page, paths_of, site_of, value, words_of
-from artoo.web.tasks import directory_of
+from artoo.web.site import Site, directory_of, form_of, page, paths_of, site_of, value
 from artoo.words.repositories import group_of, is_object, objects_of, told
 
 
-async def difference(request: Request) -> Response:
-    """Show the pending changes with diffs, and the changes that can be undone. A digest binds approval to them."""
-    site, (task_id, directory) = site_of(request), directory_of(request)
-    index, _ = await site.indexes.advanced(directory)
-    asked = await asyncio.to_thread(open_questions, site.home, task_id)
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """The changes of a task. `review`: those to decide about; `digest` binds the decision to what is shown.
+
+    `question`: the running task that asks about them. Without a review, `rows` are the changes at the task's end,
+    and `became` what has become of them.
+    `why`: the reason why pending changes cannot be shown.
+    """
+
+    rows: tuple[ClassifiedChange | Together, ...] = ()
+    review: Review | None = None
+    digest: str = ""
+    question: OpenQuestion | None = None
+    pending: Pending | None = None
+    undoable: UndoableTask | None = None
+    became: tuple[Became, ...] = ()
+    why: str = ""
+
+    @property
+    def blocked(self) -> frozenset[str]:
+        """Return the paths that cannot be applied, because the user has changed them since."""
+        return frozenset() if self.review is None else frozenset(one.path for one in self.review.conflicts)
+
+    @property
+    def applicable(self) -> bool:
+        """Check whether any of the changes can be applied."""
+        return self.review is not None and any(one.path not in self.blocked for one in self.review.changes)
+
+
+async def change_set(
+    site: Site,
+    task_id: str,
+    asked: tuple[OpenQuestion, ...],
+    settled: Settled | None,
+    language: str,
+    *,
+    running: bool,
+) -> ChangeSet:
+    """Return the changes that a running task asks about, or those that an ended task left pending or applied."""
     question = next((one for one in asked if one.request.review is not None), None)
     if question is not None:
-        asking = question.request
-        return page(
-            request, "difference.html", task_id=task_id, story=index.state, question=question, review=asking.review,
-            rows=_rows(request, asking.review), digest=asking.digest, pending=None, undoable=None, why="",
-            running=True,
-        )  # fmt: skip
+        review = question.request.review
+        return ChangeSet(_rows(review, language), review, question.request.digest, question)
     # A running task owns its workspace, and a reader of the workspace would prevent the task from applying it.
-    running = is_running(directory)
-    pending, why = (None, "") if running else await asyncio.to_thread(_pending, site, task_id)
+    if running:
+        return ChangeSet()
+    pending, why = await asyncio.to_thread(_pending, site, task_id)
     review, digest = None, ""
     if pending is not None and not pending.cut_off:
         try:
@@ -54,12 +84,14 @@ async def difference(request: Request) -> Response:
         except SandboxError as error:
             why = str(error)
     undoable = await asyncio.to_thread(_undoable, site, task_id)
-    shown = index.state.settled if review is None else review
-    return page(
-        request, "difference.html", task_id=task_id, story=index.state, question=None,
-        review=review, rows=_rows(request, shown), digest=digest, pending=pending, undoable=undoable, why=why,
-        running=running,
-    )  # fmt: skip
+    books = await asyncio.to_thread(SettledBooks.of, site.home)
+    became = books.afterwards(task_id, settled).became
+    return ChangeSet(_rows(review or settled, language), review, digest, None, pending, undoable, became, why)
+
+
+async def difference(request: Request) -> Response:
+    """Redirect to the changes on the page of the task."""
+    return RedirectResponse(f"/tasks/{directory_of(request)[0]}#changes", 303)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +108,19 @@ class Together:
         return "\n".join(one.path for one in self.changes)
 
 
-def _rows(request: Request, shown: Review | Settled | None) -> list[ClassifiedChange | Together]:
+def _rows(shown: Review | Settled | None, language: str) -> tuple[ClassifiedChange | Together, ...]:
     """Build a row for each change. All git objects of a repository share one row, at the place of the first."""
     rows: list[ClassifiedChange | Together] = []
     if shown is None:
-        return rows
+        return ()
     blocked = {one.path for one in shown.conflicts}
-    language = words_of(request).language
     groups = objects_of(one for one in shown.changes if one.path not in blocked)
     for change in shown.changes:
         if change.path in blocked or not is_object(change):
             rows.append(change)
         elif together := groups.pop(group_of(change), None):
             rows.append(Together(group_of(change)[0], told(together, language), tuple(together)))
-    return rows
+    return tuple(rows)
 
 
 async def apply(request: Request) -> Response:
@@ -104,7 +135,7 @@ async def apply(request: Request) -> Response:
     done = await pending.apply(chosen, digest=value(form, "digest"))
     if not done.applied and done.state == "pending":
         raise SandboxError(done.reason)
-    return RedirectResponse(f"/tasks/{task_id}/difference", 303)
+    return RedirectResponse(f"/tasks/{task_id}#changes", 303)
 
 
 async def discard(request: Request) -> Response:
@@ -115,7 +146,7 @@ async def discard(request: Request) -> Response:
     if not pending.cut_off and await pending.digest() != value(form, "digest"):
         raise SandboxError("the changes differ from what was shown; look at them again")
     await pending.discard()
-    return RedirectResponse(f"/tasks/{task_id}/difference", 303)
+    return RedirectResponse(f"/tasks/{task_id}#changes", 303)
 
 
 async def undo(request: Request) -> Response:

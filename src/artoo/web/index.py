@@ -1,4 +1,4 @@
-"""The index of a task's log for the web UI, with line positions, folded rows, and at most 16 open logs.
+"""The index of a task's log for the web UI, with line positions, folded rows, steps, and at most 16 open logs.
 
 The index is built once and extended as the log grows. All clients share it, so ten open pages read a log only once.
 """
@@ -9,7 +9,7 @@ import asyncio
 import re
 import time
 from array import array
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -48,6 +48,7 @@ from artoo.tasklog.layout import GAP_KEY
 from artoo.tasklog.state import Call, TaskState
 from artoo.tasklog.tail import LogTail
 from artoo.web.rows import Row, quiet, row_of
+from artoo.web.steps import MOST_STEPS, Step, is_step, step_of
 
 MOST_OPEN = 16
 """The most indexes that are cached without a reader. Other indexes are rebuilt on demand."""
@@ -131,6 +132,9 @@ class TaskIndex:
         """A counter that increases with every line that can change the drawings."""
         self.counted = 0
         """The number of lines in the views, which may be less than the number of lines read."""
+        self.step_count = 0
+        self._steps = deque[tuple[int, Step | None]](maxlen=MOST_STEPS)
+        """The latest steps with their lines, each None until a page shows it."""
 
     @property
     def short_count(self) -> int:
@@ -169,6 +173,13 @@ class TaskIndex:
             raise IndexError(f"this log has no line {number}")
         return self._tail.fields(number)
 
+    def steps(self) -> list[Step]:
+        """Return the latest commands and texts of the executors, oldest first, at most `MOST_STEPS`."""
+        for place, (number, known) in enumerate(self._steps):
+            if known is None:
+                self._steps[place] = number, step_of(number, self._tail.fields(number))
+        return [step for _, step in self._steps if step is not None]
+
     def _count(self, line: bytes) -> None:
         number = self.counted
         # The kind is searched only at the beginning of a line, because a user's text could contain the pattern.
@@ -178,6 +189,9 @@ class TaskIndex:
             self._tell(kind, line)
         except MessageUnreadable:
             self.state.unreadable += 1
+        if is_step(kind, line):
+            self._steps.append((number, None))
+            self.step_count += 1
         self._short.add(quiet=quiet(kind, line))
         self.counted = number + 1
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from artoo.contracts.agents import BoardState
+from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 from artoo.words.catalogue import ENGLISH, Catalogue, in_language
-from artoo.words.names import DECIDERS, DIRECTIVES, ROLES
+from artoo.words.names import ASSURANCE, DECIDERS, DIRECTIVES, ROLES
 
 NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "role": ROLES,
@@ -23,13 +25,68 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "solver": "decides",
     },
     "task": {
-        "running": "running",
-        "not ended": "stopped early",
-        "accept": "done",
-        "success": "done, with gaps",
-        "abandon": "gave up",
-        "interrupted": "interrupted",
+        "working": "working",
+        "needs": "needs you",
+        "done": "done",
+        "failed": "failed",
+        "stopped": "stopped",
     },
+    "kind": {
+        "UserRequest": "request",
+        "TaskSpec": "understood",
+        "Interrupt": "stop order",
+        "Plan": "plan",
+        "PlanRefused": "plan refused",
+        "CheckAmended": "check replaced",
+        "DispatchManifest": "assignments",
+        "Joined": "parts joined",
+        "OutcomeSummary": "round succeeded",
+        "ReplanRequest": "round fell short",
+        "PlanDirective": "directive",
+        "FinalResult": "result",
+        "Halt": "halt",
+        "RoleFailure": "role failed",
+        "SubTask": "subtask",
+        "ExecutionResult": "attempt ended",
+        "CorrectionSignal": "correction",
+        "SubTaskOutcome": "subtask ended",
+        "UserMessage": "your message",
+        "QuestionAsked": "question",
+        "QuestionAnswered": "answer",
+        "PlanProposed": "plan proposed",
+        "PlanAnswered": "plan answered",
+        "SampleDue": "sample due",
+        "Sampled": "sample",
+        "SampleMeasured": "sample measured",
+        "CourseDirective": "new course",
+        "ConfirmationRequest": "approval asked",
+        "ConfirmationAnswer": "approval answered",
+        "Ending": "ending",
+        "Settled": "changes decided",
+        "RuleContradicted": "rule contradicted",
+        "MemoryRead": "memory read",
+        "MemoryWritten": "memory written",
+        "TaskOpened": "opened",
+        "TaskResumed": "resumed",
+        "Observed": "observed",
+        "ModelCalled": "model call",
+        "ToolStarted": "command started",
+        "ToolCalled": "command",
+        "NetworkUsed": "network",
+        "Compacted": "shortened",
+        "ChecklistUpdated": "checklist",
+        "EffortChosen": "effort",
+        "CriterionJudged": "criterion",
+        "Decided": "decision",
+        "RouteViolation": "wrong route",
+        "MessagesDropped": "messages lost",
+        "gap": "missing",
+        "unreadable": "unreadable",
+    },
+    "stage": {"waiting": "to do", "working": "in progress", "checking": "is checked", "matched": "done"},
+    "mode": {"new": "new files", "edits": "edits too", "live": "edits, after every turn", "ask": "nothing"},
+    "via": {"page": "browser", "terminal": "terminal"},
+    "assurance": ASSURANCE,
     "consent": {
         "once": "yes",
         "task": "yes, for this task",
@@ -45,6 +102,31 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "silent": "new",
     },
     "board": {"in_progress": "in progress"},
+    "column": {"needs": "needs you", "todo": "to do", "progress": "in progress", "done": "done"},
+    "left": {
+        "pending": "no agent can do it: add one, or cancel it",
+        "blocked": "release it, or cancel it",
+        "review": "its review is left to you",
+        "rejected": "rejected too often: approve it, let it be tried again, or cancel it",
+        "failed": "let it be tried again, or cancel it",
+    },
+    "priority": {"critical": "critical", "standard": "standard", "background": "in the background"},
+    "trust": {"probation": "on probation", "standard": "standard", "trusted": "trusted", "senior": "senior"},
+    "agent": {
+        "ready": "ready",
+        "paused": "paused",
+        "stopped": "stopped",
+        "not accepted": "not accepted by you yet",
+        "folder gone": "its folder is gone",
+        "retired": "retired",
+    },
+    "level": {"M": "experience", "K": "knowledge", "C": "common sense: rules", "T": "thinking"},
+    "ending": {
+        "accept": "done",
+        "success": "done with gaps",
+        "abandon": "given up",
+    },
+    "trend": {"improving": "got nearer to the goal", "steady": "stayed as it was", "worsening": "got further away"},
     "step": {"done": "done", "in_progress": "in progress", "pending": "to do"},
     "finding": {
         "violation": "Violations of invariants",
@@ -60,8 +142,13 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "died": "its process died",
         "retired": "removed because of its age",
     },
-    "advice": {"exploit": "prefer", "caution": "be careful", "ignore": "no advice"},
-    "pulse": {"run": "worked", "idle": "nothing to do"},
+    "advice": {
+        "exploit": "It has worked, so artoo prefers it.",
+        "avoid": "It has failed, so artoo avoids it.",
+        "caution": "It has worked and failed, so artoo is careful with it.",
+        "ignore": "There is too little experience for advice.",
+    },
+    "pulse": {"run": "worked", "idle": "nothing to do", "skipped": "skipped", "missed": "missed"},
 }
 """The names by kind. A name that is missing here is shown unchanged."""
 
@@ -69,6 +156,23 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 def named(kind: str, name: str) -> str:
     """Return the English name that the page shows, which is also the key for its translation."""
     return NAMES[kind].get(name, name)
+
+
+def state_of(result: FinalResult | None, *, running: bool, asked: bool) -> str:
+    """Return the state of a task as its user sees it. `asked`: something waits for the user."""
+    if asked or (result is not None and result.stopped_by is StoppedBy.QUESTION):
+        return "needs"
+    if result is None:
+        return "working" if running else "stopped"
+    if result.stopped_by is StoppedBy.INTERRUPTED:
+        return "stopped"
+    return "failed" if result.directive is Directive.ABANDON else "done"
+
+
+def why_left(why: str, state: BoardState, words: Catalogue) -> str:
+    """Return the reason why a task of the board needs the operator, or that of its state without a translation."""
+    said = words(why)
+    return said if said != why or words.language == "en" else words(named("left", state.value))
 
 
 def chosen_language(cookie: str, accepted: str) -> Catalogue:

@@ -15,6 +15,9 @@ from artoo.contracts.errors import MessageUnreadable
 from artoo.contracts.shortened import CUT, shortened
 from artoo.tasklog.event_text import Json, event_text, object_in
 from artoo.tasklog.layout import GAP_KEY
+from artoo.web.names import named
+from artoo.words.catalogue import Catalogue
+from artoo.words.names import role_name
 from artoo.words.shown import printable
 
 LONGEST = 160
@@ -40,9 +43,10 @@ class Row:
     tone: str = ""
     subtask: str = ""
 
-    def plain(self) -> Json:
-        """Return the row as a JSON object."""
-        return asdict(self)
+    def plain(self, words: Catalogue) -> Json:
+        """Return the row as a JSON object, with the names of role and kind in the language of the page."""
+        role, kind = role_name(self.role, words) if self.role else "", words(named("kind", self.kind))
+        return {**asdict(self), "role": role, "kind": kind}
 
 
 def quiet(kind: str, line: bytes) -> bool:

@@ -11,15 +11,19 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.well_formed import well_formed
+from artoo.runtime.app.images import LARGEST_TOGETHER, MOST_IMAGES
 from artoo.runtime.config.model import Config
+from artoo.tasklog.layout import part_path, task_directory
 from artoo.web.index import Indexes
-from artoo.web.names import chosen_language, named
-from artoo.web.others import Others
+from artoo.web.names import chosen_language, named, why_left
+from artoo.web.others import Others, copied
 from artoo.web.starting import Starter
 from artoo.words.catalogue import Catalogue
 from artoo.words.names import led_to
@@ -94,6 +98,34 @@ async def form_of(request: Request) -> Form:
         raise ConfigurationError(f"this form cannot be read: {error}") from error
 
 
+async def form_with_images(request: Request) -> tuple[Form, tuple[bytes, ...]]:
+    """Read the fields and images of a form. Raises ConfigurationError as `form_of` does."""
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        return await form_of(request), ()
+    size = number_in(request.headers.get("content-length", ""))
+    if size is None or size > LARGEST_TOGETHER + LONGEST_FORM:
+        raise ConfigurationError(f"the images are larger than {LARGEST_TOGETHER:,} bytes together; attach fewer")
+    try:
+        async with request.form(max_files=MOST_IMAGES, max_fields=50, max_part_size=LONGEST_FORM) as read:
+            fields = read.multi_items()
+            images = [await each.read() for _, each in fields if isinstance(each, UploadFile) and each.filename]
+    except HTTPException as error:
+        raise ConfigurationError(f"this form cannot be read: {error.detail}") from error
+    return tuple((name, said) for name, said in fields if isinstance(said, str)), tuple(images)
+
+
+def directory_of(request: Request) -> tuple[str, Path]:
+    """Return the task id of the address, and its log or a copy of another machine's log. Raises NothingHere."""
+    task_id, home = str(request.path_params["task"]), site_of(request).home
+    directory = task_directory(home, task_id)
+    if part_path(directory, 0).exists():
+        return task_id, directory
+    copy = copied(home, task_id)
+    if copy is None:
+        raise NothingHere(words_of(request)("There is nothing at this address."))
+    return task_id, copy
+
+
 def paths_of(form: Form) -> tuple[str, ...]:
     """Return the chosen paths: one path per field `path`, and one path per line of a field `paths`."""
     found = (said.splitlines() if name == "paths" else [said] for name, said in form if name in ("path", "paths"))
@@ -132,8 +164,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    functions: dict[str, Any] = {"beside": beside, "named": named, "led_to": led_to}
-    environment.globals.update(functions)
+    functions: tuple[Any, ...] = (beside, named, led_to, short_path, why_left)
+    environment.globals.update({each.__name__: each for each in functions})
     environment.filters["moment"] = _moment
     environment.filters["duration"] = duration
     environment.filters["number"] = _number
@@ -157,6 +189,14 @@ def _number(value: float) -> str:
 
 def _two(value: float) -> str:
     return f"{value:.2f}"
+
+
+def short_path(path: str, project: str) -> str:
+    """Return a path relative to the project, or else to the user's home as `~/…`."""
+    for place, start in ((project, ""), (str(Path.home()), "~/")):
+        if len(place) > 1 and path.startswith(f"{place.rstrip('/')}/"):
+            return start + path[len(place.rstrip("/")) + 1 :]
+    return path
 
 
 def _signed(value: float) -> str:

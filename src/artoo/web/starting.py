@@ -7,14 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from artoo.contracts.confirmation import ConfirmationRequest, Consent
+from artoo.contracts.conversation import TextDelta
+from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ArtooError, ConfigurationError
+from artoo.contracts.events import ModelCalled
+from artoo.contracts.execution import ToolCalled
+from artoo.contracts.request import Turn
+from artoo.ports.printing import OnOutput, Printed
 from artoo.runtime.app.run_options import RunOptions
+from artoo.tasklog.state import WORDS_KEPT
+from artoo.words.shown import printable, uncoloured
 
 if TYPE_CHECKING:  # it loads every role
     from artoo.runtime.app.artoo import Artoo
@@ -26,7 +34,7 @@ GRACE_SECONDS = 10.0
 """How long tasks may take to end when the server ends. Later the tasks are cancelled, and can be resumed."""
 
 
-Open = Callable[[], "AbstractAsyncContextManager[Artoo]"]
+Open = Callable[[OnOutput], "AbstractAsyncContextManager[Artoo]"]
 
 
 async def nobody_here(request: ConfirmationRequest) -> Consent:
@@ -37,9 +45,41 @@ async def nobody_here(request: ConfirmationRequest) -> Consent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wish:
+    """A requested task. `resumes`: the id of the task that is resumed, instead of a new one."""
+
     text: str
     options: RunOptions
     begun: asyncio.Future[str]
+    history: tuple[Turn, ...] = ()
+    resumes: str = ""
+
+
+@dataclass(slots=True)
+class Live:
+    """The text that a model is writing, and the last output lines of the running command. Neither is in the log."""
+
+    words: str = ""
+    printed: str = ""
+    _of: tuple[str | None, str] = (None, "")
+    """The subtask that writes, and the command that prints, because several may run at once."""
+
+    def hear(self, envelope: Envelope) -> None:
+        """Update both with a message of the task."""
+        match envelope.payload:
+            case TextDelta(text=text, subtask_id=subtask):
+                before = self.words if subtask == self._of[0] else ""
+                self.words, self._of = (before + text)[-WORDS_KEPT:], (subtask, self._of[1])
+            case ModelCalled():
+                self.words = ""
+            case ToolCalled(act=act) if act == self._of[1]:
+                self.printed = ""
+            case _:
+                pass
+
+    def hear_printed(self, printed: Printed) -> None:
+        """Replace the output lines."""
+        self.printed = "\n".join(printable(uncoloured(line)) for line in printed.lines)
+        self._of = self._of[0], printed.act
 
 
 class Starter:
@@ -52,14 +92,26 @@ class Starter:
         """The requested tasks that have not ended yet."""
         self._running: set[asyncio.Task[None]] = set()
         self._closing = False
+        self._live: dict[str, Live] = {}
 
-    async def start(self, text: str, options: RunOptions) -> str:
-        """Start a task and return its id. Raises ArtooError or OSError if the task cannot begin."""
+    def live(self, task_id: str) -> Live | None:
+        """Return the live texts of a task that runs in this process."""
+        return self._live.get(task_id)
+
+    def _hear_printed(self, printed: Printed) -> None:
+        if (live := self._live.get(printed.task_id)) is not None:
+            live.hear_printed(printed)
+
+    async def start(
+        self, text: str, options: RunOptions, history: Sequence[Turn] = (), *, resumes: str = ""
+    ) -> str:
+        """Start or resume a task and return its id. Raises ArtooError or OSError if the task cannot begin."""
         if self._closing:
             raise ConfigurationError("the page is being closed; begin it in a terminal: artoo run")
         if len(self._alive) >= MOST_AT_ONCE:
             raise ConfigurationError(f"{MOST_AT_ONCE} tasks of this page run already; wait for one, or stop it")
-        wish = _Wish(text, options, asyncio.get_running_loop().create_future())
+        begun = asyncio.get_running_loop().create_future()
+        wish = _Wish(text, options, begun, tuple(history), resumes)
         self._alive.add(wish)
         self._wishes.put_nowait(wish)
         return await wish.begun
@@ -69,7 +121,7 @@ class Starter:
         while (wish := await self._wishes.get()) is not None:
             opened = False
             try:
-                async with self._open() as runtime:
+                async with self._open(self._hear_printed) as runtime:
                     opened = True
                     await self._serve(runtime, wish)
             except (ArtooError, OSError) as error:
@@ -107,15 +159,20 @@ class Starter:
     async def _follow(self, runtime: Artoo, wish: _Wish) -> None:
         """Read the messages of a task until its end, because a task whose stream is not read ends."""
         why: Exception = ConfigurationError("the task has ended before it began; `artoo log list` may know of it")
+        task_id = ""
         try:
-            async for envelope in runtime.stream(wish.text, options=wish.options):
-                if not wish.begun.done():
-                    wish.begun.set_result(envelope.task_id)
+            async for envelope in _messages(runtime, wish):
+                if not task_id:
+                    task_id = envelope.task_id
+                    self._live[task_id] = Live()
+                    wish.begun.set_result(task_id)
+                self._live[task_id].hear(envelope)
         except (ArtooError, OSError) as error:
-            if wish.begun.done():
+            if task_id:
                 logger.warning("a task of the page has failed: %s", error)
             why = error
         finally:
+            self._live.pop(task_id, None)
             self._end(wish, why)
 
     def _end(self, wish: _Wish, why: Exception) -> None:
@@ -123,3 +180,9 @@ class Starter:
         self._alive.discard(wish)
         if not wish.begun.done():
             wish.begun.set_exception(why)
+
+
+def _messages(runtime: Artoo, wish: _Wish) -> AsyncGenerator[Envelope]:
+    if wish.resumes:
+        return runtime.stream_resumed(wish.resumes)
+    return runtime.stream(wish.text, history=wish.history, options=wish.options)

@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -20,9 +21,12 @@ from artoo.runtime.approvals.prompt_store import open_questions
 from artoo.tasklog.layout import parts_of, tasks_directory
 from artoo.tasklog.lock import is_running
 from artoo.web.others import books_of
-from artoo.web.site import Site, site_of
+from artoo.web.site import Site, site_of, words_of
+from artoo.web.starting import Live
+from artoo.words.catalogue import ENGLISH, Catalogue
+from artoo.words.shown import printable
 
-LOOK_SECONDS = 0.25
+LOOK_SECONDS = 0.1
 """The interval at which a log is polled. A poll is usually a single read without new data."""
 HOME_SECONDS = 1.0
 SHARED_SECONDS = 5.0
@@ -55,13 +59,15 @@ def place_of(request: Request) -> int | None:
     return int(said) + 1 if said.removeprefix("-").isdecimal() and len(said) < 16 else None
 
 
-async def task_events(site: Site, task_id: str, directory: Path, first: int | None) -> AsyncGenerator[bytes, None]:
-    """Yield every line of a log once and in order, from line `first`, and an event if the drawing changes.
+async def task_events(
+    site: Site, task_id: str, directory: Path, first: int | None, words: Catalogue = ENGLISH
+) -> AsyncGenerator[bytes, None]:
+    """Yield every line of a log once and in order, from line `first`, and events if the state or live texts change.
 
     A slow client delays only this generator, and needs no buffer, because the lines remain in the log.
     """
     yield RETRY
-    told, quiet_for = "", 0.0
+    told, shown, quiet_for = "", Live(), 0.0
     index, _ = await site.indexes.advanced(directory)
     following = index.counted if first is None else max(0, first)
     while not site.closing.is_set():
@@ -71,7 +77,7 @@ async def task_events(site: Site, task_id: str, directory: Path, first: int | No
             behind = index.counted - following
             rows = [] if behind > FAR_BEHIND else await site.indexes.read(index.rows, following, ROWS)
             last = following + (len(rows) or behind) - 1
-            plain = [row.plain() for row in rows]
+            plain = [row.plain(words) for row in rows]
             short = index.short_count
             yield sent("rows", {"first": following, "last": last, "short": short, "rows": plain}, last)
             following, busy, quiet_for = last + 1, True, 0.0
@@ -80,6 +86,11 @@ async def task_events(site: Site, task_id: str, directory: Path, first: int | No
         if state != told:
             yield sent("state", {"version": state, "count": index.counted, "short": index.short_count})
             told = state
+        live = site.starter.live(task_id) or Live()
+        if (live.words, live.printed) != (shown.words, shown.printed):
+            shown = replace(live)
+            yield sent("live", {"words": printable(live.words), "printed": live.printed})
+            quiet_for = 0.0
         if at_end and not busy:
             if quiet_for >= BEAT_SECONDS:
                 yield BEAT
@@ -167,4 +178,4 @@ async def _pause(site: Site, seconds: float) -> None:
 
 def open_stream(request: Request, task_id: str, directory: Path) -> StreamingResponse:
     """Open the stream of one task."""
-    return streamed(task_events(site_of(request), task_id, directory, place_of(request)))
+    return streamed(task_events(site_of(request), task_id, directory, place_of(request), words_of(request)))

@@ -24,11 +24,16 @@ from artoo.web.site import form_of, number_in, page, site_of, value
 LETTERS = 50
 PULSES = 16
 """The number of latest heartbeats that are shown for each agent."""
+COLUMNS = ("needs", "todo", "progress", "done")
+"""The columns of the board. The first has the tasks that wait for the operator, whatever their state."""
+_COLUMNS = {
+    BoardState.PENDING: "todo", BoardState.REJECTED: "todo", BoardState.IN_PROGRESS: "progress",
+    BoardState.REVIEW: "progress", BoardState.BLOCKED: "progress",
+}  # fmt: skip
 
 
 async def team(request: Request) -> Response:
-    """Show the board's nine columns, the agents, and the work that needs the operator. With `?part`, only the parts
-    that change."""
+    """Show the board in four columns, the agents and the letters. With `?part`, only the parts that change."""
     site = site_of(request)
     async with open_office(site.config) as office:
         tasks = await office.board.list(limit=MOST_TASKS)
@@ -41,7 +46,8 @@ async def team(request: Request) -> Response:
         inbox = await office.mailbox.list(OPERATOR, "inbox", limit=LETTERS)
         archive = await office.mailbox.list(OPERATOR, "archive", limit=LETTERS)
         process = await asyncio.to_thread(serving, office.home)
-    columns = [(state, [task for task in tasks if task.state is state]) for state in BoardState]
+    placed = [("needs" if task.id in left else _COLUMNS.get(task.state, "done"), task) for task in tasks]
+    columns = [(name, [task for column, task in placed if column == name]) for name in COLUMNS]
     # Unread letters come first, and each part has the newest letter first.
     letters = (*reversed(inbox), *reversed(archive))[:LETTERS]
     template = "team_now.html" if "part" in request.query_params else "team.html"

@@ -1,4 +1,4 @@
-"""English display names of roles, directives and deciders."""
+"""English display names of roles, directives, deciders and assurances."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ DIRECTIVES: Final = {
 
 DECIDERS: Final = {"nobody": "open"}
 """The names of deciders. A verdict without a decider is called open."""
+
+ASSURANCE: Final = {
+    "checked": "Checked.",
+    "agreed": "Two ways agree.",
+    "judged": "Judged, not checked.",
+    "unverified": "Not confirmed by anything.",
+}
+"""How an answer was confirmed."""
 
 
 def role_name(name: str, text: Catalogue) -> str:

@@ -18,6 +18,7 @@ from artoo.runtime.config.loader import load_config
 from artoo.web.entry import PORT
 
 if TYPE_CHECKING:
+    from artoo.ports.printing import OnOutput
     from artoo.runtime.app.artoo import Artoo
     from artoo.runtime.config.model import Config
 
@@ -50,7 +51,7 @@ async def _serve(config: Config, listening: socket.socket, no_open: bool) -> Non
     from artoo.web.serving import served
 
     with ExitStack() as stack:
-        async with served(config, Path.cwd(), lambda: runtime_of(config), listening) as serving:
+        async with served(config, Path.cwd(), lambda heard: runtime_of(config, heard), listening) as serving:
             # The block of `served` ends before its server does, so the handler must stay until the server ends.
             stack.enter_context(first_signal(serving.stop))
             click.echo(f"artoo: {serving.address}")
@@ -72,7 +73,7 @@ async def page_beside(config: Config, port: int | None) -> AsyncGenerator[None]:
             raise ConfigurationError(
                 f"artoo web serves this home already, at port {found}; stop it, or leave out --web"
             )
-        async with served(config, Path.cwd(), lambda: runtime_of(config), found) as serving:
+        async with served(config, Path.cwd(), lambda heard: runtime_of(config, heard), found) as serving:
             click.echo(f"artoo: {serving.address}", err=True)
             try:
                 yield
@@ -80,12 +81,12 @@ async def page_beside(config: Config, port: int | None) -> AsyncGenerator[None]:
                 serving.stop()
 
 
-def runtime_of(config: Config) -> AbstractAsyncContextManager[Artoo]:
-    """Open the runtime for tasks that are started in the web UI."""
+def runtime_of(config: Config, on_output: OnOutput) -> AbstractAsyncContextManager[Artoo]:
+    """Open the runtime for tasks that are started in the web UI, which shows the output of their commands."""
     from artoo.runtime.app.artoo import Artoo
     from artoo.web.starting import nobody_here
 
-    return Artoo(config, confirm=nobody_here)
+    return Artoo(config, confirm=nobody_here, on_output=on_output)
 
 
 def open_page(address: str, home: Path) -> None:

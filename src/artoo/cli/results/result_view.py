@@ -23,16 +23,9 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.shortened import listed
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.words.catalogue import Catalogue
-from artoo.words.names import role_name
+from artoo.words.names import ASSURANCE, role_name
 from artoo.words.result import ResultWords, result_words
 from artoo.words.shown import uncoloured
-
-ASSURANCE = {
-    Assurance.CHECKED: "Checked.",
-    Assurance.AGREED: "Two ways agree.",
-    Assurance.JUDGED: "Judged, not checked.",
-    Assurance.UNVERIFIED: "Not confirmed by anything.",
-}
 
 LISTED = 20
 """The most entries of a list that are shown. The rest are counted. Unmet criteria are always all shown."""
@@ -126,7 +119,9 @@ class Ending:
     def _earlier(self) -> Iterable[str]:
         """Yield the pending changes of earlier requests of the conversation, with the command to apply them."""
         words = self.text
-        for turn in self.view.state.earlier:
+        for turn in self.view.state.history:
+            if not turn.waits:
+                continue
             if turn.here and self.result.changes.state != "none":  # this task has taken over those changes
                 continue
             command = words("apply it: {command}", command=self.paint(f"artoo apply {turn.task_id}", Tone.HEAD))
