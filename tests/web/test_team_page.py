@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runtime" / "team"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "team"))
 from team_world import crew, exists, plan, write
 from web_home import config_of, hire, with_team
 from web_server import Page, hidden, page_of, site_at
