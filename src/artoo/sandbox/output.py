@@ -3,8 +3,9 @@
     command ── stdout, stderr (or its pseudo-terminal) ──► Output ──► Captured, for the model
                                                              └─────► spool file, readable by offset at any time
 
-Too much output never ends a command. The spool has at most `CommandLimits.output_bytes`. One half of it holds the
-start of the output, the other half the most recent part, so that the log of a long-running server can be followed.
+A command is never ended because it prints too much. The spool file has at most `CommandLimits.output_bytes`. One
+half of it holds the start of the output, the other half the most recent part, so that the log of a long-running
+server can be followed.
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ StreamName = Literal["stdout", "stderr"]
 
 _CHUNK = 64 * 1024
 _LAST_WORDS_SECONDS = 0.1
-"""How long `drain` waits for the end of the streams. The output of the command itself is in the pipe when it exits,
-but the last bytes of a pseudo-terminal or of a `> >(tee log)` arrive slightly later."""
+"""Number of seconds that `drain` waits for the end of the streams. The output of the command itself is in the pipe
+when it exits, but the last bytes of a pseudo-terminal or of a `> >(tee log)` arrive slightly later."""
 
 
 class Output:
-    """The output of one command. Used in one event loop, except for `read`, which may be called in any thread.
+    """The output of one command. It is used in one event loop, except for `read`, which may be called in any
+    thread.
 
-    The caller closes it when no process can print any more. Until then, background processes of the command can
-    continue to print, because the pipe has a reader and they get no SIGPIPE.
+    The caller closes it when no process can write to the streams any more. Until then, background processes of the
+    command can continue to print, because the pipe has a reader and they get no SIGPIPE.
     """
 
     def __init__(self, path: Path, limits: CommandLimits, on_output: Heard = unheard) -> None:
@@ -56,7 +58,7 @@ class Output:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for the reader, if the output is not completely on disk, with the reason."""
+        """Notes for the reader, with the reason, if the output is not completely on disk."""
         return self._spool.notes
 
     def add(self, data: bytes, stream: StreamName = "stdout") -> None:
@@ -64,14 +66,14 @@ class Output:
         self._kept[stream].add(data)
         self._spool.append(data)
         told, ended_line = self._told_last
-        # Two pipes have no common order, so a partial line of one must not be joined to a line of the other.
+        # Two pipes have no common order, so an incomplete line of one is never joined to a line of the other.
         self._on_output(data if ended_line or told == stream else b"\n" + data)
         self._told_last = (stream, data.endswith(b"\n"))
 
     def read(self, offset: int, limit: int) -> tuple[bytes, int]:
         """Return up to `limit` bytes of both streams from `offset`, and the next offset. Blocking.
 
-        If the output at `offset` was not kept, the bytes begin at the first kept position after it.
+        If the output at `offset` was not kept, the bytes begin at the first position after it that was kept.
         """
         return self._spool.read(offset, limit)
 
@@ -83,15 +85,16 @@ class Output:
         asyncio.get_running_loop().add_reader(descriptor, self._read_some, descriptor)
 
     def take_rest(self) -> bool:
-        """Read the available output. Returns True if no process can print any more."""
+        """Read the output that is available now. Returns True if no process can print any more."""
         for descriptor in list(self._followed):
             self._read_some(descriptor)
-            if descriptor in self._followed:  # the end of the stream is only seen by a further read
+            if descriptor in self._followed:  # the end of the stream is only seen by another read
                 self._read_some(descriptor)
         return not self._followed
 
     async def drain(self) -> None:
-        """Read the output that the command printed before it ended. Background processes may print later."""
+        """Read the output that the command printed until it ended. Background processes of the command may print
+        more later."""
         if not self.take_rest():
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS_SECONDS):
@@ -108,7 +111,7 @@ class Output:
             data = os.read(descriptor, _CHUNK)
         except BlockingIOError:
             return
-        except OSError:  # EIO means that no process has the other side of the pseudo-terminal open any more
+        except OSError:  # EIO means that no process has the other side of the pseudo-terminal open any more.
             data = b""
         if data:
             self.add(data, self._followed[descriptor])
@@ -147,10 +150,11 @@ class HeadAndTail:
 
 
 class Spool:
-    """Stores a stream in a file of bounded size. Its first half keeps the start, its second half is a ring buffer.
+    """Stores a stream in a file of bounded size. The first half of the file keeps the start of the stream. The
+    second half is a ring buffer.
 
-    The file is made at the first byte. If it cannot be written (a full disk), the command continues, further output
-    is not kept, and `notes` reports it.
+    The file is made when the first byte is written. If the file cannot be written (for example because the disk is
+    full), the command continues. Further output is then not kept, and `notes` reports this.
     """
 
     def __init__(self, path: Path, most_bytes: int) -> None:
@@ -164,7 +168,7 @@ class Spool:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The reason why the stream is not completely in the file; empty if it is."""
+        """The reason why the file does not contain the whole stream. It is empty if it does."""
         if self._problem:
             return (f"only the first {self._written} bytes of the output are on disk: {self._problem}",)
         dropped = self.total - 2 * self._half
@@ -195,12 +199,12 @@ class Spool:
             try:
                 with self._path.open("rb", buffering=0) as file:
                     data = os.pread(file.fileno(), count, place)
-            except FileNotFoundError:  # the workspace was discarded
+            except FileNotFoundError:  # the workspace was discarded, and the file with it
                 return b"", self.total
         return data, offset + len(data)
 
     def close(self) -> None:
-        """Close the file. It can still be read. Idempotent."""
+        """Close the file. The file can still be read. Idempotent."""
         with self._lock:
             if self._descriptor is not None:
                 os.close(self._descriptor)

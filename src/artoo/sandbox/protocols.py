@@ -14,8 +14,9 @@ from artoo.ports.workspace import BackendName, Command, Process, SandboxLimits
 class Layer:
     """An overlay over one real directory.
 
-    `upper` and `work`: directories on disk, or None for temporary ones that are deleted with the sandbox. `below`:
-    read-only upper directories under `upper`, topmost first. For example, a check runs over the workspace's own.
+    `upper` and `work`: directories on disk. They are None for temporary ones, which are deleted with the sandbox.
+    `below`: read-only upper directories that lie under `upper`, topmost first. For example, a check runs in a
+    temporary layer over the workspace's own upper directory.
     """
 
     root: Path
@@ -26,11 +27,12 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The parts from which a sandbox is made.
+    """The directories and settings from which a sandbox is made.
 
-    `layers`: for backends with an overlay. `copies` (real directory, its copy): for backends without. `scratch`:
-    the directory that commands see as /tmp and /var/tmp. `scratch_is_shared`: true if another sandbox uses it, so
-    that its content is visible, but writes are discarded. `artoo_home` is always hidden.
+    `layers`: the overlays, for backends that can mount them. `copies` (real directory, its copy): for backends that
+    cannot. `scratch`: the directory that commands see as /tmp and /var/tmp. `scratch_is_shared`: true if another
+    sandbox uses this directory too. Its content is visible then, but writes to it are discarded. `artoo_home` is
+    always hidden from commands.
     """
 
     task_id: str
@@ -48,7 +50,7 @@ class Sandbox(Protocol):
 
     @property
     def root(self) -> int | None:
-        """A descriptor of the root directory that commands see; None for backends without an overlay."""
+        """A descriptor of the root directory that commands see. It is None for backends without an overlay."""
         ...
 
     @property
@@ -58,7 +60,8 @@ class Sandbox(Protocol):
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """The paths from PATH, from an active environment or from the project's links that commands cannot see."""
+        """The paths that commands cannot see although PATH, an active environment or a link of the project refers
+        to them."""
         ...
 
     async def start(self, command: Command, process_id: str, output: Path) -> Process:
@@ -70,12 +73,12 @@ class Sandbox(Protocol):
         ...
 
     async def close(self) -> None:
-        """Kill every process of the sandbox, and end it. Afterwards none of its processes is left. Idempotent."""
+        """Kill every process of the sandbox, and end it. Afterwards none of its processes exists. Idempotent."""
         ...
 
 
 class Backend(Protocol):
-    """A method to confine commands on a machine."""
+    """A way to confine commands on a machine."""
 
     @property
     def name(self) -> BackendName: ...

@@ -22,7 +22,8 @@ def remove_tree(path: Path) -> None:
     try:
         # Python's own function is tried first, because it starts no process and works for most trees.
         shutil.rmtree(path)
-    except (OSError, RecursionError):  # no permission for the owner, or too deep for Python's recursion or a path
+    # the owner has no permission, or the tree is too deep for Python's recursion or for a path
+    except (OSError, RecursionError):
         _remove_stubborn(path)
 
 

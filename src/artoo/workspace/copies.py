@@ -1,8 +1,8 @@
 """Plain copies of the user's directories without overlay, with limits on paths and bytes.
 
-A copy is made when the sandbox starts. Before each turn, files that the user changed and the task did not are
-copied again. Contents are cloned if the file system supports it. Paths beyond the size limits are not copied, and
-are reported.
+A copy is made when the sandbox starts. Before each turn, files that the user has changed and the task has not are
+copied again. Contents are cloned if the file system supports it. Paths beyond the limits are not copied, but
+reported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MOST_REPORTED = 20
 
 @dataclass(frozen=True, slots=True)
 class CopyLimits:
-    """The most that one workspace may copy."""
+    """The maximum amounts that are copied for one workspace."""
 
     paths: int = 50_000
     bytes: int = 2_048 * MIB
@@ -54,7 +54,8 @@ class CopyLimits:
 class Copier:
     """Updates copies from the user's files, except paths that the task has changed. Blocking; raises OSError.
 
-    `hidden` decides which absolute paths are never copied. `left_out`: printable paths beyond the bounds.
+    `hidden` decides which absolute paths are never copied. `left_out`: the printable paths that were not copied
+    because of the limits.
     """
 
     manifest: Manifest
@@ -94,7 +95,7 @@ class Copier:
             os.fchmod(place, state.mode | 0o700)
             self._copied((one.number, ""), state, place, ".")
         seen, listed = set[str](), set[str]()
-        waiting = deque([""])  # breadth first, so that the limits leave out only deep paths
+        waiting = deque([""])  # breadth first, so that only deep paths are left out because of the limits
         while waiting:
             relative = waiting.popleft()
             with ExitStack() as held:
@@ -103,7 +104,8 @@ class Copier:
                         held.enter_context(closing_descriptor(open_beneath(above, relative, DIRECTORY_FLAGS)))
                         for above in (root, place)
                     )
-                except OSError:  # unreadable or deleted meanwhile, or the task removed, replaced or locked it
+                # the path cannot be read or was deleted meanwhile, or the task has removed, replaced or locked it
+                except OSError:
                     continue
                 listed.add(relative)
                 for name in sorted(os.listdir(source), key=os.fsencode):
@@ -130,9 +132,10 @@ class Copier:
             return have.is_directory
         if entry is not None and entry.source == stamp_of(state):
             return False
-        # The copy differs from the one that artoo made, so the task has changed the path.
+        # The copy differs from the one that artoo made, which means that the task has changed the path.
         if (entry is None) != (have is None) or (entry and have and entry.copy != stamp_of(have)):
-            return False  # the task made, changed or deleted it; its version stays, and settlement compares
+            # the task made, changed or deleted the path, so its version stays, and settlement compares the versions
+            return False
         if state.is_directory:
             os.mkdir(name, 0o700, dir_fd=target)
             set_metadata((target, name), _as_ours(state)._replace(mode=state.mode | 0o700), times=False)
@@ -149,7 +152,7 @@ class Copier:
     def _remove(self, number: int, place: int, seen: set[str], listed: set[str]) -> None:
         """Delete from the copy the paths that the user deleted and the task has not changed.
 
-        `seen`: the user's paths. `listed`: the directories that were read.
+        `seen`: the paths that the user has. `listed`: the directories whose entries were read.
         """
         gone: dict[str, None] = {}
         for path in sorted(path for at, path in self.manifest.entries if at == number and path):
@@ -159,7 +162,7 @@ class Copier:
         for path in reversed(gone):
             above, _, name = path.rpartition("/")
             with (
-                suppress(OSError),  # the task changed a parent or added entries
+                suppress(OSError),  # the task has changed a parent of it or added entries to it
                 closing_descriptor(open_beneath(place, above, DIRECTORY_FLAGS)) as target,
             ):
                 state = glance(target, name)
@@ -170,7 +173,8 @@ class Copier:
 
 
 def _copy_whole(source: int, target: int, name: str, state: NodeState) -> bool:
-    """Copy a file or link. Returns False if this user may not read it, because then commands may not either."""
+    """Copy a file or link. Returns False if this user may not read it, because then commands may not read it
+    either."""
     with suppress(FileNotFoundError):
         os.unlink(_TEMPORARY, dir_fd=target)
     try:
@@ -184,15 +188,16 @@ def _copy_whole(source: int, target: int, name: str, state: NodeState) -> bool:
 
 
 def _as_ours(state: NodeState) -> NodeState:
-    """Return the state with this user as owner. Root keeps the owner, because only root may set another one."""
+    """Return the state with this user as owner. If this process is root, the owner stays the same, because only
+    root may set another one."""
     return state if os.geteuid() == 0 else state._replace(uid=os.geteuid(), gid=os.getegid())
 
 
 MOST_BYTES, MOST_PATHS = 1_024 * MIB, 50_000
-"""The largest workspace that may be copied."""
+"""The maximum size of a workspace that may be copied."""
 
 _CHANGED = Entry((), ())
-"""The entry of a copied path that the task has changed or deleted. No state has this stamp."""
+"""The entry of a copied path that the task has changed or deleted. No path has this stamp."""
 
 
 def copy_workspace(source: WorkspaceDirectory, target: WorkspaceDirectory) -> None:
@@ -225,14 +230,15 @@ def _copy(source: WorkspaceDirectory, target: WorkspaceDirectory) -> None:
             target.work(one.number).mkdir(mode=0o700)
     _copy_tree(source.scratch, target.scratch)
     if source.base_file.exists():
-        shutil.copy2(source.base_file, target.base_file)  # with its mtime, the time of the last comparison
+        # copied with its mtime, which is the time of the last comparison
+        shutil.copy2(source.base_file, target.base_file)
     if source.manifest.exists():
         _copy_manifest(covered, source, target)
     target.write_record(source.record().model_copy(update={"task_id": target.task_id}))
 
 
 def _copy_tree(source: Path, target: Path) -> None:
-    """Copy a tree including the whiteouts and attributes that an overlay needs."""
+    """Copy a tree, including the whiteouts and attributes that overlayfs needs."""
     command = (find_program("cp") or "cp", "-a", "--", source, target)
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, env={"LC_ALL": "C"})
     if done.returncode != 0:
@@ -254,5 +260,5 @@ def _copy_manifest(covered: tuple[Covered, ...], source: WorkspaceDirectory, tar
 def _state(place: Path, path: str) -> NodeState | None:
     try:
         return state_of(os.lstat(place / path))
-    except OSError:  # the task deleted it, or replaced a directory above it
+    except OSError:  # the task has deleted the path, or replaced a directory above it
         return None

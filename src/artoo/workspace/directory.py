@@ -1,9 +1,9 @@
 """Find, make, lock and delete workspace directories, with the layout and `workspace.json`.
 
-A workspace is made at the task's first command or write.
+A workspace is made at the first command or write of the task.
 
-docs/design/workspace.md shows the layout. `upper/N` is the overlay over root N, `copy/N` the copy of root N. Forks
-and running checks have directories of the same layout inside.
+docs/design/workspace.md shows the layout. `upper/N` contains the task's changes over root N, and `copy/N` is the
+copy of root N. The directories of forks and of running checks are inside and have the same layout.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import attributes_of
 
 FORMAT = 1
-"""The format of the record. A workspace with another format is never read; the user can only discard it."""
+"""The format of the record `workspace.json`. A workspace with another format is never read. The user can only
+discard it."""
 
 PATIENCE_SECONDS = 5.0
-"""How long to wait for the lock, because a process that only lists or reviews holds it briefly."""
+"""Number of seconds to wait for the lock. A process that only lists or reviews holds it briefly."""
 
 _LOCK = "lock"
 _RECORD = "workspace.json"
@@ -45,18 +46,18 @@ _LEFTOVERS = ("mounts-*", "inside-*", "git-*")
 
 
 class WorkspaceInUse(SandboxError):
-    """Another process holds the workspace's lock."""
+    """Raised if another process holds the workspace's lock."""
 
 
 class OtherFormat(SandboxError):
-    """An older or a newer artoo made the workspace. This version can only discard it."""
+    """Raised if an older or a newer version of artoo made the workspace. This version can only discard it."""
 
 
 class WorkspaceRecord(BaseModel):
     """The content of `workspace.json`. Paths are printable.
 
-    `backend`: the sandbox backend of its commands. `covered`: the real directories; number N of them has upper
-    directory N or copy N.
+    `backend`: the sandbox backend that runs the commands of this workspace. `covered`: the real directories. The
+    one with number N has upper directory N or copy N.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
@@ -72,12 +73,13 @@ class WorkspaceRecord(BaseModel):
 
     @property
     def is_overlay(self) -> bool:
-        """True if commands see an overlay over the real files, False for a copy of project and output folder."""
+        """True if commands see an overlay over the real files. False if they see a copy of the project and the
+        output folder."""
         return self.backend == "bubblewrap"
 
     @property
     def roots(self) -> Roots:
-        """The user's directories, without the paths that a policy opens."""
+        """The user's directories. Paths that a policy opens in addition are left out."""
         home, workspace, project = (Path(text_of(one)) for one in (self.home, self.workspace, self.project))
         return Roots(home, workspace, project)
 
@@ -90,7 +92,8 @@ class WorkspaceRecord(BaseModel):
 class Covered:
     """One covered real directory, and the directory with the task's version of it.
 
-    `place`: the overlay's upper directory (which contains only changed paths), or the copy (all paths).
+    `place`: the upper directory of the overlay (which contains only changed paths), or the copy (which contains all
+    paths).
     """
 
     number: int
@@ -100,7 +103,7 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDirectory:
-    """The path of one workspace, which may not exist yet. A fork has a directory of the same layout."""
+    """The path of one workspace, which may not exist yet. The directory of a fork has the same layout."""
 
     base: Path
 
@@ -130,7 +133,8 @@ class WorkspaceDirectory:
 
     @property
     def continues(self) -> Path:
-        """Return the file that names the task whose pending changes this workspace began with."""
+        """Return the file that names an earlier task, if this workspace began with the pending changes of that
+        task."""
         return self.base / "continues"
 
     @property
@@ -139,7 +143,8 @@ class WorkspaceDirectory:
 
     @property
     def brought(self) -> Path:
-        """The file that marks a copy of another machine's work for review. The copy may be deleted without loss."""
+        """The file that marks the workspace as a copy of another machine's work, which was made for review. Such a
+        copy may be deleted without loss."""
         return self.base / "brought"
 
     @property
@@ -242,10 +247,10 @@ class WorkspaceDirectory:
     def remove(self) -> None:
         """Delete the workspace. The record is deleted first, so that a crash leaves no partial workspace.
 
-        The lock is deleted last. Otherwise a process that waits for it would make a workspace in a directory that
-        is being deleted.
+        The lock file is deleted last. Otherwise a process that waits for it would make a workspace in a directory
+        that is being deleted.
         """
-        # Without its record the directory counts as empty, even if files are left in it.
+        # Without a record the directory counts as empty, even if files are left in it.
         (self.base / _RECORD).unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             self.remove_rest()
@@ -253,7 +258,8 @@ class WorkspaceDirectory:
             try:
                 self.base.rmdir()
             except OSError as error:
-                if error.errno != errno.ENOTEMPTY:  # another process has made a new lock in it
+                # another process has already made a new lock file in the directory
+                if error.errno != errno.ENOTEMPTY:
                     raise
 
     def discard(self) -> None:
@@ -265,7 +271,7 @@ class WorkspaceDirectory:
             self.remove()
 
     def remove_rest(self) -> None:
-        """Delete everything but the lock, so that no file of an old workspace appears in the next one."""
+        """Delete everything except the lock file, so that no file of an old workspace appears in the next one."""
         for child in self.base.iterdir():
             if child.name != _LOCK:
                 remove_tree(child)
@@ -291,7 +297,8 @@ class WorkspaceDirectory:
         return descriptor
 
     def _try_lock(self) -> int | None:
-        """Try to lock the file, and return its descriptor or None. A lock on a deleted file does not count."""
+        """Try to lock the file, and return its descriptor or None. A lock on a file that was deleted meanwhile does
+        not count."""
         try:
             self.base.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self.base / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -325,7 +332,7 @@ class Workspaces:
         return directory if directory.exists else None
 
     def remembered(self) -> tuple[WorkspaceDirectory, ...]:
-        """Return all directories, including those whose creation or deletion was interrupted."""
+        """Return all directories of workspaces, including those whose creation or deletion was interrupted."""
         if not self.root.is_dir():
             return ()
         return tuple(WorkspaceDirectory(child) for child in sorted(self.root.iterdir()) if child.is_dir())
@@ -360,8 +367,9 @@ class Workspaces:
 def make_upper(upper: Path, model: Path) -> None:
     """Make an empty upper directory with owner, mode and attributes of the real directory `model`.
 
-    They decide who may write. An owner that this user may not set, and attributes that the file system does not
-    support, are left out. The change set does not report them as changes. Raises OSError (full disk).
+    Owner, mode and attributes decide who may write. An owner that this user may not set, or an attribute that the
+    file system does not support, is left out. The change set does not report them as changes. Raises OSError (full
+    disk).
     """
     upper.mkdir(mode=0o700, parents=True, exist_ok=True)
     seen = model.stat()
@@ -370,7 +378,7 @@ def make_upper(upper: Path, model: Path) -> None:
     for name, value in attributes_of(model):
         with suppress(OSError):
             os.setxattr(upper, name, value)
-    upper.chmod(stat.S_IMODE(seen.st_mode))  # last, because an access list among the attributes changes the mode
+    upper.chmod(stat.S_IMODE(seen.st_mode))  # last, because setting an access list changes the mode
 
 
 class _Format(BaseModel):

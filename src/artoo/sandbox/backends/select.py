@@ -34,14 +34,14 @@ _SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A backend that may be selected. `key`: its name in the cache."""
+    """A backend that may be selected. `key`: the name under which the choice is stored in the cache."""
 
     key: str
     backend: Backend
 
 
 def candidates() -> Iterator[Candidate]:
-    """Yield all backends that are possible on this system, best first, without `none`."""
+    """Yield all backends that are possible on this system, best first. `none` is not among them."""
     if sys.platform == "darwin":
         yield Candidate("seatbelt", CopyBackend("seatbelt"))
     if not (sys.platform.startswith("linux") and seccomp.supported()):
@@ -54,15 +54,15 @@ def candidates() -> Iterator[Candidate]:
 
 
 async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], object] | None = None) -> Backend:
-    """Return the best backend that passes its self-test here, or else `none`, which needs approval for all
-    commands.
+    """Return the best backend that passes its self-test here. If no backend does, return `none`, with which all
+    commands need approval.
 
-    `report` is called with every backend that was tried, including failures. Raises SandboxError if `artoo_home`
+    `report` is called with every backend that was tried, also if it failed. Raises SandboxError if `artoo_home`
     cannot be made.
     """
     home = await asyncio.to_thread(_made, artoo_home)
     known = _recall(home / _CACHE)
-    # A deleted program is no candidate any more, so a cached key never starts it.
+    # A program that was deleted is no longer a candidate, so a stored key never starts it.
     for candidate in candidates():
         if known == candidate.key:
             return candidate.backend
@@ -70,7 +70,7 @@ async def open_backend(artoo_home: Path, report: Callable[[BackendDiagnosis], ob
 
 
 async def diagnose(artoo_home: Path) -> tuple[BackendDiagnosis, ...]:
-    """Test every backend of this system without the cache, best first, and store the best one that works.
+    """Test every backend of this system without using the cache, best first. Store the best one that works.
 
     Raises SandboxError if `artoo_home` cannot be made.
     """
@@ -88,7 +88,7 @@ async def diagnose(artoo_home: Path) -> tuple[BackendDiagnosis, ...]:
 
 
 async def _try_backends(home: Path, report: Callable[[BackendDiagnosis], object], *, every: bool) -> Backend:
-    """Test backends until one works, or with `every`, until one of each kind works, and store the best."""
+    """Test backends until one works. With `every`, go on until one of each kind works. Store the best one."""
     best: Candidate | None = None
     working = set[BackendName]()
     is_sure = True
@@ -104,7 +104,7 @@ async def _try_backends(home: Path, report: Callable[[BackendDiagnosis], object]
             best = best or candidate
             if not every:
                 break
-        # An unexplained failure may be temporary, so then a worse backend is not stored permanently.
+        # A failure without explanation may be temporary, so a worse backend is not stored permanently in that case.
         is_sure = is_sure and (diagnosis.works or is_explained(diagnosis))
     return CopyBackend("none") if best is None else best.backend
 
@@ -119,7 +119,8 @@ async def _proved(candidate: Candidate, home: Path) -> BackendDiagnosis:
 
 
 def _made(artoo_home: Path) -> Path:
-    """Make artoo's home, and return its resolved path, because a link or `..` may differ inside a sandbox."""
+    """Make artoo's home, and return its resolved path. Inside a sandbox, a link or a `..` in it may lead to another
+    place."""
     real = Path(os.path.realpath(artoo_home.expanduser()))
     try:
         real.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -130,7 +131,7 @@ def _made(artoo_home: Path) -> Path:
 
 
 def _identity(key: str) -> list[str]:
-    """Return the key of a choice and all values on which the choice depends."""
+    """Return the key of a choice together with all values on which the choice depends."""
     machine = Machine(Path("/"), None)
     settings = [machine.setting(name) for name in _SETTINGS]
     profile = APPARMOR_PROFILE.stat().st_mtime_ns if APPARMOR_PROFILE.exists() else 0
@@ -143,7 +144,7 @@ def _recall(cache: Path) -> str | None:
     try:
         known = json.loads(cache.read_bytes())
         return known[0] if known == _identity(known[0]) else None
-    except (OSError, ValueError, LookupError, TypeError):  # missing, or written by another version
+    except (OSError, ValueError, LookupError, TypeError):  # the file is missing, or another version wrote it
         return None
 
 

@@ -1,6 +1,6 @@
 """Test a backend by an escape attempt that must fail, with its timeout.
 
-Attempts to escape and to change files must fail.
+The attempts are to reach the outside of the sandbox and to change files there.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from artoo.sandbox.reading.programs import this_python
 _CANARY = b"the canary lives\n"
 _SECRET = b"no command may read this\n"
 _SECONDS = 120.0
-"""A long timeout, so that a busy machine does not seem to have no working sandbox."""
+"""The timeout is long, so that on a busy machine a working sandbox does not seem to fail."""
 _SERVICE = "/var/run/mDNSResponder"
-"""A UNIX socket that every Mac has. There a process may make sockets, but must not connect to a service."""
+"""A UNIX socket that every Mac has. On a Mac, commands may make sockets but must not connect to a service."""
 
 _ATTEMPT = """
 import os, socket, sys
@@ -69,14 +69,14 @@ open('made/file', 'w').close()
 os.chmod('made/file', 0o755)
 os.unlink('canary')
 """
-"""A program that prints one line for each way out of the sandbox that is not closed."""
+"""A program that prints one line for each way out of the sandbox that it finds open."""
 
 _SECOND = "import os; print(sorted(os.listdir('.')), os.listdir('made'), oct(os.stat('made/file').st_mode & 0o777))"
 _SEEN = "['made'] ['file'] 0o755"
 
 
 async def prove(backend: Backend, artoo_home: Path) -> str:
-    """Return the problem with a backend on this machine; empty if it works and confines commands."""
+    """Return the problem with a backend on this machine. Return "" if the backend works and confines commands."""
     name = f".artoo-selftest-{uuid.uuid4().hex}"
     # The temporary home is next to artoo's own, because commands cannot read artoo's home.
     parent = artoo_home.parent if os.access(artoo_home.parent, os.W_OK | os.X_OK) else tempfile.gettempdir()
@@ -103,7 +103,8 @@ async def prove(backend: Backend, artoo_home: Path) -> str:
 
 @contextmanager
 def _prepared(home: Path, outside: Path, pipe: Path) -> Generator[int]:
-    """Make a home with a secret and a project, and files that no command may use. Yields a listening port."""
+    """Make a home directory with a secret and a project, and also files that no command may use. Yields a listening
+    port."""
     (home / "project").mkdir(parents=True)
     (home / ".ssh").mkdir()
     (home / ".ssh" / "key").write_bytes(_SECRET)

@@ -3,18 +3,19 @@
 A small shell writes its pid into the group and then executes bubblewrap. All processes that bubblewrap starts are
 in the group from their first instruction and cannot leave it, because nothing inside can write to any group.
 
-The kernel's bounds are higher than the limits that the monitor enforces, because the kernel does not know commands.
-It would kill processes of any command, and refuse new processes to all. The bounds stop processes that outrun the
-monitor or hide from it. If no group can be made, only the monitor enforces the limits.
+The kernel's limits are higher than those that the monitor enforces, because the kernel does not know which
+processes belong to a command. At its limits it would kill processes of any command, and refuse new processes to all
+commands. These limits stop processes that are faster than the monitor or hide from it. If no group can be made,
+only the monitor enforces the limits.
 
 The kernel has three rules. Controllers are delegated to children by `cgroup.subtree_control`; a group other than
 the root that delegates controllers holds no processes; moving a process requires the right to write `cgroup.procs`
 of the target and of the common ancestor. systemd allows other programs to make groups only below a unit with
 `Delegate=`. (Documentation/admin-guide/cgroup-v2.rst; systemd's CGROUP_DELEGATION.md)
 
-Therefore groups are made in this process's own group, if only this process and its children are in it. They move
-one level down, and the group delegates its controllers. An artoo that this process starts finds itself in the lower
-group, and makes its groups next to it.
+Therefore groups are made in this process's own group, if only this process and its children are in it. For that
+purpose these processes move one level down, and the group delegates its controllers. If this process starts another
+artoo, that one finds itself in the lower group, and makes its groups next to it.
 """
 
 from __future__ import annotations
@@ -50,13 +51,14 @@ class Group:
     path: Path
 
     def joining(self, argv: Sequence[str]) -> tuple[str, ...]:
-        """Return the arguments that enter the group and then execute `argv` in the same process."""
+        """Return the arguments of a command that enters the group and then executes `argv` in the same process."""
         return ("/bin/sh", "-c", _JOIN, str(self.path / "cgroup.procs"), *argv)
 
     async def close(self) -> None:
-        """Kill every process in the group, including one that is just being forked, and remove it. Idempotent."""
+        """Kill every process in the group, including one that is just being forked, and remove the group.
+        Idempotent."""
         with suppress(OSError):
-            # One write kills all members at once. A process that forks meanwhile cannot escape.
+            # One write kills all processes in the group at once. A process that forks meanwhile cannot escape.
             (self.path / "cgroup.kill").write_text("1")
         for _ in range(_END_ROUNDS):
             if _removed(self.path):
@@ -94,22 +96,23 @@ def group_parent() -> GroupParent:
 
 
 def _limit(path: Path, limits: SandboxLimits, files: int) -> None:
-    """Set the bounds. `files`: bytes allowed for files in memory, which count as disk. Raises OSError."""
-    if (path / "memory.swap.max").exists():  # a kernel without swap lacks this file
+    """Set the limits of a group. `files`: number of bytes that are allowed for files in memory, in addition to the
+    memory limit, because such files count as disk. Raises OSError."""
+    if (path / "memory.swap.max").exists():  # a kernel without swap does not have this file
         (path / "memory.swap.max").write_text("0")
     (path / "memory.max").write_text(str(limits.memory_bytes + files + _MORE_MEMORY))
     (path / "pids.max").write_text(str(limits.processes + _MORE_TASKS))
 
 
 def _remove_leftovers(parent: Path) -> None:
-    """Remove the groups of an artoo process that was killed. The processes in the groups died with it."""
+    """Remove the groups that an artoo process left when it was killed. The processes in the groups died with it."""
     for path in parent.glob(f"{_NAME}*"):
         if not Path("/proc", path.name.removeprefix(_NAME).partition("-")[0]).exists():
             _removed(path)
 
 
 def _removed(path: Path) -> bool:
-    """Remove a group. Returns False while a process is in it."""
+    """Remove a group. Returns False while the group contains a process."""
     try:
         path.rmdir()
     except FileNotFoundError:
@@ -149,7 +152,8 @@ def find_parent(
 
 
 def _own_group(top: Path, process: Path) -> Path | None:
-    """Return this process's group, or None if the hierarchy is not mounted or the mount does not show the group."""
+    """Return the group of this process. Return None if the hierarchy is not mounted or if the mount does not show
+    the group."""
     try:
         lines = (process / "cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -159,7 +163,8 @@ def _own_group(top: Path, process: Path) -> Path | None:
 
 
 def _is_delegated(group: Path) -> bool:
-    """True if systemd has delegated the group, except to another systemd manager (a user's systemd)."""
+    """True if systemd has delegated the group to artoo. It has not if another systemd manager (a user's systemd)
+    runs in it."""
     for name in _MARKS:
         with suppress(OSError):
             if os.getxattr(group, name) == b"1":
@@ -185,21 +190,21 @@ def _may_write(group: Path) -> bool:
 def _hand_on(group: Path, *, is_root: bool) -> bool:
     """Delegate the controllers of a group and move its processes one level down. Returns False if that fails.
 
-    The group must hold only this process and its children. The root of the whole hierarchy (it has no
-    `cgroup.type`) is left alone, because it belongs to the machine.
+    The group must hold only this process and its children. The root of the whole hierarchy (which has no
+    `cgroup.type`) is never changed, because it belongs to the machine.
     """
     if (is_root and not (group / "cgroup.type").exists()) or not _is_only_ours(group):
         return False
     try:
         (group / _OWN).mkdir(exist_ok=True)
-        for _ in range(_ROUNDS):  # repeat, because a child that was started meanwhile is in the old group
+        for _ in range(_ROUNDS):  # repeated, because a child that was started meanwhile is in the old group
             for pid in _processes(group):
                 with suppress(ProcessLookupError):
                     (group / _OWN / "cgroup.procs").write_text(str(pid))
             if not _processes(group):
                 break
         (group / "cgroup.subtree_control").write_text("+memory +pids")
-    except OSError:  # a threaded group, a policy, or a process that was added meanwhile
+    except OSError:  # possible reasons are a threaded group, a policy, or a process that was added meanwhile
         return False
     return True
 

@@ -1,15 +1,15 @@
 """Check memory, tasks, disk and inotify of a sandbox at intervals, and kill the command that exceeds a limit.
 
-The sandbox is watched from outside while commands run in it. `ports.workspace` holds the numbers.
+The monitor runs outside of the sandbox while commands run in it. `ports.workspace` defines the limits.
 
     memory       private and shared memory of processes, files in memory, buffers of sockets and pipes
     tasks        processes and their threads
     disk         the upper directories and the task's /tmp; files that were removed while open
     inotify      instances; the kernel allows each user only a few, which the user's own programs need too
 
-A check of the processes reads /proc for each process, four times a second. A check of the directories walks them,
-and starts earlier when free space on disk changes fast. After a slow check the pause is longer, so that checks use
-at most a twentieth of a processor. While no command runs, nothing is read at all.
+To check the processes, the monitor reads /proc for each process four times a second. To check the directories, it
+walks them. The walk starts earlier if the free space on disk changes fast. After a slow check the pause is longer,
+so that checks use at most a twentieth of a processor. While no command runs, nothing is read at all.
 """
 
 from __future__ import annotations
@@ -39,16 +39,20 @@ from artoo.sandbox.supervisor.processes import read_file
 
 _PAUSE_SECONDS, _DISK_PAUSE_SECONDS = 0.25, 0.5
 _PAUSE_PER_LOOK, _HURRIED_PAUSE_PER_LOOK = 20, 4
-"""The pause after a check, as a multiple of the check's duration. The second applies while the disk fills fast."""
+"""The pause after a check, as a multiple of the time that the check took. The second, shorter pause applies while
+the disk fills fast."""
 _AFTER_EXCESS_SECONDS = 0.5
-"""How long to wait for the kernel to free a killed command's memory, so that no other command is blamed for it."""
+"""Number of seconds in which the kernel frees the memory of a killed command. No other command is blamed for it
+during this time."""
 _MOST_SUSPECTS = 200
-"""The most processes whose command is looked up, because with thousands of processes that would take long."""
+"""The maximum number of processes whose command is looked up, because that would take long with thousands of
+processes."""
 _GRACE_PART = 32
 _LITTLE = (32 << 20, 1_000)
-"""Changes of so many bytes and paths do not cause an early walk over the directories."""
+"""Changes below these numbers of bytes and paths do not start an early walk over the directories."""
 _HOPELESS = 4
-"""The multiple of the process limit at which the whole sandbox is killed, because the fork bomb grows too fast."""
+"""If the number of processes reaches this multiple of its limit, the whole sandbox is killed, because a fork bomb
+grows too fast to be ended otherwise."""
 _UNLIMITED = (1 << 62, 1 << 62)
 _FIRST_VICTIM = b"1000"
 _INOTIFY = "/proc/sys/fs/inotify/max_user_instances"
@@ -59,11 +63,11 @@ Use = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """The limit that a sandbox exceeds, and the command that is killed because of it.
+    """The limit that a sandbox exceeds, and the command that is killed for that.
 
-    `command` is the id of the command that uses most of the resource, or None if it cannot be identified. `pid` is
-    the command's largest process, as seen from outside, or 0 if nothing runs any more. `note` explains the excess
-    to a reader.
+    `command` is the id of the command that uses most of the resource. It is None if that command cannot be
+    identified. `pid` is the largest process of the command, as seen from outside. It is 0 if no process runs any
+    more. `note` explains the excess to a reader.
     """
 
     status: EndStatus
@@ -73,10 +77,11 @@ class Excess:
 
 
 class SandboxMonitor:
-    """Watches the descendants of a supervisor, and `directories`. Must be created in an event loop.
+    """Watches the descendants of a supervisor, and the directories in `directories`. The monitor must be created in
+    an event loop.
 
-    The present content of the directories is attributed to no command. `on_excess` must kill the command
-    immediately. It is called in the event loop, and again if the excess continues.
+    What the directories contain at that time counts for no command. `on_excess` must kill the command immediately.
+    It is called in the event loop, and again if the excess continues.
     """
 
     def __init__(
@@ -98,7 +103,7 @@ class SandboxMonitor:
         self._running = asyncio.get_running_loop().create_task(self._watch())
 
     async def stop(self) -> None:
-        """Stop watching. Idempotent."""
+        """Stop the checks. Idempotent."""
         await asyncio.wait({self._first_look})
         if self._running is not None:
             self._running.cancel()
@@ -106,15 +111,16 @@ class SandboxMonitor:
             self._running = None
 
     def wake(self) -> None:
-        """Resume the checks, because a command was started. Call this when its process exists."""
+        """Resume the checks, because a command was started. Call this when the command's process exists."""
         self._starts += 1
         self._awake.set()
 
     def explain_kill(self, command: str) -> tuple[EndStatus, str] | None:
-        """Return the status and the note of a command that was ended by a SIGKILL; None if the cause is not known.
+        """Return the status and the note of a command that was ended by a SIGKILL. Return None if the cause is not
+        known.
 
-        Two causes are known. The command was a fork bomb, or the kernel has killed some process for lack of memory
-        since the last call; that process may belong to another command.
+        Two causes are known. Either the command was a fork bomb, or the kernel has killed a process for lack of
+        memory since the last call. That process may also have belonged to another command.
         """
         bomb = self._processes.bomb
         if bomb is not None and bomb.command == command:
@@ -124,11 +130,11 @@ class SandboxMonitor:
         return lacked if self._kills > before else None
 
     def fills_disk(self) -> bool:
-        """True if a command that has just ended may have filled the disk. Takes microseconds."""
+        """True if a command that has just ended may have filled the disk. This check takes microseconds."""
         return self._disk.fills_fast()
 
     async def excess_left_by(self, command: str) -> Excess | None:
-        """Check at once whether a command that has just ended exceeded a disk limit, and return that limit."""
+        """Check at once whether a command that has just ended exceeded a disk limit. Return that limit."""
         excess = await self._look_at_disk()
         if excess is None or not excess.pid or excess.command == command:
             return excess
@@ -144,7 +150,7 @@ class SandboxMonitor:
     async def _watch_processes(self) -> None:
         pause = _PAUSE_SECONDS
         while True:
-            # Nothing is read before the first pause is over, because most commands end within it.
+            # Nothing is read before the first pause is over, because most commands end before that.
             await self._awake.wait()
             await asyncio.sleep(pause)
             seen = self._starts
@@ -187,7 +193,8 @@ class _ProcessWatch:
         self._offered = set[int]()
 
     def timed_look(self) -> tuple[Excess | None, float]:
-        """Check, and also return the processor time used. A busy command would make the elapsed time too long."""
+        """Check, and also return the processor time that the check used. The elapsed time is not used, because a
+        busy command would make it too long."""
         began = time.thread_time()
         return self.look(), time.thread_time() - began
 
@@ -196,7 +203,8 @@ class _ProcessWatch:
         members = members_below(self.leader)
         self.is_idle = not members
         tasks, processes = sum(one.threads for one in members), self._limits.processes
-        if tasks > processes:  # checked first, because the other checks take long with thousands of processes
+        # checked first, because the other checks take long if there are thousands of processes
+        if tasks > processes:
             note = f"{tasks} processes and threads in the sandbox, {processes} are allowed"
             excess = _blame("process_limit", note, members, {one.pid: one.threads for one in members})
             if len(members) > processes:
@@ -205,7 +213,8 @@ class _ProcessWatch:
         self._offer(members)
         held = held_by(members)
         memory, allowed = memory_of(members, held), self._limits.memory_bytes
-        if memory > allowed:  # recount with shared pages divided, because servers fork workers that share memory
+        # count again with shared pages divided among the processes, because servers fork workers that share memory
+        if memory > allowed:
             memory = memory_of(members, held, fair=True)
         if memory > allowed:
             sizes = {one.pid: memory_of([one], held_by([one]), fair=True) for one in members}
@@ -214,11 +223,12 @@ class _ProcessWatch:
         return _too_many_watchers(held, members)
 
     def _end_bomb(self, members: list[Member], excess: Excess) -> None:
-        """Kill a fork bomb by one system call, because it would fork faster than processes are killed one by one.
+        """Kill a fork bomb by a single system call, because it would fork faster than its processes are killed one
+        by one.
 
-        With each new process, artoo's event loop gets less processor time. If each process has its own group, no
-        single call reaches all. When such a bomb has grown too large, the sandbox's first process is killed, and
-        with it the sandbox.
+        Every new process leaves less processor time for artoo's event loop. If each process has its own group, no
+        single call can kill all of them. If such a bomb has grown too large, the first process of the sandbox is
+        killed, which ends the whole sandbox.
         """
         group, share = Counter(one.group for one in members).most_common(1)[0]
         with suppress(OSError):
@@ -230,7 +240,8 @@ class _ProcessWatch:
                 os.kill(self.leader, signal.SIGKILL)
 
     def _offer(self, members: list[Member]) -> None:
-        """Mark the processes as the first that the kernel kills when the machine runs out of memory."""
+        """Mark the processes of the sandbox as those that the kernel kills first when the machine runs out of
+        memory."""
         found = {one.pid for one in members}
         for pid in found - self._offered:
             with suppress(OSError):
@@ -242,7 +253,8 @@ class _DiskWatch:
     """Checks the size of directories, and of deleted files that processes still hold open.
 
     A workspace may already be full, and then a command that deletes files must be able to run. Therefore a command
-    may always add a little to the lowest usage seen (`_lowest`; None until the next check sets it).
+    may always add a little to the lowest usage that was seen (`_lowest`, which is None until the next check sets
+    it).
     """
 
     def __init__(self, limits: SandboxLimits, directories: tuple[Path, ...]) -> None:
@@ -256,9 +268,10 @@ class _DiskWatch:
         self._written: dict[int, int] = {}
 
     def fills_fast(self) -> bool:
-        """True if since the last check free space changed by a quarter of the space left until the limits.
+        """True if the free space has changed, since the last check, by a quarter of the space that is left until
+        the limits.
 
-        Increases count like decreases, because space that other programs free may hide a command's writes.
+        Increases count as much as decreases, because space that other programs free may hide what a command writes.
         """
         changed = _each(lambda before, now: abs(before - now), self._free, self._free_now())
         left = _each(int.__sub__, self._limits, self._used)
@@ -275,7 +288,7 @@ class _DiskWatch:
         if self._used[0] <= most[0] and self._used[1] <= most[1]:
             self._lowest = _each(min, self._lowest or self._used, self._used)
             return None
-        # A command writes until it is dead, so the next check finds out how much it left behind.
+        # A killed command can write until it is dead, so the next check measures how much it left behind.
         self._lowest = None if members else self._used
         note = (
             f"{_mib(self._used[0])} and {paths} paths in the workspace and its /tmp,"
@@ -284,7 +297,8 @@ class _DiskWatch:
         if not members:
             return Excess("disk_limit", None, 0, note)
         shares = {pid: size - before.get(pid, 0) for pid, size in self._written.items()}
-        if not any(shares.values()):  # space was reserved and not written, so blame the process started last
+        # space was reserved but not written, so the process that was started last is blamed
+        if not any(shares.values()):
             shares[max(shares)] = 1
         return _blame("disk_limit", note, members, shares)
 
@@ -298,13 +312,14 @@ class _DiskWatch:
 
 
 def machine_tasks() -> int:
-    """Return how many processes and threads the machine has, or 0 if it cannot be read."""
+    """Return the number of processes and threads on this machine. Return 0 if it cannot be read."""
     words = read_file("/proc/loadavg").split()
     return int(words[3].partition(b"/")[2]) if len(words) > 3 else 0
 
 
 def _too_many_watchers(held: Held, members: list[Member]) -> Excess | None:
-    """Check that half of the few inotify instances that the kernel allows remain for the user's own programs."""
+    """Check that half of the few inotify instances which the kernel allows a user are left for the user's own
+    programs."""
     allowed = int(read_file(_INOTIFY) or 0) // 2
     found = held.inotify_instances(members)
     if not allowed or found <= allowed:
@@ -314,10 +329,10 @@ def _too_many_watchers(held: Held, members: list[Member]) -> Excess | None:
 
 
 def _blame(status: EndStatus, note: str, members: list[Member], shares: Mapping[int, int]) -> Excess:
-    """Find the command whose processes together use most of the resource.
+    """Find the command whose processes together use most of a resource.
 
-    A process belongs to the command whose mark it or an ancestor carries in its environment. If none of them shows
-    a mark, processes are grouped by session instead.
+    Each command has a mark in the environment of its processes. A process belongs to the command whose mark it or
+    an ancestor has. If no process shows a mark, the processes are grouped by session instead.
     """
     by_pid = {one.pid: one for one in members}
     largest = sorted(members, key=lambda one: shares.get(one.pid, 0), reverse=True)[:_MOST_SUSPECTS]

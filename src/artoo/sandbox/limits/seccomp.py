@@ -1,11 +1,11 @@
 """Build the seccomp filter from `system_calls.txt`, with socket families and refused ioctl requests.
 
-It is classic BPF for x86_64 and aarch64, without a library.
+The filter is a program in classic BPF for x86_64 and aarch64. It is built without a library.
 
-Read-only mounts and empty namespaces do not prevent every escape. `connect()` on a UNIX socket reaches a service,
-an io_uring opens sockets without passing the filter, all processes of a user share kernel keyrings, and nested user
-namespaces allow mounting again. `system_calls.txt` lists the calls and their rules. The filter reads
-`struct seccomp_data {int nr; u32 arch; u64 ip; u64 args[6]}` (linux/seccomp.h).
+Read-only mounts and empty namespaces do not prevent every escape. For example, `connect()` on a UNIX socket reaches
+a service. An io_uring opens sockets without passing the filter. All processes of a user share kernel keyrings.
+Nested user namespaces allow mounting again. `system_calls.txt` lists the system calls and the rules for them. The
+filter reads `struct seccomp_data {int nr; u32 arch; u64 ip; u64 args[6]}` (linux/seccomp.h).
 """
 
 from __future__ import annotations
@@ -28,24 +28,27 @@ _NEW_NAMESPACES = 0x7E020080
 _X32 = 0x40000000
 
 _OF_ITSELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr")
-"""Calls whose first argument is a process id. Without a process namespace only 0 (the caller) is allowed."""
+"""Calls whose first argument is a process id. Without a process namespace, only the value 0 (the caller) is
+allowed."""
 _PRIORITIES = ("setpriority", "ioprio_set")
 """Calls whose second argument is a process id."""
 _REFUSED_REQUESTS = {
     "fcntl": (8, 10, 15),
     "ioctl": (0x8901, 0x8902, 0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602),
 }
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX, FIOSETOWN and SIOCSPGRP make a file send signals to any process of the user.
-FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR and FS_IOC_SETVERSION change attributes of every readable file."""
+"""Requests of ioctl and fcntl that are refused. F_SETOWN, F_SETSIG, F_SETOWN_EX, FIOSETOWN and SIOCSPGRP make a
+file send signals to any process of the user. FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR and FS_IOC_SETVERSION change the
+attributes of every file that can be read."""
 _LARGEST = {"shmget": 64 * 1024, "semget": 32}
-"""System V memory and semaphores persist without a process. With these sizes, the kernel's own limits allow 4,096
-memory segments (256 MiB) and 32,000 semaphore sets (130 MiB). Databases request 56 bytes and 17 semaphores."""
+"""The largest size that these calls may request. System V memory and semaphores persist without a process. With
+these sizes, the kernel's own limits allow 4,096 memory segments (256 MiB) and 32,000 semaphore sets (130 MiB). For
+comparison, databases request 56 bytes and 17 semaphores."""
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One BPF instruction. Jumps are relative, in instructions."""
+    """One BPF instruction. Jumps are relative and count instructions."""
 
     code: int
     value: int
@@ -58,8 +61,8 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The row of a system call in system_calls.txt, which explains `rule`. `number` is None if this processor lacks
-    the call."""
+    """A row of system_calls.txt, which explains `rule` at its beginning. `number` is None if this processor does
+    not have the call."""
 
     rule: str
     name: str
@@ -82,7 +85,8 @@ def supported(machine: str | None = None) -> bool:
 
 
 def judged() -> dict[int, str]:
-    """Return the calls that a filter without namespaces passes to the supervisor, by number on this processor."""
+    """Return the calls that a filter without namespaces passes to the supervisor for a decision, by their number on
+    this processor."""
     calls = _calls(platform.machine()).values()
     return {call.number: call.name for call in calls if call.rule == "judged" and call.number is not None}
 
@@ -91,8 +95,8 @@ def judged() -> dict[int, str]:
 def filter_program(*, machine: str | None = None, without_namespaces: bool = False) -> bytes:
     """Return the filter, as an array of `struct sock_filter`.
 
-    `without_namespaces`: true for backends without namespaces. Then the filter also refuses network sockets and
-    operations on other processes, and lets the supervisor decide on signals and on changes of mode, owner and
+    `without_namespaces`: true for a backend that has no namespaces. The filter then also refuses network sockets
+    and operations on other processes. It lets the supervisor decide on signals and on changes of mode, owner and
     times. Raises KeyError on an unsupported processor.
     """
     machine = machine or platform.machine()
@@ -104,7 +108,7 @@ def filter_program(*, machine: str | None = None, without_namespaces: bool = Fal
         _refuse(errno.EPERM),
         _Step(_LOAD, _NUMBER),
     ]
-    # The x32 interface has different numbers for the same calls, which the list below does not contain.
+    # The x32 interface has other numbers for the same calls, and the list below does not contain them.
     if machine == "x86_64":
         steps += [_Step(_JUMP_GREATER_EQUAL, _X32, 0, 1), _refuse(errno.EPERM)]
     answers = {"refuse": _ERRNO | errno.EPERM, "missing": _ERRNO | errno.ENOSYS}
@@ -122,12 +126,13 @@ def filter_program(*, machine: str | None = None, without_namespaces: bool = Fal
 
 
 def _only_itself(argument: int) -> list[_Step]:
-    """Allow a call only if its process argument is 0, that is, the caller."""
+    """Allow a call only if its process argument is 0, which means the caller."""
     return [_Step(_LOAD, argument), _Step(_JUMP_EQUAL, 0, 1, 0), _refuse(errno.EPERM), _Step(_RETURN, _ALLOW)]
 
 
 def _not_the_first(argument: int) -> list[_Step]:
-    """Allow a call unless its process argument is 1, the supervisor, which a command could otherwise starve."""
+    """Allow a call unless its process argument is 1, which means the supervisor. A command could otherwise starve
+    the supervisor."""
     return [_Step(_LOAD, argument), _Step(_JUMP_EQUAL, 1, 0, 1), _refuse(errno.EPERM), _Step(_RETURN, _ALLOW)]
 
 
@@ -136,13 +141,14 @@ def _refuse(code: int) -> _Step:
 
 
 def _conditional(without_namespaces: bool) -> Iterable[tuple[str, list[_Step]]]:
-    """Yield the calls that are refused only for some arguments, with their instructions, which end in a return."""
+    """Yield the calls that are refused only for some arguments, each with its instructions. These end in a
+    return."""
     families = () if without_namespaces else _FAMILIES
     socket = [_Step(_LOAD, _ARGUMENT_0)]
     for index, family in enumerate(families):
         socket.append(_Step(_JUMP_EQUAL, family, len(families) - index, 0))
     yield "socket", [*socket, _refuse(errno.EPERM), _Step(_RETURN, _ALLOW)]
-    # A datagram socket of a pair can be reconnected to any path, but stream sockets stay a pair.
+    # A datagram socket of a pair can be connected to any path later, whereas a stream socket of a pair cannot.
     kind = [_Step(_LOAD, _ARGUMENT_1), _Step(_AND, _SOCKET_KIND_MASK), _Step(_JUMP_EQUAL, _DATAGRAM, 0, 1)]
     yield "socketpair", [*kind, _refuse(errno.EPERM), _Step(_RETURN, _ALLOW)]
     flags = [_Step(_LOAD, _ARGUMENT_0), _Step(_JUMP_SET, _NEW_NAMESPACES, 0, 1)]
@@ -159,5 +165,6 @@ def _conditional(without_namespaces: bool) -> Iterable[tuple[str, list[_Step]]]:
     for name, requests in _REFUSED_REQUESTS.items() if without_namespaces else ():
         refused = (step for one in requests for step in (_Step(_JUMP_EQUAL, one, 0, 1), _refuse(errno.EPERM)))
         yield name, [_Step(_LOAD, _ARGUMENT_1), *refused, _Step(_RETURN, _ALLOW)]
-    # Its flags are in memory, which a filter cannot read. After ENOSYS, C libraries use clone instead.
+    # The flags of clone3 are in memory, which a filter cannot read. After the error ENOSYS, C libraries use clone
+    # instead.
     yield "clone3", [_refuse(errno.ENOSYS)]

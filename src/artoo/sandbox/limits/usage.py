@@ -1,7 +1,7 @@
 """Measure memory, open files and written bytes of a sandbox's processes from /proc, and sizes of directories.
 
 A deleted file that is still open, or a `memfd`, is found in the table of open files of the process that holds it. A
-file that is mapped and no longer open counts as memory of the process.
+file that is mapped and no longer open counts as memory of the process that maps it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from artoo.sandbox.supervisor.processes import MARK, below, processes, read_file
 
 _SOCKET_BYTES = 512 * 1024
 _PIPE_BYTES = 8 * 1024
-"""The most unread bytes in a socket (two default buffers), and in a pipe beyond the user's share of pipe memory."""
+"""The maximum number of unread bytes in a socket (two default buffers). It is also that in a pipe beyond the user's
+share of pipe memory."""
 _MOST_DESCRIPTORS = 16_384
-"""The most descriptors that one measurement reads. Each further descriptor counts as a socket. A measurement must
-end before a process can allocate the next gigabyte. Builds with hundreds of processes have some thousand
-descriptors."""
+"""The maximum number of descriptors that one measurement reads. Each further descriptor counts as a socket with the
+maximum number of bytes. A measurement must end before a process can allocate the next gigabyte. For comparison, a
+build with hundreds of processes has some thousand descriptors."""
 _IN_MEMORY = ("/memfd:", "/dev/zero", "/SYSV", "/dev/shm/")
 
 
 class Member(NamedTuple):
-    """The process of a sandbox, with process ids as seen outside. `threads`: the number of threads, at least 1."""
+    """A process of a sandbox, with process ids as seen from outside. `threads`: the number of threads, at least
+    1."""
 
     pid: int
     parent: int
@@ -38,10 +40,10 @@ class Member(NamedTuple):
 
 @dataclass(slots=True)
 class Held:
-    """The memory and disk space that open files of processes hold.
+    """The memory and disk space that the open files of processes hold.
 
-    Sizes are in bytes, by device and inode, so that a shared file counts once. `watchers`: inotify instances by
-    pid.
+    Sizes are in bytes, by device and inode, so that a file that is open several times counts once. `watchers`:
+    inotify instances by pid.
     """
 
     memory: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
@@ -56,7 +58,8 @@ class Held:
         return sum(self.disk.values())
 
     def inotify_instances(self, members: Iterable[Member]) -> int:
-        """Return the number of inotify instances. Instances that a child inherited from its parent count once."""
+        """Return the number of inotify instances of these processes. Instances that a child inherited from its
+        parent count once."""
         inherited = ((self.watchers.get(one.pid, 0), self.watchers.get(one.parent, 0)) for one in members)
         return sum(max(0, own - of_parent) for own, of_parent in inherited)
 
@@ -69,11 +72,12 @@ def members_below(leader: int, proc: str = "/proc") -> list[Member]:
 
 
 def memory_of(members: Iterable[Member], held: Held, *, fair: bool = False) -> int:
-    """Return the bytes in memory of processes and of their open files. Pages of files on disk do not count.
+    """Return the number of bytes in memory that processes and their open files use. Pages of files on disk do not
+    count.
 
-    Pages that forked processes share count in each of them. `fair`: if true, they are divided between the
-    processes, which is slow for large processes. A file in memory that is open and mapped is in two counts, so only
-    the larger count is used.
+    Pages that forked processes share count in each of them. `fair`: true to divide shared pages among the
+    processes, which is slow for large processes. A file in memory that is open and mapped would be in both counts,
+    so only the larger count is used.
     """
     own = shared = 0
     for one in members:
@@ -99,7 +103,7 @@ def held_by(members: Iterable[Member]) -> Held:
             continue
         held.descriptors += len(numbers)
         for number in numbers if held.descriptors <= _MOST_DESCRIPTORS else ():
-            with suppress(OSError):  # closed meanwhile, or its file system is gone
+            with suppress(OSError):  # it was closed meanwhile, or its file system no longer exists
                 _add(f"/proc/{one.pid}/fd/{number}", one.pid, held)
     return held
 
@@ -119,13 +123,15 @@ def _add(link: str, pid: int, held: Held) -> None:
 
 
 def written_bytes(pid: int) -> int:
-    """Return the bytes that a process and its ended children have written so far; 0 if the process has ended."""
+    """Return the number of bytes that a process and its ended children have written so far. Return 0 if the process
+    has ended."""
     table = _table(f"/proc/{pid}/io")
     return table.get(b"wchar", 0) + table.get(b"write_bytes", 0)
 
 
 def command_of(pid: int) -> str | None:
-    """Return the id of the command that a process belongs to; None if its environment contains no mark."""
+    """Return the id of the command to which a process belongs. Return None if the environment of the process
+    contains no mark."""
     for variable in read_file(f"/proc/{pid}/environ").split(b"\0"):
         name, _, value = variable.partition(b"=")
         if name == MARK:
@@ -134,9 +140,9 @@ def command_of(pid: int) -> str | None:
 
 
 def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) -> tuple[int, int]:
-    """Count bytes on disk and paths below directories. Stops when either bound is exceeded.
+    """Count the bytes on disk and the paths below directories. The count stops when either limit is exceeded.
 
-    All names of one whiteout count once, because the overlay hard-links the same whiteout for each file that is
+    All names of one whiteout count once, because overlayfs hard-links the same whiteout for each file that is
     removed. Otherwise a command that deletes files would seem to create them.
     """
     total, paths = 0, 0
@@ -147,7 +153,7 @@ def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) ->
             with os.scandir(todo.pop()) as entries:
                 for entry in entries:
                     paths += 1
-                    # An entry that vanishes after the listing must not stop the count of its neighbours.
+                    # An entry that vanishes after the listing must not end the count of the other entries.
                     with suppress(FileNotFoundError):
                         found = entry.stat(follow_symlinks=False)
                         total += found.st_blocks * 512
@@ -156,7 +162,7 @@ def disk_usage(directories: Iterable[Path], stop_bytes: int, stop_paths: int) ->
                             whiteouts.add((found.st_dev, found.st_ino))
                         if entry.is_dir(follow_symlinks=False):
                             todo.append(entry.path)
-        except OSError:  # the directory was just removed, or a command made it unreadable
+        except OSError:  # the directory was just removed, or a command has made it unreadable
             continue
     return total, paths
 

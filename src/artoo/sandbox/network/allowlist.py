@@ -1,9 +1,10 @@
 """Parse host patterns and addresses of permissions, default ports, and forbidden address ranges.
 
-It decides which connections a permission covers.
+The module decides which connections a permission covers.
 
-Alternative spellings of a name or address could bypass a filter. Therefore a host in an unusual form (an address in
-hexadecimal, a name outside ASCII, a user before the host) is refused and not interpreted.
+A filter could be bypassed by another spelling of a name or an address. Therefore a host in an unusual form is
+refused instead of interpreted. Examples are an address in hexadecimal, a name with characters outside of ASCII, and
+a user name before the host.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_netw
 from artoo.contracts.errors import SandboxError
 
 WEB_PORTS = (443, 80)
-"""The ports that a permission without a port covers, for https and http."""
+"""The ports for https and http. A permission without a port covers both."""
 
 Address = IPv4Address | IPv6Address
 
@@ -28,7 +29,8 @@ _LONGEST_NAME = 253
 
 
 class NotAHost(ValueError):
-    """Raised for a text that is no host or destination. The message continues a sentence that begins with it."""
+    """Raised for a text that is no host and no destination. The message continues a sentence that begins with the
+    text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ def address_of(host: str) -> Address | None:
 
 
 def plain_host(text: str) -> str:
-    """Return the plain form, in lower case, without trailing dot or brackets, and with mapped IPv4 as IPv4.
+    """Return a host in its plain form. It is in lower case, without a trailing dot or brackets. A mapped IPv4
+    address becomes an IPv4 address.
 
     Raises NotAHost.
     """
@@ -75,7 +78,8 @@ def plain_host(text: str) -> str:
     labels = name.split(".")
     if len(name) > _LONGEST_NAME or not all(_LABEL.fullmatch(label) for label in labels):
         raise NotAHost("is not the name of a host")
-    # No top-level domain is a number, but C libraries read `127.1` and `0x7f.1` as addresses.
+    # No top-level domain is a number, but C libraries read `127.1` and `0x7f.1` as addresses, so such names are
+    # refused.
     if _NUMBER.fullmatch(labels[-1]):
         return _plain_ipv4(name)
     return name
@@ -99,7 +103,7 @@ def _plain_ipv6(text: str) -> str:
 
 
 def destination(text: str, default_port: int | None = None) -> Destination:
-    """Parse `HOST:PORT`, or `HOST` if there is a default port. IPv6 is in brackets. Raises NotAHost."""
+    """Parse `HOST:PORT`, or `HOST` if there is a default port. An IPv6 address is in brackets. Raises NotAHost."""
     host, port = _split(text)
     if port is None:
         if default_port is None:
@@ -128,7 +132,8 @@ def _port(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The permission for `HOST[:PORT]`. `subdomains`: true for `*.HOST`, which covers only the names below HOST."""
+    """A permission for `HOST[:PORT]`. `subdomains`: true for `*.HOST`, which covers only names below HOST and not
+    HOST itself."""
 
     host: str
     port: int | None = None
@@ -176,11 +181,12 @@ class Permits:
         return any(permit.covers(goal) for permit in self.listed)
 
     def names(self, goal: Destination) -> bool:
-        """True if a permission names the host itself, and not only a parent domain by a wildcard."""
+        """True if a permission names the host itself. A wildcard for a parent domain does not count."""
         return any(permit.covers(goal) and not permit.subdomains for permit in self.listed)
 
     def allows_any_protocol(self, goal: Destination) -> bool:
-        """True if protocols other than TLS are allowed, because a permission names the port and it is not 443."""
+        """True if protocols other than TLS are allowed to a destination. They are if a permission names its port
+        and the port is not 443."""
         return goal.port != WEB_PORTS[0] and any(
             permit.covers(goal) and permit.port is not None for permit in self.listed
         )
@@ -194,18 +200,21 @@ _EMBEDDING = tuple(
     for text, shift in (("64:ff9b::/96", 0), ("2002::/16", 80), ("::/96", 0), ("::ffff:0:0:0/96", 0))
     if isinstance(net := ip_network(text), IPv6Network)
 )
-"""IPv6 networks whose addresses embed the final IPv4 address: NAT64, 6to4, IPv4-compatible, SIIT."""
+"""IPv6 networks whose addresses contain the IPv4 address that is finally reached: NAT64, 6to4, IPv4-compatible,
+SIIT."""
 
 _NEVER = tuple(ip_network(text) for text in ("0.0.0.0/8", "240.0.0.0/4", "64:ff9b:1::/48", "2001::/32"))
-"""Networks without host addresses, or whose embedded address cannot be determined (local translation, Teredo)."""
+"""Networks that contain no addresses of hosts, or whose embedded address cannot be determined (local translation,
+Teredo)."""
 
 _SITE_LOCAL = ip_network("fec0::/10")
-"""A deprecated private range. Company routers may still route it, but Python treats it as public."""
+"""A deprecated range of private addresses. The routers of a company may still use it, but Python treats it as
+public."""
 _ITSELF = "a permission must name the address itself"
 
 
 def final_address(address: Address) -> Address:
-    """Return the address that packets finally reach, that is, an embedded IPv4 address if there is one."""
+    """Return the address that packets finally reach. This is the embedded IPv4 address if there is one."""
     if isinstance(address, IPv4Address):
         return address
     if address.ipv4_mapped is not None:
@@ -217,10 +226,11 @@ def final_address(address: Address) -> Address:
 
 
 def is_own(address: Address) -> bool:
-    """True if the address belongs to this machine, that is, a socket can be bound to it. No packet is sent.
+    """True if the address belongs to this machine, which is the case if a socket can be bound to it. No packet is
+    sent.
 
-    If the setting `ip_nonlocal_bind` allows binding to every address, all addresses count as this machine's, and a
-    permission must name the address itself.
+    If the setting `ip_nonlocal_bind` allows binding to every address, all addresses count as this machine's. A
+    permission must then name the address itself.
     """
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     try:
@@ -251,7 +261,8 @@ def problem_with(address: Address, goal: Destination, permits: Permits) -> str |
 
 
 def usable(addresses: Iterable[Address], goal: Destination, permits: Permits) -> tuple[list[Address], str]:
-    """Return the permitted addresses of `goal`, in order, and the problem with the last refused address."""
+    """Return the addresses of `goal` that are permitted, in order. Also return the problem with the last refused
+    address."""
     good: list[Address] = []
     problem = ""
     for address in addresses:

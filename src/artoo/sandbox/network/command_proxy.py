@@ -1,9 +1,10 @@
 """Start a proxy for each command, and set its variables (`http_proxy` and others), or those of no network.
 
-Ordinary programs (pip, uv, npm, git over http, curl, wget, Python's and Go's clients) use the proxy from the
-environment. For a command without network, the variables contain a proxy name that cannot exist and that tells what
-to do. A program that tries to connect then shows this name in its error message. Otherwise "temporary failure in
-name resolution" would make a model search for the wrong cause. This needs no process and no socket.
+Ordinary programs (pip, uv, npm, git over http, curl, wget, and clients in Python and Go) take the proxy from the
+environment. For a command without network, the variables contain the name of a proxy that cannot exist. The name
+says what to do. A program that tries to connect then prints this name in its error message. Otherwise "temporary
+failure in name resolution" would make a model search for the wrong cause. This method needs no process and no
+socket.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 """Hosts that are reached without the proxy, for servers that the task itself started in the sandbox's network."""
 
 Listen = Callable[[], Awaitable[socket.socket]]
-"""Returns a socket that listens on a fresh port of 127.0.0.1 in the sandbox's network. Raises OSError.
+"""Returns a socket that listens on an unused port of 127.0.0.1 in the sandbox's network. Raises OSError.
 
-A socket stays in the network in which it was made, even if an outside process uses it. So artoo runs no proxy
-inside.
+A socket stays in the network in which it was made, even if a process outside uses it. Therefore the proxy itself
+runs outside of the sandbox.
 """
 
 
 @dataclass(slots=True)
 class CommandNetwork:
-    """The variables that describe a command's network to it, and the destinations that were denied to it.
+    """The environment variables about a command's network, and the destinations that were denied to the command.
 
     `denied_hosts`: destinations (`HOST:PORT`) without duplicates, in the order of the attempts.
     """
@@ -51,12 +52,14 @@ class CommandNetwork:
 
 @asynccontextmanager
 async def proxied(command: Command, listen: Listen) -> AsyncGenerator[CommandNetwork]:
-    """Serve a command's proxy until the context ends. Then all its connections have been reported.
+    """Run the proxy of a command until the context ends. When the context has ended, all connections have been
+    reported.
 
     Enter the context before the command starts, and exit it when the command has ended. Raises SandboxError if a
     host cannot be parsed or the socket cannot be made.
     """
-    from artoo.sandbox.network.proxy import Proxy  # imports h11, which takes time, only for commands with network
+    # imported only for commands with network, because it imports h11, which takes time
+    from artoo.sandbox.network.proxy import Proxy
 
     permits = Permits.given(command.hosts)
     try:
@@ -66,7 +69,8 @@ async def proxied(command: Command, listen: Listen) -> AsyncGenerator[CommandNet
     with listening:
         network = CommandNetwork(proxy_environment(permits, listening.getsockname()[1]))
         proxy = Proxy(permits, command.on_connection, on_denied=network.deny)
-        # A task group would wrap the block's exceptions, and must be exited by the task that entered it.
+        # A task group is not used here. It would wrap exceptions of the block, and must be exited by the task that
+        # entered it.
         serving = asyncio.create_task(proxy.serve(listening))
         try:
             yield network
@@ -83,7 +87,7 @@ def no_network_environment() -> dict[str, str]:
 def proxy_environment(permits: Permits, port: int) -> dict[str, str]:
     """Return the variables for a command whose proxy listens on `port`.
 
-    A local name that a permission covers is reached by the proxy, because then it means the user's machine.
+    A local name that a permission covers is reached through the proxy, because it means the user's machine then.
     """
     proxy = f"http://127.0.0.1:{port}"
     own = tuple(name for name in _LOCAL if not any(one.covers_host(plain_host(name)) for one in permits.listed))

@@ -43,7 +43,7 @@ Connect = Callable[[Address, int], Awaitable[Streams]]
 """Connects to an address that was checked. Raises OSError."""
 
 OnDenied = Callable[[str], object]
-"""Called with the destination (`HOST:PORT`) of a connection that was denied."""
+"""Called with the destination (`HOST:PORT`) of each connection that was denied."""
 
 Part = h11.Request | h11.Data | h11.EndOfMessage | h11.ConnectionClosed
 """A part of a command's request."""
@@ -57,13 +57,15 @@ _HOP_BY_HOP = _FRAMING | frozenset(
     b"connection proxy-connection keep-alive te trailer upgrade http2-settings proxy-authorization"
     b" proxy-authenticate host expect".split()
 )
-"""Headers that apply only to the connection and not to the request, or that the proxy writes itself."""
+"""Headers that apply only to the connection and not to the request, and headers that the proxy writes itself."""
 _OF_THE_HOSTS_CONNECTION = frozenset({b"connection", b"proxy-connection", b"keep-alive", b"upgrade", b"alt-svc"})
-"""Headers of a response that apply only to the connection to the host."""
+"""Headers of a response that apply only to the connection with the host."""
 _ALERT = bytes((21, 3, 3, 0, 2, 2, 49))
-"""TLS's "access denied" alert, the only refusal that a client understands while it waits for a certificate."""
+"""The TLS alert "access denied", which is the only refusal that a client understands while it waits for a
+certificate."""
 _ENDS = (OSError, EOFError, h11.RemoteProtocolError, h11.LocalProtocolError)
-"""The errors of a connection that a side closed, or that is not HTTP. Only its byte counts are reported."""
+"""The errors that mean that one side closed a connection, or that the connection is not HTTP. For such a
+connection, only the byte counts are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ class ProxyLimits:
 
 
 class Refused(Exception):
-    """The refusal of a connection. `status`: the HTTP status; 403 means that the command may not reach the host."""
+    """Raised to refuse a connection. `status`: the HTTP status; 403 means that the command may not reach the
+    host."""
 
     def __init__(self, reason: str, status: int = _DENIED) -> None:
         super().__init__(reason)
@@ -93,7 +96,7 @@ async def system_addresses(goal: Destination) -> tuple[Address, ...]:
 
 
 async def connected_to(address: Address, port: int) -> Streams:
-    """Make a TCP connection. No name is looked up."""
+    """Make a TCP connection. The address is used as it is, and no name is looked up."""
     return await asyncio.open_connection(str(address), port)
 
 
@@ -118,12 +121,13 @@ class Proxy:
         self._limits = limits or ProxyLimits()
 
     async def serve(self, listening: socket.socket) -> None:
-        """Serve until cancelled, then close the socket, end all connections and report them."""
+        """Serve until cancelled. Then close the socket, end all connections and report them."""
         loop = asyncio.get_running_loop()
         listening.setblocking(False)
         free_places = asyncio.Semaphore(self._limits.open_connections)
         async with asyncio.TaskGroup() as group:
-            with listening:  # closed first, so that nothing can connect while the connections are being ended
+            # the socket is closed first, so that nothing can connect while the connections are being ended
+            with listening:
                 while True:
                     await free_places.acquire()
                     accepted, _address = await loop.sock_accept(listening)
@@ -142,7 +146,7 @@ class Proxy:
                 await client.refuse(refusal)
         except _ENDS:
             pass
-        finally:  # also after cancellation, because the command has ended
+        finally:  # also after a cancellation, which happens when the command has ended
             if client.goal is not None or refusal is not None:
                 self._report(client, refusal)
             await _closed(client.writer)
@@ -162,7 +166,8 @@ class Proxy:
         )
 
     async def _relay(self, client: _Connection) -> None:
-        """Read and check the request, connect to a checked address, and relay data in both directions."""
+        """Read and check the request of a client, connect to a checked address, and relay data in both
+        directions."""
         try:
             async with asyncio.timeout(self._limits.head_seconds):
                 client.goal, request = await client.request()
@@ -179,7 +184,7 @@ class Proxy:
                     await self._tunnel(client, client.goal, host)
                 else:
                     await _forward(client, request, host)
-        except ExceptionGroup as group:  # each direction is a separate task; report the first failure
+        except ExceptionGroup as group:  # each direction is a separate task, and the first failure is reported
             raise group.exceptions[0] from None
         except TimeoutError as error:
             raise Refused(f"nothing moved for {self._limits.idle_seconds:g} s", 504) from error
@@ -189,12 +194,12 @@ class Proxy:
     async def _connected(self, goal: Destination) -> Streams:
         """Connect to the first address that answers.
 
-        The name is resolved once, and the connection goes to an address that was checked. Therefore a different
-        later answer of the resolver (DNS rebinding) has no effect.
+        The name is resolved only once, and the connection goes to an address that was checked. A different later
+        answer of the resolver (DNS rebinding) therefore has no effect.
         """
         try:
             async with asyncio.timeout(self._limits.connect_seconds):
-                # The client does not resolve the name itself, so there is no second lookup that could differ.
+                # The client does not resolve the name itself, so there is no second lookup with another result.
                 resolved = (goal.address,) if goal.address is not None else await self._resolve(goal)
                 addresses, problem = usable(resolved, goal, self._permits)
                 if not addresses:
@@ -209,7 +214,8 @@ class Proxy:
             raise Refused(f"{goal} cannot be reached: {str(error)[:_LONGEST_ERROR]}", 502) from error
 
     async def _tunnel(self, client: _Connection, goal: Destination, host: Streams) -> None:
-        """Relay both directions, after the command's first bytes were checked against the permitted host."""
+        """Relay both directions of a tunnel. Before that, the command's first bytes are checked against the
+        permitted host."""
         ahead = await client.accept()
         try:
             async with asyncio.timeout(self._limits.head_seconds):
@@ -229,7 +235,8 @@ class Proxy:
     async def _checked_start(self, client: _Connection, goal: Destination, ahead: bytes) -> bytes:
         """Read and check the first bytes of the command, and return them.
 
-        A TLS hello must name the host. Any other protocol needs a permission that names its port.
+        A TLS hello must contain the name of the host. Any other protocol is allowed only if a permission names the
+        port.
         """
         while True:
             try:
@@ -248,7 +255,8 @@ class Proxy:
 
 
 class _Connection:
-    """The connection from a command. `sent` and `received` count the bytes on the host's side.
+    """The connection that a command has opened to the proxy. `sent` and `received` count the bytes that were
+    exchanged with the host.
 
     `goal`: the requested destination, or None before it is known. `on_bytes` is called whenever data is relayed.
     """
@@ -279,7 +287,7 @@ class _Connection:
                 raise EOFError
 
     async def next_event(self) -> Part | None:
-        """Return the next part of the request, or None while h11 is paused. Raises h11.RemoteProtocolError."""
+        """Return the next part of the request. Return None while h11 is paused. Raises h11.RemoteProtocolError."""
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
@@ -304,12 +312,13 @@ class _Connection:
         await self.writer.drain()
 
     async def accept(self) -> bytes:
-        """Accept a tunnel, and return the bytes that the command has already sent."""
+        """Accept a tunnel. Return the bytes that the command has already sent through it."""
         await self.answer(h11.Response(status_code=200, headers=[], reason=b"Connection established"))
         return self._http.trailing_data[0]
 
     async def refuse(self, refusal: Refused) -> None:
-        """Answer with the reason. It is in the status line too, because many clients show only that line.
+        """Answer with the reason for the refusal. The reason is in the status line too, because many clients show
+        only that line.
 
         Nothing is sent if a response has already begun.
         """
@@ -327,14 +336,14 @@ class _Connection:
         await self.answer(h11.EndOfMessage())
 
     async def send(self, data: bytes, host: asyncio.StreamWriter) -> None:
-        """Send bytes to the host. They are counted before they are sent."""
+        """Send bytes to the host. They are counted before they are sent, so that the count is never too low."""
         self.sent += len(data)
         self.on_bytes()
         host.write(data)
         await host.drain()
 
     async def receive(self, host: asyncio.StreamReader) -> bytes:
-        """Read from the host. Returns no bytes at the end."""
+        """Read from the host. Returns no bytes when the host has closed the connection."""
         data = await host.read(_CHUNK)
         self.received += len(data)
         self.on_bytes()
@@ -352,7 +361,7 @@ async def _closed(writer: asyncio.StreamWriter) -> None:
 
 
 def _destination(text: str, default_port: int | None = None) -> Destination:
-    """Parse the host that a request names. Raises Refused."""
+    """Parse the host in a request. Raises Refused."""
     try:
         return destination(text, default_port)
     except NotAHost as error:
@@ -360,7 +369,8 @@ def _destination(text: str, default_port: int | None = None) -> Destination:
 
 
 def _plain_request(request: h11.Request) -> tuple[Destination, h11.Request]:
-    """Convert a request with an absolute URL to the request for the host. Its Host header must match the URL."""
+    """Convert a request with an absolute URL to the request that is sent to the host. Its Host header must match
+    the URL."""
     found = _AUTHORITY.fullmatch(request.target.decode("ascii"))
     if found is None:
         raise Refused("this is a proxy: it takes http:// URLs, and CONNECT for everything else", 400)
@@ -390,7 +400,8 @@ def _require_same(goal: Destination, host: str) -> None:
 
 
 def _require_name(found: tls_client_hello.ClientHello, goal: Destination) -> None:
-    """Raise Refused unless a TLS hello names the host unencrypted. For an IP address it must contain no name."""
+    """Raise Refused unless a TLS hello contains the unencrypted name of the host. If the host is an IP address, the
+    hello must contain no name."""
     if found.is_encrypted:
         raise Refused("its TLS hello hides the host that it means (encrypted client hello)")
     if not found.name and goal.address is None:
@@ -417,9 +428,9 @@ async def _pump(
 
 
 async def _forward(client: _Connection, request: h11.Request, host: Streams) -> None:
-    """Send one request to the host and its response back. Then the connection ends.
+    """Send one request to the host and its response back. After the response the connection ends.
 
-    Both are parsed and serialized again, so that the proxy and the host cannot interpret the same bytes differently
+    Both are parsed and serialized again, so that proxy and host cannot interpret the same bytes differently
     (request smuggling).
     """
     http = h11.Connection(h11.CLIENT)
@@ -435,7 +446,8 @@ async def _forward(client: _Connection, request: h11.Request, host: Streams) -> 
                     return
                 await send(h11.Data(data=bytes(event.data)))
             await send(h11.EndOfMessage())
-        except ConnectionError:  # a host that has answered may stop reading; its response gives the reason
+        # a host that has already answered may stop reading, and its response gives the reason
+        except ConnectionError:
             return
 
     await send(request)

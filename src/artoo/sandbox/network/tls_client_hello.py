@@ -2,8 +2,8 @@
 
 Reference: RFC 8446 section 4.1.2, RFC 6066 section 3.
 
-The connection is never changed or decrypted. An encrypted client hello is detected, because its unencrypted name is
-not the real host.
+The bytes of the connection are never changed or decrypted. An encrypted client hello must be detected, because the
+unencrypted name in it is not the real host.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 RECORD_HEADER = 5
 MOST_BYTES = 64 * 1024
-"""The longest hello. A longer one is refused; even with post-quantum keys a hello has only some 2,000 bytes."""
+"""The maximum number of bytes of a hello. A longer one is refused. Even with post-quantum keys, a hello has only
+some 2,000 bytes."""
 
 HANDSHAKE, _CLIENT_HELLO = 22, 1
 _SERVER_NAME, _HOST_NAME = 0, 0
@@ -21,12 +22,13 @@ _LONGEST_RECORD = 16384 + 256
 
 
 class NotAClientHello(ValueError):
-    """Raised for bytes that are no checkable start of a TLS connection. The message is the reason."""
+    """Raised for bytes that are not the start of a TLS connection which can be checked. The message is the
+    reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientHello:
-    """The readable part of a ClientHello. `name` is empty if it contains no host name."""
+    """The part of a ClientHello that can be read. `name` is empty if it contains no host name."""
 
     name: str
     is_encrypted: bool

@@ -1,6 +1,6 @@
 """Decide the hidden paths of the machine, for commands and tools alike, such as dot names and secrets.
 
-The same rule applies to both.
+The same rule applies to commands and to tools.
 
     home          documents are open; the hidden part (dot names, application data) is closed, except programs,
                   harmless settings, project and workspace, and paths that a policy opens
@@ -9,8 +9,8 @@ The same rule applies to both.
     as root       paths that other users of the machine cannot read are closed too (`restricted`)
     mounts        a path is closed or open under every name that it has by bind mounts
 
-`Closed.covers` decides about one path, for a caller that reads files itself. `Closed.paths` lists the same paths as
-a minimal set of directories and files, for a caller that confines a command.
+`Closed.covers` decides about one path, for callers that read files themselves. `Closed.paths` lists the same paths
+as a minimal set of directories and files, for callers that confine a command.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ from artoo.sandbox.reading.path_set import PathSet, inside
 from artoo.sandbox.reading.readable_paths import closed_in_programs, open_in_home, program_places
 
 _APPLICATION_DATA = frozenset({"library", "appdata", "application data", "local settings", "snap"})
-"""Directories without a leading dot in which macOS, Windows and snap keep application data, in lower case, because
-file names there are not case-sensitive."""
+"""Directories without a leading dot in which macOS, Windows and snap keep application data. The names are in lower
+case, because file names on these systems are not case-sensitive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The rule for the paths that one task may not read, except artoo's own home. All paths are resolved.
+    """The rule that decides which paths one task may not read. artoo's own home is not part of it. All paths are
+    resolved.
 
-    `homes`: the home directories, the user's own first. `opened`: paths in hidden parts that are open, by every
-    name. `targets`: targets of hidden links, and settings files among open programs, which are always closed.
-    `ways`: the task's directories, paths opened for it, and programs, for which file modes are not checked.
+    `homes`: the home directories, the user's own first. `opened`: paths in hidden parts that are open nevertheless,
+    with every name that they have. `targets`: targets of hidden links, and settings files among open programs.
+    These are always closed. `ways`: the task's directories, paths that are opened for it, and programs. The modes
+    of files in them are not checked.
     """
 
     homes: tuple[str, ...]
@@ -54,7 +56,7 @@ class Closed:
     def of(cls, roots: Roots, mounts: MountTable | None = None, visible: Iterable[Path] = ()) -> Closed:
         """Return the rule for one task. `mounts`: the machine's mounts (default: the present ones).
 
-        `visible` are directories that stay visible wherever they are.
+        `visible` are directories that stay visible, whatever contains them.
         """
         mounts = mounts or MountTable.read()
         own = os.path.realpath(roots.home)
@@ -71,7 +73,7 @@ class Closed:
         targets |= {path for path in settings if not any(inside(path, one) for one in asked if one not in homes)}
         by_name = PathSet(mounts.by_every_name(ways))
         rule = cls(homes, PathSet(opened), PathSet(targets), by_name, mounts)
-        # A mount in the hidden part closes its source, unless the source is open under its own path.
+        # A mount in the hidden part closes its source too, unless the source is open under its own path.
         into = (mount for mount in mounts.aliased if rule.is_hidden(os.fsdecode(mount.point)))
         harmless = [one for one in into if any(_is_open_itself(name, own, never) for name in mounts.places_of(one))]
         return cls(homes, rule.opened, rule.targets, by_name, mounts.without(harmless)) if harmless else rule
@@ -88,7 +90,7 @@ class Closed:
         return (path, *self.mounts.other_names(path))
 
     def is_hidden(self, path: str) -> bool:
-        """Check whether a path, by this name, is in the hidden part of a home and not open."""
+        """Check whether a path, under this name, is in the hidden part of a home and is not open."""
         if self.targets.cover(path):
             return True
         return any(_is_in_hidden_part(path, home) and not self._is_open_below(path, home) for home in self.homes)
@@ -102,7 +104,7 @@ class Closed:
         return False
 
     def paths(self) -> Iterator[str]:
-        """Yield the closed paths, under every name."""
+        """Yield the closed paths under every name that they have."""
         hidden = [path for home in self.homes for path in self._hidden_in(home)]
         kept = tuple(place for found in restricted() for place in _around(found, self.ways))
         yield from (*hidden, *self.targets.existing(), *kept)
@@ -114,7 +116,7 @@ class Closed:
     def _hidden_in(self, directory: str, *, top: bool = True) -> Iterator[str]:
         try:
             names = sorted(os.listdir(directory))
-        except OSError:  # the directory is missing, or commands cannot read it either
+        except OSError:  # the directory is missing, or commands cannot read it in any case
             return
         for name in names if not top else filter(is_hidden_name, names):
             path = f"{directory.rstrip('/')}/{name}"
@@ -134,7 +136,8 @@ def hidden_paths(
 ) -> tuple[str, ...]:
     """Return all paths on this machine that a command must not read. Symlinks are resolved.
 
-    `visible`: directories in artoo's own home that commands may see, namely copies of the project and their /tmp.
+    `visible`: directories in artoo's own home that commands may see. These are copies of the project and the task's
+    /tmp.
     """
     mounts = mounts or MountTable.read()
     shown = PathSet(map(os.path.realpath, visible))
@@ -155,7 +158,7 @@ def _is_in_hidden_part(path: str, home: str) -> bool:
 
 
 def _around(path: str, ways: PathSet) -> Iterator[str]:
-    """Yield `path`, or, if a path in `ways` lies in it, the entries that are closed around that path."""
+    """Yield `path`. If it contains a path of `ways`, yield instead the entries of `path` that are closed."""
     if ways.cover(path):
         return
     if not ways.lie_in(path):
@@ -177,7 +180,7 @@ def _targets(home: str, never: tuple[str, ...]) -> Iterator[str]:
 
 
 def _is_open_itself(real: str, home: str, never: tuple[str, ...]) -> bool:
-    """Check whether a link's target must stay open, because the task needs it or every user may read it."""
+    """Check whether a link's target must stay open, because the task needs the target or every user may read it."""
     if any(inside(one, real) or (one != home and inside(real, one)) for one in never):
         return True
     return not inside(real, home) and may_everybody_read(real)
@@ -185,7 +188,8 @@ def _is_open_itself(real: str, home: str, never: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=8)
 def _other_homes(own: str) -> tuple[str, ...]:
-    """Return the homes of root and other users in the machine's user database, without `own`."""
+    """Return the home directories of root and of the other users in the machine's user database. Those in `own` are
+    left out."""
     try:
         import pwd
     except ImportError:  # a system without a user database
@@ -195,9 +199,9 @@ def _other_homes(own: str) -> tuple[str, ...]:
 
 
 # --- paths that only root can read ------------------------------------------------------------------------------
-# The kernel restricts commands of an unprivileged user, but root passes every permission check. Therefore files
-# that the machine's other users cannot read (`/etc/shadow`, host keys, a database's directory, the homes of others)
-# are searched and closed.
+# The kernel restricts commands of an unprivileged user, but root passes every permission check. Therefore the files
+# that the machine's other users cannot read are searched and closed. Examples are `/etc/shadow`, host keys, the
+# directory of a database, and the homes of other users.
 
 
 _PLACES = ("/etc", "/var", "/home", "/root", "/srv", "/opt", "/mnt", "/media", "/usr/local", "/boot")
@@ -206,11 +210,12 @@ _KEPT_SECONDS = 120.0
 
 
 def restricted() -> tuple[str, ...]:
-    """Return the outermost files and directories that only owner or group may read. Empty for an unprivileged user.
+    """Return the outermost files and directories that only their owner or group may read. For an unprivileged user
+    nothing is returned.
 
-    A directory that contains nothing else is returned instead of its entries, because each path delays every
-    command. The result is cached for two minutes; paths that have vanished since are left out, because nothing can
-    be mounted over them. On a machine with very many entries only the upper levels are searched.
+    A directory that contains only such entries is returned instead of them, because each path delays every command.
+    The result is cached for two minutes. Paths that have vanished since then are left out, because nothing can be
+    mounted over them. On a machine with very many entries only the upper levels are searched.
     """
     if os.geteuid() != 0:
         return ()
@@ -218,7 +223,7 @@ def restricted() -> tuple[str, ...]:
 
 
 def is_restricted(path: str) -> bool:
-    """Check, without the cache, whether only owner or group may read a resolved path."""
+    """Check, without the cache, whether only the owner or the group may read a resolved path."""
     if os.geteuid() != 0 or not any(inside(path, place) for place in _PLACES):
         return False
     return any(_is_closed(one) for one in (path, *map(str, Path(path).parents)))
@@ -265,7 +270,8 @@ def restricted_in(places: tuple[str, ...]) -> Iterator[str]:
                 waiting.append(entry.path)
             elif not _open_to_all(status.st_mode):
                 closed.setdefault(directory, []).append(entry.path)
-    for directory in reversed(open_directories):  # return a directory with only closed entries as one path
+    # a directory that contains only closed entries is returned as one path
+    for directory in reversed(open_directories):
         if len(closed.get(directory, ())) == entries[directory] > 0:
             del closed[directory]
             closed.setdefault(os.path.dirname(directory), []).append(directory)
@@ -274,7 +280,8 @@ def restricted_in(places: tuple[str, ...]) -> Iterator[str]:
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
-    """Return the status of a file or directory; None for other objects, which have no content to read."""
+    """Return the status of a file or directory. Return None for other objects, which have no content that could be
+    read."""
     try:
         status = entry.stat(follow_symlinks=False)
     except OSError:

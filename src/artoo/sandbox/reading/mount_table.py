@@ -1,7 +1,7 @@
 """Parse the mount table, for mounts inside roots, bind mounts, and file systems in memory.
 
-An overlay shows only one file system, so mounts inside a root must be mounted again. A rule about a path must apply
-to all names of the path, otherwise it could be bypassed.
+An overlay shows only one file system, so the mounts inside a root must be mounted again over it. A rule about a
+path must apply to all names of the path, because it could be bypassed otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line of mountinfo. The directory `root` of the file system on `device` is mounted at `point`."""
+    """One line of the file mountinfo. The directory `root` of the file system on `device` is mounted at `point`."""
 
     identifier: int
     point: bytes
@@ -30,11 +30,11 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class MountTable:
-    """Mounts in the order in which they were made. Later mounts cover earlier ones."""
+    """The mounts in the order in which they were made. A later mount covers an earlier one at the same point."""
 
     mounts: tuple[Mount, ...]
     aliased: tuple[Mount, ...] = ()
-    """Mounts whose content is also visible, at least partly, by another mount."""
+    """The mounts whose content, or a part of it, is also visible through another mount."""
 
     @classmethod
     def of_mounts(cls, mounts: Iterable[Mount]) -> MountTable:
@@ -52,12 +52,14 @@ class MountTable:
         return _table(text)
 
     def of(self, path: bytes) -> int | None:
-        """Return the identifier of the mount that contains `path` (absolute, resolved), or None if unknown."""
+        """Return the identifier of the mount that contains `path` (absolute, resolved). Return None if it is not
+        known."""
         best = self._holding(path)
         return best.identifier if best else None
 
     def in_memory(self, path: bytes) -> bool:
-        """Check whether `path` (absolute, resolved) is on a file system in memory, which is lost at a reboot."""
+        """Check whether `path` (absolute, resolved) is on a file system in memory, whose files are lost when the
+        machine restarts."""
         best = self._holding(path)
         return best is not None and best.type in _IN_MEMORY
 
@@ -74,7 +76,7 @@ class MountTable:
         return best
 
     def below(self, root: bytes) -> tuple[bytes, ...]:
-        """Return the mount points strictly inside `root`, outermost first."""
+        """Return the mount points inside `root`, outermost first. `root` itself is not one of them."""
         inner = {mount.point for mount in self.mounts if mount.point != root and _inside(mount.point, root)}
         return tuple(sorted(inner))
 
@@ -95,7 +97,7 @@ class MountTable:
         return tuple(os.fsdecode(name) for one, name in named if self._holding(name) == one)
 
     def by_every_name(self, paths: Iterable[str]) -> set[str]:
-        """Return these resolved paths together with their other names."""
+        """Return these resolved paths together with all their other names."""
         found = set(paths)
         return found.union(*map(self.other_names, found)) if self.aliased else found
 
@@ -104,7 +106,7 @@ class MountTable:
         return self.other_names(os.fsdecode(mount.point))
 
     def elsewhere(self, places: Iterable[str]) -> Iterator[str]:
-        """Yield the existing other names of these resolved paths, or of directories in them."""
+        """Yield the other names of these resolved paths, or of directories in them, that exist."""
         for path in places if self.aliased else ():
             yield from (name for name in self.other_names(path) if os.path.lexists(name))
             mount = self._holding(os.fsencode(path))
@@ -115,7 +117,8 @@ class MountTable:
 
 
 def _aliased(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
-    shown = tuple({mount.point: mount for mount in mounts}.values())  # at one point, the last mount is visible
+    # if several mounts have the same point, the last one is visible
+    shown = tuple({mount.point: mount for mount in mounts}.values())
     return tuple(
         one
         for one in shown
@@ -141,7 +144,8 @@ def in_memory(directories: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def inner_mounts(roots: tuple[Path, ...], table: MountTable) -> Iterable[str]:
-    """Yield mount points inside the roots, which an overlay would not show. Each belongs to its innermost root."""
+    """Yield mount points inside the roots, which an overlay would not show. Each belongs to the innermost root that
+    contains it."""
     for root in roots:
         inner_roots = [inner for inner in roots if inner != root and inner.is_relative_to(root)]
         for raw in table.below(os.fsencode(root)):
@@ -156,7 +160,8 @@ def _inside(path: bytes, directory: bytes) -> bool:
 
 @lru_cache(maxsize=4)
 def _table(text: bytes) -> MountTable:
-    """Parse the table. The result is cached, because each command reads it several times and it changes rarely."""
+    """Parse the table. The result is cached, because every command reads the table several times and it changes
+    rarely."""
     return MountTable.of_mounts(_parse(text.splitlines()))
 
 

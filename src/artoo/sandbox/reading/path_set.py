@@ -1,6 +1,6 @@
 """A set of paths with fast lookup of ancestors and outermost members.
 
-The time of a query depends on the depth of the path, and not on the size of the set.
+The time of a lookup depends on the depth of the path and not on the size of the set.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class PathSet:
         return path in self._paths
 
     def cover(self, path: str) -> bool:
-        """Check whether `path` is in the set, or below a path in the set."""
+        """Check whether `path` is in the set, or is below a path in the set."""
         return bool(self._paths) and not self._paths.isdisjoint(upwards(path))
 
     def existing(self) -> list[str]:
@@ -33,7 +33,7 @@ class PathSet:
         return [path for path in sorted(self._paths) if os.path.lexists(path)]
 
     def lie_in(self, path: str) -> bool:
-        """Check whether `path` is in the set, or a path in the set is below it."""
+        """Check whether `path` is in the set, or contains a path in the set."""
         return path in self._above
 
 
@@ -52,7 +52,7 @@ def upwards(path: str) -> list[str]:
 
 
 def outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths that are not inside another of the paths, shallow ones first."""
+    """Return the paths that are not inside another one of the paths. Those with few parents come first."""
     chosen: dict[str, None] = {}
     for _, path in sorted((path.count("/"), path) for path in paths):
         if chosen.keys().isdisjoint(upwards(path)):

@@ -1,8 +1,8 @@
 """Find git, Python and other programs on a safe PATH, never in a directory that a task could write.
 
-The user's PATH and Python search path may include a project, by an active environment, a `.` or an empty entry. A
-program there may have been written by a task, and would run with artoo's rights. Commands in a sandbox use the
-whole PATH, because they are confined.
+The user's PATH and Python's search path may include a project. The reason is an active environment, a `.` or an
+empty entry. A task may have written a program there, and this program would run with artoo's rights. Commands in a
+sandbox nevertheless use the whole PATH, because they are confined.
 """
 
 from __future__ import annotations
@@ -31,17 +31,20 @@ _STARTED_IN = _here()
 
 
 def this_python() -> str:
-    """Return the absolute path of this Python. With a relative entry in PATH, `sys.executable` is relative."""
+    """Return the absolute path of this Python. `sys.executable` itself is relative if the entry in PATH is
+    relative."""
     return os.path.join(*_STARTED_IN, sys.executable)
 
 
 def own_python(*arguments: str) -> tuple[str, ...]:
-    """Return the arguments to run this Python without modules of the current or the script's directory."""
+    """Return the arguments that run this Python so that it imports no modules from the current directory or that of
+    the script."""
     return (this_python(), "-P", *arguments)
 
 
 def own_environment() -> dict[str, str]:
-    """Return the user's environment for this Python, without empty PYTHONPATH entries (the current directory)."""
+    """Return the user's environment for this Python. Empty entries of PYTHONPATH, which mean the current directory,
+    are removed."""
     environment = dict(os.environ)
     entries = [os.path.abspath(one) for one in environment.pop(_PYTHONPATH, "").split(os.pathsep) if one]
     return {**environment, _PYTHONPATH: os.pathsep.join(entries)} if entries else environment
@@ -50,19 +53,22 @@ def own_environment() -> dict[str, str]:
 def worked_in(roots: Roots) -> tuple[str, ...]:
     """Return the directories in which a task may make new files without approval.
 
-    A directory that contains the home is left out, because files in hidden parts and on PATH need approval there.
+    A directory that contains the home is left out. New files in the hidden part of the home, and in directories of
+    PATH, need approval anyway.
     """
     above = frozenset(upwards(str(roots.home)))
     return tuple(one for one in (str(roots.project), str(roots.workspace)) if one not in above)
 
 
 def search_path(apart: Iterable[str] = ()) -> str:
-    """Return PATH without relative entries, and without directories in `apart` or in the current directory."""
+    """Return PATH without its relative entries. Directories in `apart`, and those in the current directory, are
+    removed too."""
     return os.pathsep.join(_directories(os.environ.get("PATH", os.defpath), _apart(apart)))
 
 
 def find_program(name: str, apart: Iterable[str] = ()) -> str | None:
-    """Return the path of a program for artoo itself, searched on `search_path`. The result is cached per process.
+    """Return the path of a program that artoo itself will run. It is searched in `search_path`. The result is
+    cached for this process.
 
     If `name` is a path, exactly that program is used.
     """

@@ -1,8 +1,8 @@
 """The allow-list of a home's hidden part, from `program_places.txt`, PATH and Python, with secret file names.
 
-It is an allow-list, because a list of secrets is never complete. It has three sources: the directories of package
-and version managers; the directories of the user's PATH and of this Python; and git's files with patterns and
-settings, as long as they are harmless.
+It lists what may be read, because a list of secrets would never be complete. It has three sources. These are the
+directories of package and version managers, the directories of the user's PATH and of this Python, and the files
+with git's patterns and settings, as long as they are harmless.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _SETTINGS_IN_PROGRAMS = (
     *(f"{one}/{name}" for one in _PYTHON_PREFIXES for name in ("pip.conf", ".condarc", "condarc")),
     *(f"{one}/etc/gemrc" for one in _RUBY_PREFIXES),
 )
-"""Files among the open programs in which npm, pip, conda and gem keep settings, including tokens."""
+"""Files among the open programs in which npm, pip, conda and gem keep settings. These may contain tokens."""
 
 _OF_A_PREFIX = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "sbin", "share/man")
-"""The parts of an installation that are open if its `bin` is on the PATH."""
+"""The parts of an installation that are open if its `bin` directory is in PATH."""
 
 
 def open_in_home(home: str, roots: Roots) -> tuple[str, ...]:
@@ -60,22 +60,25 @@ def open_in_home(home: str, roots: Roots) -> tuple[str, ...]:
 
 
 def closed_in_programs(home: str) -> tuple[str, ...]:
-    """Return the existing settings files, resolved, that are closed although they are among open programs."""
+    """Return the settings files that are closed although they are among open programs. They exist and are
+    resolved."""
     named = (path for pattern in _SETTINGS_IN_PROGRAMS for path in glob.iglob(f"{glob.escape(home)}/{pattern}"))
     return tuple(sorted({os.path.realpath(path) for path in (*named, *_secrets_among_programs(home))}))
 
 
 def _secrets_among_programs(home: str) -> Iterator[str]:
-    """Yield files with typical names for tokens in program directories, and in their subdirectories."""
+    """Yield files in program directories, and in their subdirectories, that have typical names of files with
+    tokens."""
     for place in (f"{home}/{relative}" for relative in PROGRAMS):
-        with suppress(OSError):  # most do not exist
+        with suppress(OSError):  # most of these paths do not exist
             below = [one.path for one in os.scandir(place) if one.is_dir(follow_symlinks=False)]
             paths = (f"{directory}/{name}" for directory in (place, *below) for name in _SECRET_NAMES)
             yield from filter(os.path.lexists, paths)
 
 
 def program_places() -> tuple[str, ...]:
-    """Return the program directories of PATH and of this Python, resolved, anywhere on the machine."""
+    """Return the program directories of PATH and of this Python, wherever on the machine they are. They are
+    resolved."""
     return _led_to(os.environ.get("PATH", ""))
 
 
@@ -93,7 +96,8 @@ def _led_to(path: str) -> tuple[str, ...]:
 
 
 def _managed(path: str) -> Iterator[str]:
-    """Yield the version manager's directory that contains a path, in any home, because its programs need it all."""
+    """Yield the directory of a version manager that contains a path, in any home. All of it is needed, because its
+    programs need all of it."""
     for relative in PROGRAMS:
         before, found, _ = f"{path}/".partition(f"/{relative}/")
         if found:
@@ -101,7 +105,7 @@ def _managed(path: str) -> Iterator[str]:
 
 
 def _on_path(path: str) -> Iterator[str]:
-    """Yield the directories of a PATH, and the directories next to a `bin`."""
+    """Yield the directories of a PATH. For a directory `bin`, also yield the other parts of its installation."""
     for directory in path.split(os.pathsep):
         if not os.path.isabs(directory):
             continue
@@ -112,33 +116,37 @@ def _on_path(path: str) -> Iterator[str]:
 
 
 def _interpreter() -> Iterator[str]:
-    """Yield the directories of this Python, its libraries and artoo itself, because they start the commands."""
+    """Yield the directories of this Python, of its libraries and of artoo itself, because these start the
+    commands."""
     yield from (sys.prefix, sys.base_prefix)
     yield str(Path(__file__).parent.parent.parent)
 
 
 # --- paths that commands may look for ---------------------------------------------------------------------------
 # These are the directories of PATH and their installations, an active Python environment, and the targets of the
-# project's links. A sandbox has its own /tmp and /run, so such paths in them are mounted there again, read-only.
+# project's links. If such a path is in /tmp or /run, of which a sandbox has its own, it is mounted there again,
+# read-only.
 
 
 _ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
 _IN_PROJECT = (".venv", "venv", "env")
 _MOST_ENTRIES = 5_000
 _LINKS_MAY_LEAD_TO = ("/tmp/", "/var/tmp/")
-"""The only directories for link targets, because a cloned repository may link to secrets, for example in /run."""
+"""The only directories in which targets of the project's links may be mounted. A cloned repository may contain a
+link to a secret, for example in /run."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedPaths:
-    """The paths that commands may look for and that exist (`all`), and those to mount into private places."""
+    """The existing paths for which commands may look (`all`), and those of them that must be mounted into private
+    places."""
 
     all: tuple[str, ...]
     mountable: tuple[str, ...]
 
 
 def wanted_paths(roots: Roots) -> WantedPaths:
-    """Return the paths that commands may look for. Reads the top two levels of the project. Blocking."""
+    """Return the paths that commands may look for. This reads the top two levels of the project. Blocking."""
     programs = dict.fromkeys((*_path_entries(), *program_places(), *_environments(str(roots.project))))
     linked = dict.fromkeys(_linked_from(str(roots.project)))
     known = [path for path in programs if os.path.lexists(path)]
@@ -152,7 +160,7 @@ def _path_entries() -> Iterator[str]:
 
 
 def _environments(project: str) -> Iterator[str]:
-    """Yield Python environments and the installations of their interpreters."""
+    """Yield Python environments, and the installations of the interpreters that they use."""
     named = [os.environ[name] for name in _ENVIRONMENTS if os.environ.get(name)]
     for prefix in (sys.prefix, sys.base_prefix, *named, *(f"{project}/{name}" for name in _IN_PROJECT)):
         real = os.path.realpath(prefix)
@@ -185,7 +193,8 @@ def _links(project: str) -> Iterator[str]:
 
 
 def _may_be_shown(target: str) -> bool:
-    """True if a link's target may be mounted. It must not be hidden, and be the user's own or readable by all."""
+    """True if a link's target may be mounted. It must not be hidden, and it must belong to the user or be readable
+    by everyone."""
     place = next((place for place in _LINKS_MAY_LEAD_TO if target.startswith(place)), None)
     if place is None or any(name.startswith(".") for name in target[len(place) :].split("/")):
         return False

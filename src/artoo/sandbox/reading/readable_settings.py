@@ -1,8 +1,9 @@
 """The harmless part of git's settings that commands may read, with its allowed keys.
 
-Any other settings file stays closed, and commands get an extract. It has the name for commits, for example, but no
-credential helper, header or token in an address. Changes of commands to an open file need approval at the end. The
-settings of package indexes are closed, because their addresses may contain tokens, but a policy line can open them.
+A file with any other setting stays closed, and commands get an extract of it instead. For example, the extract
+contains the name for commits, but no credential helper, header, or token in an address. If a command changes an
+open file, the change needs approval at the end of the task. The settings of package indexes are closed, because
+their addresses may contain tokens. A policy line can open them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from artoo.ports.sandbox import Roots
 from artoo.sandbox.reading.programs import find_program, search_path, worked_in
 
 _SETTINGS = (".config/git/config", ".gitconfig")
-"""The settings files in git's order. A later value overrides an earlier one."""
+"""The settings files, in the order in which git reads them. A later value replaces an earlier one."""
 OPEN_FILES = (
     ".config/git/ignore",
     ".config/git/attributes",
@@ -25,7 +26,7 @@ OPEN_FILES = (
     ".gitignore_global",
     ".gitattributes",
 )
-"""Files in a home that git reads and that contain only patterns."""
+"""Files in a home that git reads and that contain nothing but patterns."""
 _EXTRACT = ".gitconfig"
 _MOST_BYTES = 64 * 1024
 _SECONDS = 5.0
@@ -37,11 +38,13 @@ _HARMLESS = re.compile(
     r"|help|stash|submodule|versionsort|gc|index|apply|format|interactive|pack|protocol|transfer|maintenance)"
     r"\.[a-z0-9]+|color\.[a-z]+\.[a-z0-9]+|safe\.directory"
 )
-"""Keys that only control git's appearance and behaviour. Any other key or section name may contain an address."""
+"""Keys that only control how git looks and behaves. Any other key, or the name of a section, may contain an
+address."""
 
 
 def open_settings(home: str, roots: Roots) -> tuple[str, ...]:
-    """Return git's open files in a resolved home, that is, pattern files (which may not exist) and settings."""
+    """Return the files of git in a resolved home that are open. These are files with patterns (which may not exist)
+    and settings."""
     harmless = (
         path for path in (f"{home}/{name}" for name in _SETTINGS) if _is_all_harmless(_settings(path, roots))
     )
@@ -49,10 +52,12 @@ def open_settings(home: str, roots: Roots) -> tuple[str, ...]:
 
 
 def lay_git_extract(roots: Roots, scratch: Path, seen_at: str) -> dict[str, str]:
-    """Write the harmless part of closed settings into the scratch directory, and return the variable for git.
+    """Write the harmless part of closed settings into the scratch directory. Return the environment variable that
+    makes git read it.
 
-    `seen_at`: the path of the scratch directory for commands. A link that an earlier command put there is not
-    followed, because the file is deleted and created exclusively. Nothing is written if all settings are open.
+    `seen_at`: the path at which commands see the scratch directory. If an earlier command put a link at the place
+    of the file, the link is not followed, because it is deleted and the file is created exclusively. Nothing is
+    written if all settings are open.
     """
     read = [_settings(f"{roots.home}/{name}", roots) for name in _SETTINGS]
     if all(one is None or _is_all_harmless(one) for one in read):
@@ -65,13 +70,13 @@ def lay_git_extract(roots: Roots, scratch: Path, seen_at: str) -> dict[str, str]
         with open(os.open(place, flags, 0o644), "w", encoding="utf-8") as file:
             pairs = (pair for one in read for pair in one or ())
             file.writelines(_in_git_words(key, value) for key, value in pairs if _is_harmless(key, value))
-    except OSError:  # for example, a directory of this name; then git reports that the name for commits is missing
+    except OSError:  # for example, the place is a directory; git then reports that the name for commits is missing
         return {}
     return {"GIT_CONFIG_GLOBAL": f"{seen_at}/{_EXTRACT}"}
 
 
 def _settings(path: str, roots: Roots) -> tuple[tuple[str, str], ...] | None:
-    """Return keys and values as read by git, or None if git cannot read the file or it does not exist."""
+    """Return keys and values as git reads them. Return None if git cannot read the file or if it does not exist."""
     try:
         status = os.stat(path)
     except OSError:

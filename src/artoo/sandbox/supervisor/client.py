@@ -1,6 +1,6 @@
 """The client of a supervisor, with packets, answers, command ends, and the start timeout.
 
-All methods are used in one event loop.
+All methods must be called in one event loop.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from artoo.contracts.errors import SandboxError
 from artoo.sandbox.supervisor.starting import file_of
 
 _MOST_PACKET = 64 * 1024
-"""The largest packet. Larger requests are sent in a file, because the kernel's limit depends on its settings."""
+"""The maximum number of bytes of a packet. A larger request is sent in a file, because the kernel's limit for
+packets depends on its settings."""
 _MOST_REPLY, _MOST_DESCRIPTORS = 96 * 1024, 8
 _READY_SECONDS = 120.0
-"""The timeout for the start. It is long, because Python starts slowly on a very busy machine."""
+"""The timeout for the start of a supervisor. It is long, because Python starts slowly on a very busy machine."""
 _LOST = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 HAS_ENDED = "the sandbox has ended; the next command starts a new one"
 
 OnEnd = Callable[[int | None, tuple[str, ...]], None]
 """Called with the wait status of a command and the names of processes that it left running. The status is None if
-the supervisor has ended, and with it all processes of the sandbox."""
+the supervisor has ended, because all processes of the sandbox ended with it."""
 
 
 def packed(env: Mapping[str, str]) -> bytes:
-    """Encode variables in the supervisor's format."""
+    """Encode environment variables in the format that the supervisor reads."""
     return os.fsencode("\0".join(f"{name}={value}" for name, value in env.items()))
 
 
 class Answer(NamedTuple):
-    """An answer of the supervisor. The descriptors belong to the caller."""
+    """An answer of the supervisor. The caller must close the descriptors."""
 
     fields: list[bytes]
     descriptors: list[int]
@@ -68,10 +69,10 @@ class SupervisorClient:
     async def start(
         self, name: str, fields: Sequence[str], env: Mapping[str, str], descriptors: Sequence[int], on_end: OnEnd
     ) -> list[int]:
-        """Start a command and return its descriptors, that is, its pseudo-terminal if it has one.
+        """Start a command and return its descriptors. If it has a pseudo-terminal, this is one of them.
 
-        `fields`: the supervisor's fields from CWD to the last argument. If the call is cancelled, the process is
-        killed. Raises SandboxError.
+        `fields`: the fields of the request, from CWD to the last argument (see `supervisor`). If the call is
+        cancelled, the process is killed. Raises SandboxError.
         """
         if name in self._answers or name in self._running:
             raise SandboxError(f"there is already a process {name} in this sandbox")
@@ -95,8 +96,8 @@ class SupervisorClient:
             if answer.done() and not answer.cancelled() and answer.exception() is None:
                 for descriptor in answer.result().descriptors:
                     os.close(descriptor)
-            # The command may have started although its answer was not awaited.
-            # It is killed in a separate task, because the socket may be full now.
+            # The command may have started although the caller did not wait for the answer. It is killed in a
+            # separate task, because sending may block while the socket is full.
             killing = self._loop.create_task(self.signal(name, signal.SIGKILL))
             self._killing.add(killing)
             killing.add_done_callback(self._killing.discard)
@@ -114,7 +115,7 @@ class SupervisorClient:
         return ()
 
     async def listen(self, name: str) -> socket.socket:
-        """Return a socket that listens on a fresh port of 127.0.0.1 inside. Raises SandboxError."""
+        """Return a socket that listens on an unused port of 127.0.0.1 inside the sandbox. Raises SandboxError."""
         return socket.socket(fileno=(await self._ask(b"listen", f"{name} network")).descriptors[0])
 
     def close(self) -> None:
@@ -128,7 +129,7 @@ class SupervisorClient:
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(SandboxError(HAS_ENDED))
-                answer.exception()  # marks it as retrieved, to avoid a warning if no caller waits for it
+                answer.exception()  # reads the exception, so that asyncio does not warn if no caller waits for it
         running, self._running = self._running, {}
         for on_end in running.values():
             on_end(None, ())
@@ -161,7 +162,7 @@ class SupervisorClient:
                     self.close()
 
     def _receive(self) -> None:
-        """Receive one packet. The event loop calls this again while there are more."""
+        """Receive one packet. The event loop calls this again while more packets are available."""
         try:
             packet, descriptors, _, _ = socket.recv_fds(self._channel, _MOST_REPLY, _MOST_DESCRIPTORS)
         except BlockingIOError:

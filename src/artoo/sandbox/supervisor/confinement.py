@@ -1,13 +1,14 @@
 """Confine a command with Landlock, and judge its chmod, chown, utime and kill calls.
 
-A system-call filter passes these calls to the supervisor.
+A system-call filter passes these calls to the supervisor for a decision.
 
-The supervisor forks a process for each command, which confines itself permanently and then executes the program.
-Landlock does not control modes, owners and times, nor, before Linux 6.12, signals. Without these calls `chmod +x`,
-`git init`, `touch`, `tar` and `kill` fail, so the filter passes them to the supervisor (seccomp user notification),
-which is not confined. For file calls the supervisor opens the file, checks that it is in a writable directory, and
-makes the change through its own descriptor, so that the file cannot be exchanged in between. For signals it checks
-that the target is its own descendant, and lets the kernel continue.
+The supervisor forks a process for each command. This process confines itself permanently and then executes the
+program. Landlock does not control modes, owners and times, nor, before Linux 6.12, signals. If these calls were
+refused, `chmod +x`, `git init`, `touch`, `tar` and `kill` would fail. The filter therefore passes them to the
+supervisor (seccomp user notification), which is not confined. For a call about a file, the supervisor opens the
+file and checks that it is in a writable directory. It makes the change through its own descriptor, so that the file
+cannot be exchanged in between. For a signal, it checks that the target is one of its own descendants, and lets the
+kernel continue the call.
 
 Only the standard library is used, because the supervisor is a separate program.
 """
@@ -27,7 +28,7 @@ from typing import NamedTuple
 from artoo.sandbox.supervisor.restricting import drop_capabilities, install_filter, restrict_files
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
-_ROOT_KEEPS = 1 << 0 | 1 << 1 | 1 << 3 | 1 << 4  # CHOWN, DAC_OVERRIDE, FOWNER, FSETID
+_ROOT_KEEPS = 1 << 0 | 1 << 1 | 1 << 3 | 1 << 4  # numbers of CHOWN, DAC_OVERRIDE, FOWNER and FSETID
 
 _RECEIVE, _SEND, _IS_VALID, _CONTINUE = 0xC0502100, 0xC0182101, 0x40082102, 1
 _CURRENT_DIRECTORY, _NO_FOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
@@ -35,8 +36,8 @@ _PAGE, _LONGEST_PATH, _TIMES_SIZE = 4096, 4096, 32
 
 
 class _FileCall(NamedTuple):
-    """The positions of the arguments that name the file, and of the first value. `always`: flags that the call
-    implies."""
+    """The positions of those arguments of a call that name the file, and of the first value. `always`: flags that
+    the call implies without naming them."""
 
     what: str
     directory: int | None
@@ -65,7 +66,8 @@ class _Refused(Exception):
 
 
 class Confinement:
-    """The confinement of all commands of a sandbox. `calls`: the names of the judged calls, by number."""
+    """The confinement of all commands of a sandbox. `calls`: the names of the calls about which the supervisor
+    decides, by their numbers."""
 
     def __init__(
         self, readable: list[str], writable: list[str], devices: list[str], steps: str, calls: dict[str, str]
@@ -77,12 +79,13 @@ class Confinement:
 
     @classmethod
     def read(cls, descriptor: int) -> Confinement:
-        """Read a plan from `backends.copying`, which is JSON with the arguments of this class."""
+        """Read a plan that `backends.copying` wrote. It is JSON with the arguments of this class."""
         with open(descriptor, "rb") as file:
             return cls(**json.load(file))
 
     def confine(self, report: _socket.socket) -> None:
-        """Confine this process permanently, and send the listener for its judged calls, or an error message."""
+        """Confine this process permanently. Then send the descriptor that receives its passed calls, or an error
+        message."""
         try:
             if os.geteuid() == 0:
                 drop_capabilities(_ROOT_KEEPS)
@@ -95,7 +98,7 @@ class Confinement:
         os.close(listener)
 
     def listener(self, report: _socket.socket) -> int:
-        """Receive the listener that `confine` sent. Raises OSError if it sent an error."""
+        """Receive the descriptor that `confine` sent. Raises OSError if it sent an error."""
         said, rights, _, _ = report.recvmsg(4096, _socket.CMSG_SPACE(4))
         if rights:
             (listener,) = struct.unpack("i", rights[0][2][:4])
@@ -130,7 +133,7 @@ class Confinement:
     def _change_file(
         self, listener: int, call: int, thread: int, how: _FileCall, arguments: tuple[int, ...]
     ) -> None:
-        # The times are read before the file is opened, in the same order as in the kernel.
+        # The times are read before the file is opened, in the same order as the kernel does.
         values = arguments[how.values :]
         times = _read_memory(thread, values[0], _TIMES_SIZE) if how.what == "times" and values[0] else None
         descriptor = _open(thread, how, arguments)
@@ -156,7 +159,7 @@ def _check_signal(thread: int, name: str, arguments: tuple[int, ...]) -> int:
     caller, target = _process_of(thread), _signed(arguments[0])
     if name != "kill" or target > 0:
         targets = [target]
-    elif target == -1:  # the kernel would also signal the user's own processes
+    elif target == -1:  # the kernel would also send the signal to the user's own processes
         for pid in _pids():
             if pid != caller and _is_command(pid):
                 with suppress(OSError):
@@ -185,7 +188,7 @@ def _is_command(pid: int) -> bool:
 
 
 def _open(thread: int, how: _FileCall, arguments: tuple[int, ...]) -> int:
-    """Open the file that a call names, relative to the calling thread's directories and descriptors."""
+    """Open the file that a call names. Directories and descriptors are those of the thread that made the call."""
     flags = how.always | (0 if how.flags is None else arguments[how.flags])
     number = _CURRENT_DIRECTORY if how.directory is None else _signed(arguments[how.directory])
     directory = f"/proc/{thread}/cwd" if number == _CURRENT_DIRECTORY else f"/proc/{thread}/fd/{number}"
@@ -195,7 +198,7 @@ def _open(thread: int, how: _FileCall, arguments: tuple[int, ...]) -> int:
         if address and not flags & _EMPTY_PATH:
             raise _Refused(errno.ENOENT)
         return os.open(directory, os.O_PATH | os.O_CLOEXEC)
-    for own in (b"/proc/self", b"/proc/thread-self"):  # these must mean the caller, not this process
+    for own in (b"/proc/self", b"/proc/thread-self"):  # these numbers must mean the caller and not this process
         if name == own or name.startswith(own + b"/"):
             name = b"/proc/%d" % thread + name[len(own) :]
     opening = os.O_PATH | os.O_CLOEXEC | (os.O_NOFOLLOW if flags & _NO_FOLLOW else 0)
@@ -223,7 +226,7 @@ def _read_memory(thread: int, address: int, size: int) -> bytes:
 
 
 def _read_string(thread: int, address: int) -> bytes:
-    """Read a path page by page, because the page after its end may not exist."""
+    """Read a path from a thread's memory, page by page, because the page after its end may not exist."""
     found = b""
     while b"\0" not in found:
         if len(found) >= _LONGEST_PATH:

@@ -29,10 +29,11 @@ Kind = TypeVar("Kind", bound="LivingSandbox")
 
 @dataclass(slots=True)
 class Launched:
-    """A started supervisor, and its resources.
+    """A supervisor that was started, and its resources.
 
-    `written`: the directories outside the sandbox in which commands write. `clean_up` is called at the end. `env`:
-    variables for every command. `hidden`: paths that commands cannot see.
+    `written`: the directories outside of the sandbox in which the data that commands write are stored. `clean_up`
+    is called when the sandbox has ended. `env`: environment variables for every command. `hidden`: paths that
+    commands cannot see.
     """
 
     process: subprocess.Popen[bytes]
@@ -44,15 +45,15 @@ class Launched:
     clean_up: Callable[[], object] = lambda: None
 
     def complaint(self) -> str:
-        """Return the last text that the supervisor wrote to standard error."""
+        """Return the last text that the supervisor has written to standard error."""
         return os.pread(self.complaints, 1 << 16, 0).decode("utf-8", "replace").strip()[-500:]
 
     def end(self) -> None:
-        """End the supervisor, wait for it (which ends all its processes), and clean up. Blocking."""
+        """End the supervisor and wait for it. All its processes end with it. Then clean up. Blocking."""
         self.channel.close()
         try:
             self.process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:  # it hangs in a mount, or was stopped from outside
+        except subprocess.TimeoutExpired:  # it hangs in a mount, or was stopped from outside, so it is killed
             _kill_tree(self.process.pid)
             self.process.wait()
         os.close(self.complaints)
@@ -66,10 +67,11 @@ def launch(
     group: Group | None,
     within: Callable[[Mapping[str, int]], Iterable[str]] = lambda _: (),
 ) -> tuple[subprocess.Popen[bytes], socket.socket, int]:
-    """Start a supervisor. Returns the process, artoo's side of the socket, and its standard error file. Blocking.
+    """Start a supervisor. Returns its process, artoo's end of the socket, and the file with its standard error.
+    Blocking.
 
-    Each of `files` except `seccomp` becomes an option with its descriptor. `within` returns the arguments of a
-    program that starts the supervisor (bubblewrap), for these descriptors.
+    Each file in `files`, except `seccomp`, becomes an option with the number of its descriptor. `within` takes
+    these descriptors and returns the arguments of the program that starts the supervisor, for example bubblewrap.
     """
     # macOS has no SOCK_SEQPACKET for UNIX sockets.
     kind = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
@@ -95,7 +97,7 @@ def launch(
 
 
 class LivingSandbox:
-    """Implements `protocols.Sandbox` over a supervisor. The backend's subclass starts the commands."""
+    """Implements `protocols.Sandbox` over a supervisor. A subclass for each backend starts the commands."""
 
     def __init__(self, layout: Layout, launched: Launched, group: Group | None) -> None:
         self.layout = layout
@@ -114,7 +116,7 @@ class LivingSandbox:
         return self.client.alive and self._closing is None
 
     async def begin(self) -> None:
-        """Wait until commands can be started. Raises SandboxError."""
+        """Wait until the sandbox can start commands. Raises SandboxError."""
         try:
             leader = self.take_over(await self.client.ready())
         except (SandboxError, OSError) as error:
@@ -122,7 +124,7 @@ class LivingSandbox:
         self.watch.start(leader)
 
     def take_over(self, descriptors: list[int]) -> int:
-        """Close the supervisor's descriptors, which only overlays need, and return its pid as seen from outside."""
+        """Close the supervisor's descriptors, which only overlays need. Return its pid as seen from outside."""
         for descriptor in descriptors:
             os.close(descriptor)
         return self.launched.process.pid
@@ -133,7 +135,7 @@ class LivingSandbox:
     async def run(
         self, process: SandboxProcess, argv: Sequence[str], env: Mapping[str, str], cwd: Path, confined: str = ""
     ) -> Process:
-        """Start a process that was prepared. Raises SandboxError."""
+        """Start the command of a process object that was prepared. Raises SandboxError."""
         if not self.alive:
             raise SandboxError(HAS_ENDED)
         self._processes[process.id] = process
@@ -146,7 +148,7 @@ class LivingSandbox:
         return process
 
     async def refresh(self) -> None:
-        """Do nothing, because the workspace itself updates the copies."""
+        """Do nothing, because the workspace itself updates its copies."""
 
     async def close(self) -> None:
         if self._closing is None:
@@ -162,7 +164,7 @@ class LivingSandbox:
             process.close()
 
     def _end_at_limit(self, excess: Excess) -> None:
-        """Kill the command that exceeds a limit, or the largest process if the command is not known."""
+        """Kill the command that exceeds a limit. If the command is not known, kill the largest process."""
         process = None if excess.command is None else self._processes.get(excess.command)
         if process is None:
             with suppress(OSError):
@@ -179,9 +181,10 @@ async def opened(
     launch: Callable[[Group | None], Launched],
     sandbox: Callable[[Launched, Group | None], Kind],
 ) -> Kind:
-    """Start a sandbox, in a control group if possible. If cancelled, everything is ended. Raises SandboxError.
+    """Start a sandbox, in a control group of its own if possible. If the call is cancelled, everything that it
+    started is ended. Raises SandboxError.
 
-    `launch` blocks. `directories`: the directories of the sandbox's files.
+    `launch` is a blocking function. `directories`: the directories of the sandbox's files.
     """
     group = await open_group(layout.limits, directories)
     launching = asyncio.get_running_loop().run_in_executor(None, launch, group)
@@ -207,7 +210,7 @@ async def opened(
 
 
 def _kill_tree(pid: int) -> None:
-    """Kill a process and its children. When a sandbox's first process dies, the kernel kills the others."""
+    """Kill a process and its children. If the first process of a sandbox dies, the kernel kills all others."""
     with suppress(OSError):
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
         for child in (*map(int, children), pid):

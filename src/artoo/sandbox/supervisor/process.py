@@ -27,20 +27,22 @@ _TERMINAL_SIZE = (24, 80)
 _END_OF_INPUT = b"\x04"
 """The byte that a terminal in its normal mode treats as end of input (Control-D)."""
 _UNREAD_SECONDS = 10.0
-"""How long `write` waits for a process that does not read its input."""
+"""Number of seconds that `write` waits for a process that does not read its input."""
 _KILLED_SECONDS = 10.0
-"""How long to wait for a process after SIGKILL. It takes longer only if the process is stuck in a system call."""
+"""Number of seconds to wait for a process after SIGKILL. It takes longer only if the process is stuck in a system
+call."""
 _AGAIN_SECONDS = 0.5
-"""How long to wait before SIGKILL is sent again."""
+"""Number of seconds before SIGKILL is sent again."""
 _LOOK_SECONDS = 0.05
 _MOST_NAMED = 5
 
 
 class SandboxProcess:
-    """Implements `ports.workspace.Process` for a command that a supervisor started. Used in one event loop.
+    """Implements `ports.workspace.Process` for a command that a supervisor started. It must be used in one event
+    loop.
 
-    `network` is entered before the command starts and exited when it has ended. `watch` reports limits that the
-    command exceeded before it ended.
+    `network` is a context that is entered before the command starts and exited when it has ended. `watch` reports
+    the limits that the command had exceeded before it ended.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class SandboxProcess:
 
     async def background(self) -> tuple[str, ...]:
         if self._left:
-            with suppress(SandboxError):  # a sandbox that has ended runs nothing
+            with suppress(SandboxError):  # in a sandbox that has ended, no command runs
                 self._left = await self._client.processes_of(self.id)
         return tuple(each.rpartition(" (pid ")[0] or each for each in self._left)
 
@@ -132,9 +134,10 @@ class SandboxProcess:
     # --- Starting -----------------------------------------------------------------------------------------------
 
     async def start(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path, confined: str = "") -> None:
-        """Start the command with exactly these arguments and variables. `confined`: see MODE of the supervisor.
+        """Start the command with exactly these arguments and variables. `confined`: see MODE in the module
+        `supervisor`.
 
-        Raises SandboxError. Then its descriptors are closed.
+        Raises SandboxError. In that case the descriptors of the process are closed.
         """
         command = self._command
         if self._network is not None:
@@ -149,7 +152,8 @@ class SandboxProcess:
             fields = (str(cwd), str(command.limits.file_bytes), mode, str(len(argv)), *argv)
             for terminal in await self._client.start(self.id, fields, env, given, self._on_end):
                 self._use_terminal(terminal)
-            # Its end cannot be reported before this, because the event loop continues only afterwards.
+            # The end of the command cannot be reported before this, because the event loop continues only
+            # afterwards.
             while printed:
                 self._output.follow(*printed.pop())
         except BaseException as error:
@@ -175,7 +179,8 @@ class SandboxProcess:
         return entered
 
     def _make_pipes(self, given: list[int], printed: list[tuple[int, StreamName]]) -> None:
-        """Add the command's standard output, error and input to `given`, and the reading ends to `printed`."""
+        """Add the command's standard output, error and input to `given`. Add the ends from which artoo reads to
+        `printed`."""
         for stream in ("stdout", "stderr"):
             reads, writes = os.pipe()
             given.append(writes)
@@ -192,7 +197,7 @@ class SandboxProcess:
 
     def _use_terminal(self, controller: int) -> None:
         termios.tcsetwinsize(controller, _TERMINAL_SIZE)
-        self._input = os.dup(controller)  # the output closes its descriptor at the end of the stream
+        self._input = os.dup(controller)  # `output` closes this descriptor at the end of the stream
         os.set_blocking(self._input, False)
         self._output.follow(controller)
 
@@ -226,7 +231,7 @@ class SandboxProcess:
             self._reason = reason
         if grace_seconds > 0 and (not self._exited.is_set() or self._left):
             await self._client.signal(self.id, signal.SIGTERM)
-            await self._client.signal(self.id, signal.SIGCONT)  # a stopped process would not handle SIGTERM
+            await self._client.signal(self.id, signal.SIGCONT)  # a process that is stopped would not handle SIGTERM
             await self._until_gone(grace_seconds)
         if not self._exited.is_set() or self._left:
             await self._client.signal(self.id, signal.SIGKILL)
@@ -246,18 +251,19 @@ class SandboxProcess:
             if time.monotonic() >= deadline:
                 stuck = "it hangs in the kernel, perhaps on a file system that is gone"
                 raise SandboxError(f"process {self.id} cannot be ended: {stuck}")
-            # A process that was forked while the signal was sent has not received it.
+            # A process that was forked while the signal was being sent has not received it, so the signal is sent
+            # again.
             await self._client.signal(self.id, signal.SIGKILL)
         return ended
 
     def _on_end(self, status: int | None, left: tuple[str, ...]) -> None:
         self._status, self._left = status, left
         self._exited.set()
-        # For most commands there is nothing to wait for.
+        # For most commands nothing is left to wait for.
         if self._network is None and self._output.take_rest() and not self._watch.fills_disk():
             self._set_ended(time.monotonic() - self._began)
             return
-        # Stored in an attribute, because the event loop has only weak references to tasks.
+        # Stored in an attribute, because the event loop keeps only weak references to tasks.
         self._finishing = asyncio.get_running_loop().create_task(self._finish())
 
     async def _finish(self) -> None:
@@ -269,7 +275,7 @@ class SandboxProcess:
                 await self._look_at_disk()
         except (OSError, SandboxError) as error:
             self._notes.append(f"its network ended with an error: {error}")
-        finally:  # even after an error, callers that wait for the command must be notified
+        finally:  # callers that wait for the command must be notified even after an error
             self._set_ended(duration)
 
     async def _look_at_disk(self) -> None:
@@ -319,10 +325,10 @@ def _signal_name(number: int) -> str:
 
 
 # --- input ------------------------------------------------------------------------------------------------------
-# A best-effort check with /proc. A process waits for input if it sleeps in a read of the command's input, or in a
-# call that waits for that descriptor alone (`select` and `poll` with one descriptor, as in line editors, or
-# `epoll_wait` on a set with descriptor 0, as in node). Without /proc/PID/syscall (macOS, some kernels) the answer
-# is always False.
+# A best-effort check with /proc. A process waits for input in two cases. It sleeps in a read of the command's input,
+# or in a call that waits for that descriptor alone: `select` and `poll` with one descriptor, as in line editors, or
+# `epoll_wait` on a set with descriptor 0, as in node. Without /proc/PID/syscall (macOS, some kernels) the answer is
+# always False.
 
 
 _READS = {"x86_64": (0, 19), "aarch64": (63, 65)}
@@ -334,10 +340,11 @@ _EPOLLS = {"x86_64": (232, 281, 441), "aarch64": (22, 441)}
 def waits_for_input(ours: int) -> bool:
     """True if a process sleeps until it can read input from `ours`.
 
-    `ours` is the writing end of the command's input: of a pipe, or the controlling side of a pseudo-terminal.
+    `ours` is artoo's end of the command's input, which is the writing end of a pipe or the controlling side of a
+    pseudo-terminal.
     """
     stats = processes()
-    if os.isatty(ours):  # only the foreground group of a terminal may read it
+    if os.isatty(ours):  # only the foreground group of a terminal may read from it
         group = b"%d" % os.tcgetpgrp(ours)
         readers = [pid for pid, fields in stats.items() if fields[2] == group and _has_as_input(pid, None)]
     else:
@@ -347,7 +354,7 @@ def waits_for_input(ours: int) -> bool:
 
 
 def _has_as_input(pid: int, pipe: os.stat_result | None) -> bool:
-    """True if the standard input of a process is `pipe`, or a terminal if `pipe` is None."""
+    """True if the standard input of a process is `pipe`. If `pipe` is None, it must be a terminal."""
     try:
         found = os.stat(f"/proc/{pid}/fd/0")
     except OSError:

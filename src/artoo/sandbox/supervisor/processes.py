@@ -1,6 +1,6 @@
 """List, find and kill processes by /proc, inside the supervisor.
 
-It uses the standard library only.
+It uses only the standard library.
 """
 
 from __future__ import annotations
@@ -8,15 +8,17 @@ from __future__ import annotations
 import os
 
 MARK = b"ARTOO_PROCESS"
-"""A variable that identifies processes of a command that left its session. It is no security boundary, because a
-process can remove it. Such a process ends at the latest with the sandbox."""
+"""An environment variable by which the processes of a command are recognised even if they left its session. It is
+no security boundary, because a process can remove it. A process without it ends at the latest together with the
+sandbox."""
 
 
 def members(leader: int, mark: bytes) -> set[int]:
-    """Return the running processes of a command: its session, processes with its mark, and their descendants.
+    """Return the running processes of a command. These are its session, the processes with its mark, and their
+    descendants.
 
-    Only descendants of this process count, because without a process namespace other tasks' commands have marks
-    too.
+    Only descendants of this process count, because the commands of other tasks have marks too if there is no
+    process namespace.
     """
     stats = living()
     parents = {pid: int(fields[1]) for pid, fields in stats.items()}
@@ -35,12 +37,13 @@ def descendants() -> set[int]:
 
 
 def living() -> dict[int, list[bytes]]:
-    """Return the processes that have not ended, without process 1."""
+    """Return the processes that have not ended, except process 1."""
     return {pid: fields for pid, fields in processes().items() if pid > 1 and fields[0] not in (b"Z", b"X")}
 
 
 def processes(proc: str = "/proc") -> dict[int, list[bytes]]:
-    """Return the fields of /proc/PID/stat from the state on, by process id. Empty if there is no /proc."""
+    """Return the fields of /proc/PID/stat, from the state on, by process id. The result is empty if there is no
+    /proc."""
     try:
         names = os.listdir(proc)
     except OSError:  # macOS
@@ -72,7 +75,7 @@ def kill(pid: int, signal: int) -> None:
 
 
 def name_of(pid: int) -> bytes:
-    """Return a readable name of a process, with its shortened command line and its process id."""
+    """Return a readable name of a process, which consists of its shortened command line and its process id."""
     words = read_file(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ")
     words = words or read_file(f"/proc/{pid}/comm").strip()
     return b"%s (pid %d)" % (words[:120], pid)

@@ -1,9 +1,9 @@
 """Drop the kernel's caches of overlays, so that a sandbox sees the user's present files.
 
-The arguments are descriptor numbers of a mount namespace and of overlays. An unprivileged user has rights over a
-namespace only after joining the user namespace that owns it, which a process with threads cannot do. Therefore this
-is a separate program. It runs outside the sandbox's process namespace, so commands can neither see nor reach it.
-Standard library only.
+The arguments are the descriptor numbers of a mount namespace and of overlays. An unprivileged user has rights over
+a namespace only after joining the user namespace that owns it. A process with threads cannot join it. Therefore
+this is a separate program. It runs outside the sandbox's process namespace, so commands can neither see nor reach
+it. It uses only the standard library.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """System calls that restrict a process for ever (Landlock, capabilities, seccomp).
 
-They use the standard library only.
+The module uses only the standard library.
 """
 
 from __future__ import annotations
@@ -34,20 +34,22 @@ def check(result: int, what: str) -> int:
 def restrict_writes(directories: list[str]) -> None:
     """Allow this process and all commands to open files for writing only below these directories.
 
-    A read-only mount does not prevent writing to a named pipe in it, which a service outside may read. Landlock
-    prevents it. It must be set up inside, after the last mount. Moving and linking between directories is allowed
-    below the same directories. A directory that does not exist is ignored.
+    A read-only mount does not prevent writing to a named pipe in it, from which a service outside may read.
+    Landlock does prevent this. It must be set up inside the sandbox, after the last mount. Moving and linking
+    between directories is allowed if both are below these directories. A directory that does not exist is ignored.
     """
     _restrict(struct.pack("Q", _WRITE | _REFER), [(directories, _WRITE | _REFER)])
 
 
 def restrict_files(readable: list[str], writable: list[str], devices: list[str]) -> None:
-    """Allow reading and executing below `readable`, listing everywhere, and changing files below `writable`.
+    """Allow reading and executing below `readable`, listing directories everywhere, and changing files below
+    `writable`.
 
     All other access is denied to this process and its descendants, including TCP and abstract sockets if the kernel
     supports it.
     """
-    # Each version of Landlock adds rights. A right that the kernel does not know makes the call fail.
+    # Each version of Landlock adds rights. A right that the kernel does not know makes the call fail, so only the
+    # known rights are requested.
     version = max(0, _LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1))
     if version == 0:
         raise OSError("the kernel has no Landlock, or it is switched off")
@@ -63,7 +65,7 @@ def restrict_files(readable: list[str], writable: list[str], devices: list[str])
 
 
 def _restrict(attributes: bytes, groups: list[tuple[list[str], int]]) -> None:
-    """Restrict this process by a set of rules, each with paths and the access allowed below them."""
+    """Restrict this process by a set of rules. Each rule has paths and the access that is allowed below them."""
     ruleset = check(_LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0), "Landlock")
     for paths, access in groups:
         for path in paths:
@@ -76,7 +78,7 @@ def _restrict(attributes: bytes, groups: list[tuple[list[str], int]]) -> None:
 def _allow(ruleset: int, path: str, access: int) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:  # removed meanwhile, or not visible to this user, so no rule is needed
+    except OSError:  # the path was removed meanwhile, or is not visible to this user, so no rule is needed
         return
     try:
         if not os.path.isdir(f"/proc/self/fd/{descriptor}"):
@@ -88,12 +90,12 @@ def _allow(ruleset: int, path: str, access: int) -> None:
 
 
 def forbid_new_privileges() -> None:
-    """Prevent programs from giving this process privileges, which Landlock and filters require."""
+    """Keep programs from giving this process privileges. Landlock and filters require this."""
     check(_LIBC.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no new privileges")
 
 
 def drop_capabilities(kept: int) -> None:
-    """Drop all capabilities outside the mask `kept`. No later exec can restore them."""
+    """Drop all capabilities that are not in the mask `kept`. No later exec can restore them."""
     forbid_new_privileges()
     for capability in range(64):
         if not kept >> capability & 1 and _LIBC.prctl(_DROP_BOUND, capability, 0, 0, 0) < 0:
@@ -105,7 +107,7 @@ def drop_capabilities(kept: int) -> None:
 
 
 def install_filter(program: bytes) -> int:
-    """Install a seccomp filter, and return the descriptor that receives the calls that it passes on."""
+    """Install a seccomp filter. Return the descriptor that receives the calls which the filter passes on."""
 
     class Filter(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
@@ -114,7 +116,8 @@ def install_filter(program: bytes) -> int:
     loaded = Filter(len(program) // 8, ctypes.addressof(steps))
     forbid_new_privileges()
     number = _SECCOMP[os.uname().machine]
-    # Without "wait killable" (Linux before 5.19), a signal during the call makes the command repeat it.
+    # Without "wait killable" (which Linux has since 5.19), a signal during the call makes the command repeat the
+    # call.
     for flags in (_NEW_LISTENER | _WAIT_KILLABLE, _NEW_LISTENER):
         listener = _LIBC.syscall(number, _SET_FILTER, flags, ctypes.byref(loaded))
         if listener >= 0:

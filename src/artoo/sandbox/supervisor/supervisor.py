@@ -1,6 +1,6 @@
 """The program in the sandbox that starts, reports and kills commands, with its limits on files and timers.
 
-This is a separate program. It uses only the standard library and the modules named in `starting.SUPERVISOR`.
+This is a separate program. It uses only the standard library, and the modules that `starting.SUPERVISOR` names.
 
 Its first argument, CHANNEL, is the descriptor number of one end of a UNIX socket that preserves packet boundaries
 (SOCK_SEQPACKET, or SOCK_DGRAM on macOS, which lacks SOCK_SEQPACKET). The other arguments are options:
@@ -10,10 +10,10 @@ file with variables, NAME=VALUE, for every command); `confinement=N` (the descri
 command before it runs, see `confinement`).
 
 In bubblewrap's sandbox the supervisor is process 1, and commands cannot attack it. The kernel drops every signal
-from inside that has no handler here, the supervisor is not dumpable (no ptrace, no /proc/1/mem or /proc/1/fd), and
-commands inherit none of its descriptors. When artoo closes the socket or dies, the supervisor exits, and the kernel
-kills every other process of the sandbox. Elsewhere it is an ordinary, unconfined process, and kills its descendants
-before it exits.
+from inside for which it has no handler. The supervisor is not dumpable (no ptrace, no /proc/1/mem or /proc/1/fd),
+and commands inherit none of its descriptors. When artoo closes the socket or dies, the supervisor exits, and the
+kernel kills every other process of the sandbox. With other backends it is an ordinary process that is not confined,
+and kills its descendants before it exits.
 
 Packets are lists of fields, separated by NUL bytes, because neither arguments nor variables can contain a NUL byte:
 
@@ -72,20 +72,24 @@ DEFAULT_SIGNALS = tuple(_signal.valid_signals() - {_signal.SIGKILL, _signal.SIGS
 Fields = list[bytes]
 
 _MOST_PACKET, _MOST_DESCRIPTORS = 96 * 1024, 4
-"""The bounds for one packet. A larger buffer would be mapped again for each packet."""
+"""The limits for one packet: its bytes and its descriptors. A larger buffer would have to be mapped again for each
+packet."""
 _MOST_NAMED = 200
-"""The most processes of a command that one answer names. More would not fit into a packet."""
+"""The maximum number of a command's processes that one answer names. More would not fit into a packet."""
 _KILL_ROUNDS = 20
-"""How often a kill looks for new processes of the command, on systems where it cannot stop them all first."""
+"""The number of times that a kill looks for new processes of a command, on systems where it cannot stop all of them
+first."""
 _GIVE_UP_SECONDS = 5.0
-"""How long the exit waits for killed processes, because a process in uninterruptible sleep must not block artoo."""
+"""Number of seconds that the exit waits for killed processes, because a process in uninterruptible sleep must not
+block artoo."""
 _WAITING = 128
 _MOST_OPEN_FILES, _MOST_TIMERS = 65_536, 8_192
-"""Limits on kernel objects, whose memory is charged to no process. Queued signals and timers share one limit."""
+"""Limits on kernel objects whose memory is not counted for any process. Queued signals and timers share one
+limit."""
 _SET_DUMPABLE, _SET_SUBREAPER = 4, 36
 _IGNORED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGTTOU, _signal.SIGTTIN)
-"""Ignored, because a signal to a whole terminal or process group must not end the supervisor before its commands.
-Process 1 is immune anyway."""
+"""Signals that are ignored. A signal to a whole terminal or process group must not end the supervisor before its
+commands. Process 1 is immune to them in any case."""
 
 
 def main() -> None:
@@ -96,12 +100,13 @@ def main() -> None:
     channel = _socket.socket(fileno=int(sys.argv[1]))
     confinement = None
     if "confinement" in single:
-        from artoo.sandbox.supervisor.confinement import Confinement  # imported only when it is needed
+        # imported only when it is needed, because importing takes time
+        from artoo.sandbox.supervisor.confinement import Confinement
 
         confinement = Confinement.read(int(single["confinement"]))
     given = read_all(int(single["environment"])).split(b"\0") if "environment" in single else []
     keep = channel.fileno()
-    # bubblewrap passes on the descriptors that it inherited. Commands must get none of them.
+    # bubblewrap passes on the descriptors that it inherited. Commands must not get any of them.
     os.closerange(3, keep)
     os.closerange(keep + 1, 1 << 16)
     os.set_inheritable(keep, False)
@@ -115,11 +120,13 @@ def main() -> None:
 
 
 def _protect() -> None:
-    """Keep commands from reading and signalling this process, and limit the resources that they can use."""
+    """Keep commands from reading this process and from sending it signals. Limit the resources that they can
+    use."""
     if sys.platform == "linux":
         if ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) != 0:
             raise OSError("the supervisor cannot be protected from commands")
-        ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)  # so that daemons of commands become its children
+        # so that background processes of commands become children of this process
+        ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)
         _limit(resource.RLIMIT_SIGPENDING, _MOST_TIMERS)
     # Python installs a handler for SIGINT, and even process 1 receives a signal for which it has a handler.
     for signal in DEFAULT_SIGNALS:
@@ -138,7 +145,7 @@ def _limit(kind: int, most: int) -> None:
 
 
 class Supervisor:
-    """The commands of one sandbox, indexed by artoo's command id and by process id."""
+    """The commands of one sandbox, by artoo's command id and by process id."""
 
     def __init__(
         self, channel: _socket.socket, confinement: Confinement | None, environment: dict[bytes, bytes]
@@ -155,7 +162,7 @@ class Supervisor:
         """Answer requests and report ended commands until the socket is closed."""
         awake, wake = os.pipe()
         os.set_blocking(wake, False)
-        _signal.signal(_signal.SIGCHLD, _wake_up)  # without a handler nothing is written to the wakeup descriptor
+        _signal.signal(_signal.SIGCHLD, _wake_up)  # without a handler, nothing is written to the wakeup descriptor
         _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self._send([b"ready", b"%d" % os.getpid()], _described() if describe else [])
         self._poll.register(self._channel.fileno(), select.POLLIN)
@@ -163,7 +170,7 @@ class Supervisor:
         while True:
             for descriptor, event in self._poll.poll():
                 if descriptor == awake:
-                    os.read(awake, 1 << 16)  # reads everything, because a pipe holds no more
+                    os.read(awake, 1 << 16)  # this reads everything, because a pipe cannot hold more
                     self._reap()
                 elif descriptor != self._channel.fileno():
                     self._judge(descriptor, event)
@@ -171,11 +178,12 @@ class Supervisor:
                     return
 
     def end(self) -> None:
-        """Kill all descendants of this process. For process 1 of a namespace the kernel does it."""
+        """Kill all descendants of this process. For process 1 of a namespace, the kernel does this."""
         deadline = time.monotonic() + _GIVE_UP_SECONDS
         while os.getpid() != 1 and time.monotonic() < deadline:
             frozen: set[int] = set()
-            # All are stopped before the first is killed, because a fork bomb would outrun this loop otherwise.
+            # All are stopped before the first is killed, because a fork bomb would otherwise be faster than this
+            # loop.
             while new := descendants() - frozen:
                 for pid in new:
                     kill(pid, _signal.SIGSTOP)
@@ -183,13 +191,14 @@ class Supervisor:
             for pid in frozen:
                 kill(pid, _signal.SIGKILL)
             for pid in self._ids if sys.platform != "linux" else ():
-                kill(-pid, _signal.SIGKILL)  # macOS has no /proc, so the known process groups are killed
+                kill(-pid, _signal.SIGKILL)  # macOS has no /proc, so the known process groups are killed instead
             if self._reap():
                 return
             time.sleep(0.002)
 
     def _judge(self, listener: int, event: int) -> None:
-        """Answer a system call of a confined command. Close the listener when the command's last process ended."""
+        """Decide about a system call of a confined command. When the last process of the command has ended, close
+        the listener."""
         assert self._confinement is not None
         if event & select.POLLIN:
             self._confinement.answer(listener)
@@ -262,7 +271,7 @@ class Supervisor:
     ) -> tuple[list[int], int]:
         """Start a program that posix_spawn cannot start, because it needs a controlling terminal or a confinement.
 
-        Return the controlling side of its pseudo-terminal, if it has one, and its process id.
+        Return the controlling side of its pseudo-terminal (if it has one) and its process id.
         """
         kind, _, free = mode.partition(b"-")
         controller, terminal = os.openpty() if kind == b"terminal" else (-1, -1)
@@ -299,7 +308,7 @@ class Supervisor:
             listening.close()
 
     def _report_as_shell(self, process_id: bytes, problem: CannotRun, descriptors: list[int]) -> None:
-        """Report, like a shell, that a program cannot be run, on standard error and by exit code 127 or 126."""
+        """Report that a program cannot be run, as a shell does: on standard error, and by exit code 127 or 126."""
         self._send([b"started", process_id])
         if len(descriptors) >= 3:
             os.write(descriptors[2], problem.message)
@@ -309,17 +318,19 @@ class Supervisor:
         """Return the running processes of a command, even after the command itself ended."""
         pid = self._pids.get(process_id, 0)
         if self._ids.get(pid, process_id) != process_id:
-            pid = 0  # the kernel has given the process id to a later command
+            pid = 0  # the kernel has given the same process id to a later command
         return members(pid, process_id)
 
     def _signal(self, process_id: bytes, signal: int) -> None:
         """Send a signal to all processes of a command.
 
-        Before a SIGKILL every process in the sandbox is stopped, because a command that forks endlessly would
-        outrun this loop. The kernel stops all processes in one step, including those that are just being forked.
-        The latter become visible a moment later, so the loop repeats until it finds no new process.
+        Before a SIGKILL, every process in the sandbox is stopped. A command that forks endlessly would otherwise be
+        faster than this loop. The kernel stops all processes in one step, including those that are just being
+        forked. A process that is just being forked becomes visible a moment later, so the loop repeats until it
+        finds no new process.
         """
-        freeze = signal == _signal.SIGKILL and os.getpid() == 1  # outside, -1 would mean all the user's processes
+        # outside of a namespace, -1 would mean all processes of the user
+        freeze = signal == _signal.SIGKILL and os.getpid() == 1
         if freeze:
             kill(-1, _signal.SIGSTOP)
         reached: set[int] = set()
@@ -334,7 +345,7 @@ class Supervisor:
             kill(-1, _signal.SIGCONT)
 
     def _reap(self) -> bool:
-        """Reap every process that ended, and report the commands that artoo started.
+        """Reap every process that has ended, and report the end of the commands that artoo started.
 
         Return True if this process has no child left.
         """
@@ -363,7 +374,7 @@ class Supervisor:
         try:
             self._channel.sendmsg([b"\0".join(fields)], ancillary)
         except (BrokenPipeError, ConnectionResetError):
-            return  # artoo is gone; the loop notices it next
+            return  # artoo no longer exists, which the loop notices next
 
 
 def _variables(listed: Fields) -> dict[bytes, bytes]:
@@ -371,7 +382,7 @@ def _variables(listed: Fields) -> dict[bytes, bytes]:
 
 
 def _wake_up(number: int, frame: object) -> None:
-    """Do nothing, because Python has already written to the wakeup descriptor."""
+    """Do nothing, because Python has already written a byte to the wakeup descriptor."""
 
 
 def _described() -> list[int]:
@@ -396,7 +407,8 @@ def spawn(argv: Fields, environment: dict[bytes, bytes], descriptors: list[int])
     """Start a program in its own session with three descriptors and no others.
 
     posix_spawn shares this process's memory until the program runs (vfork), so it takes 0.4 ms; fork takes 3 ms.
-    All other descriptors are closed on exec. The program inherits this process's working directory and limits.
+    All other descriptors are closed when the program is executed. The program inherits this process's working
+    directory and limits.
     """
     actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(descriptors[:3])]
 
@@ -416,7 +428,8 @@ def become(
     report: _socket.socket,
     confinement: Confinement | None,
 ) -> None:
-    """Execute the program in the forked process. `terminal`: a descriptor, or -1 for a command without terminal."""
+    """Execute the program in the process that was forked. `terminal`: a descriptor of the command's terminal, or -1
+    if it has none."""
     try:
         _signal.set_wakeup_fd(-1)
         os.setsid()
@@ -445,13 +458,14 @@ def become(
 
 
 def _first_that_runs(argv: Fields, environment: dict[bytes, bytes], run: Callable[[bytes, Fields], int]) -> int:
-    """Call `run(path, argv)` with each path where a shell looks for the program, until one can be executed."""
+    """Call `run(path, argv)` with each path at which a shell looks for the program, until one of them can be
+    executed."""
     found: OSError | None = None
     for path in _candidates(argv[0], environment.get(b"PATH", os.defpath.encode())):
         try:
             return run(path, argv)
         except OSError as error:
-            if error.errno == _SPAWN_AGAIN_AS_SCRIPT:  # a script without a "#!" line
+            if error.errno == _SPAWN_AGAIN_AS_SCRIPT:  # a script without a first line that begins with "#!"
                 return run(b"/bin/sh", [b"sh", path, *argv[1:]])
             if error.errno in _NOT_FOUND and not os.path.lexists(path):
                 continue
@@ -464,7 +478,8 @@ def _first_that_runs(argv: Fields, environment: dict[bytes, bytes], run: Callabl
 
 
 def limit_files(most_bytes: int) -> None:
-    """Limit the file size for the next command. The limit is soft, because a hard limit could never be raised."""
+    """Limit the size of files that the next command can write. The limit is soft, because a hard limit could never
+    be raised."""
     hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
     resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes if hard < 0 else min(most_bytes, hard), hard))
 

@@ -1,11 +1,13 @@
 """Record the user's version of each changed path (`base.jsonl`), for the detection of conflicts.
 
-It is the base with which conflicts are found.
+This recorded version is the merge base: the user's present version and the task's version are each compared with
+it.
 
-`base.jsonl` has one JSON object per line. The first line for a path holds the user's version that the task found.
-`absent` lists paths that did not exist. The file's mtime is the time of the last comparison with the user's files.
-If the user changed a path after that time, and the task changed it before the next comparison, it is unknown which
-version the task saw (`overtaken`). A last line that a crash truncated is ignored.
+`base.jsonl` has one JSON object per line. The first line for a path holds the version of the user that the task
+found. `absent` lists paths that did not exist. The modification time of `base.jsonl` is the time of the last
+comparison with the user's files. If the user changed a path after that time, and the task changed it before the
+next comparison, it is unknown which version the task saw (`overtaken`). A last line that a crash truncated is
+ignored.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import NodeState
 
 Key = tuple[int, str]
-"""The number of a covered directory, and a path below it; empty for the covered directory itself."""
+"""The number of a covered directory, and a path below it. The path is empty for the covered directory itself."""
 
 Stamp = tuple[int, ...]
-"""Metadata that show whether a file changed. Every change, even of a mode, updates the ctime."""
+"""The metadata by which a change of a file is noticed. Every change, even of a mode, updates the ctime."""
 
 
 def stamp_of(state: NodeState) -> Stamp:
@@ -44,7 +46,7 @@ def stamp_of(state: NodeState) -> Stamp:
 
 
 class Entry(NamedTuple):
-    """One copied path, with the stamps of the user's version and of the fresh copy."""
+    """The entry of one path in a copy, with the stamp of the user's version and the stamp of the fresh copy."""
 
     source: Stamp
     copy: Stamp
@@ -52,7 +54,8 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Manifest:
-    """The entries of one workspace: `manifest.json`, a list of [number, printable path, source, copy]."""
+    """The entries of all paths in the copies of one workspace. The file `manifest.json` is a list of [number,
+    printable path, source, copy]."""
 
     file: Path
     entries: dict[Key, Entry] = field(default_factory=dict[Key, Entry])
@@ -83,15 +86,16 @@ class Manifest:
 
 
 _CLOCK = getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME)
-"""The clock of file times. It advances in ticks of up to 4 ms."""
+"""The clock of file times. This clock advances in ticks of up to 4 ms."""
 
 
 class Base(BaseModel):
     """The state of one of the user's paths (absolute, printable) when the task first changed it.
 
-    `sha256`: of a file's content (hex); None for other objects, and for a file that could not be read. `overtaken`:
-    the user and the task changed it at the same time, so it is unknown which version the task saw. `applied`: it is
-    the task's own version, which was applied while the task continued.
+    `sha256`: digest (hex) of a file's content. It is None for other objects, and for a file that could not be read.
+    `overtaken`: true if the user and the task changed the path at the same time, so that it is unknown which
+    version the task saw. `applied`: true if this is the task's own version, which was applied while the task
+    continued.
     """
 
     model_config = ConfigDict(
@@ -114,7 +118,7 @@ class _Absent(BaseModel):
 class BaseBook:
     """The bases of one workspace, and the time of the last comparison. Blocking; used by one thread at a time.
 
-    `bases`: by printable path; None for a path that did not exist.
+    `bases`: the base of each printable path. None stands for a path that did not exist.
     """
 
     def __init__(self, file: Path, began_ns: int) -> None:
@@ -131,20 +135,22 @@ class BaseBook:
             return
         if seen.st_ino != self._inode:
             self.bases = _read(self._file)
-            if not self._inode:  # the first read in this process
+            if not self._inode:  # the file is read for the first time in this process
                 self._looked_ns = seen.st_mtime_ns
             self._inode = seen.st_ino
 
     def look(self, paths: Iterable[tuple[str, Entry | None]], now_ns: int | None) -> None:
         """Record the user's version of each path that the task changed and that was not recorded before.
 
-        `paths`: printable paths, in copies with their manifest entries. `now_ns`: the time before the paths were
-        listed, or None if more paths follow. If it raises OSError (full disk), nothing is recorded.
+        `paths`: printable paths. For a path in a copy, the manifest entry is given too. `now_ns`: the time before
+        the paths were listed. It is None if the caller will pass more paths of the same listing. If it raises
+        OSError (full disk), nothing is recorded.
         """
         self._record(paths, self._looked_ns, now_ns or self._looked_ns)
 
     def record(self, paths: Iterable[str]) -> None:
-        """Record the user's versions of printable paths that artoo will write itself; they are never `overtaken`.
+        """Record the user's versions of printable paths that artoo will write itself. These bases are never
+        `overtaken`.
 
         If it raises OSError (full disk), nothing is recorded.
         """
@@ -155,7 +161,7 @@ class BaseBook:
         found: dict[str, Base | None] = {}
         with Walker() as files:
             for path, copied in paths:
-                # The first version counts, because the task may have built on it.
+                # A version that was recorded earlier is kept, because the task may have built on it.
                 if path not in self.bases:
                     found[path] = _base_of(files, path, copied, since_ns)
         append_lines(self._file, _lines(found))
@@ -210,7 +216,8 @@ def _read(file: Path) -> dict[str, Base | None]:
 
 
 def append_lines(file: Path, lines: Collection[bytes]) -> None:
-    """Append lines, after removing a truncated last line. If it raises OSError (full disk), nothing was added."""
+    """Append lines. A truncated last line of the file is removed first. If it raises OSError (full disk), nothing
+    was added."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         size = os.fstat(descriptor).st_size
@@ -231,8 +238,8 @@ def append_lines(file: Path, lines: Collection[bytes]) -> None:
 def rebase(directory: WorkspaceDirectory, paths: Iterable[str]) -> None:
     """Make the applied versions of these printable paths their base.
 
-    The task's version may stay in the workspace. It then counts as unchanged, even if the user has changed the path
-    since. Raises OSError, SandboxError.
+    The task's versions of these paths may stay in the workspace. They then count as unchanged by the task, even if
+    the user has changed the paths since. Raises OSError, SandboxError.
     """
     found: dict[str, Base | None] = {}
     with closing(offline_files(directory)) as left, Walker() as users, Walker(left.locate) as tasks:
@@ -263,7 +270,7 @@ def replace_bases(file: Path, new: Mapping[str, Base | None]) -> None:
 
 
 def same_version(was: NodeState, now: NodeState) -> bool:
-    """True if inode, size and times are equal, so that the file was not written in between."""
+    """True if inode, size and times are equal, which means that the file was not written in between."""
     return (was.inode, was.device, was.size, was.mtime_ns, was.ctime_ns) == (
         now.inode,
         now.device,
@@ -296,7 +303,7 @@ def now_ns() -> int:
 def after_tick_ns() -> int:
     """Wait until the clock of file times has reached the present time, and return its time.
 
-    Otherwise a file that the user has just written could seem to be written later.
+    Otherwise a file that the user has just written could seem to be written after the time that is returned.
     """
     until = time.time_ns()
     while (now := now_ns()) < until and until - now < 50_000_000:

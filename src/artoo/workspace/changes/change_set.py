@@ -30,7 +30,7 @@ from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.names import text_of
 from artoo.workspace.fs.stat import NodeState
 
-# The result for a path depends on its base, the user's version and the task's version:
+# The result for a path depends on three versions of it, namely its base, the user's version and the task's version:
 #
 # | task's version | user's version now | result |
 # |---|---|---|
@@ -42,9 +42,10 @@ from artoo.workspace.fs.stat import NodeState
 # | deletes a directory with a conflict inside, or a file whose move target conflicts | as the base | a conflict |
 # | only times of a file or link differ from the base | any other | none; the user's version stays |
 #
-# The base is the version that the task found when it first changed a path. A path without a base did not exist.
-# Contents are compared by their sha256, because clocks can be set and their resolution is coarse. Only a file with
-# the base's inode, size, mtime and ctime is not read again (`base.same_version`).
+# The base is the version that the task found when it first changed a path. A path without a base did not exist when
+# the task first changed it. Contents are compared by their sha256 and not by their times, because clocks can be set
+# and have a coarse resolution. A file is not read again only if it still has the base's inode, size, mtime and
+# ctime (`base.same_version`).
 _APPEARED = "it appeared since the task began"
 _GONE = "it was removed since the task began"
 _CHANGED = "it was changed since the task began"
@@ -57,13 +58,13 @@ _CHANGED_METADATA = "its mode, owner or attributes were changed since the task b
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The effects that can be applied, in path order, and the reasons why others conflict."""
+    """The effects that can be applied, in path order, and the effects in conflict with their reasons."""
 
     effects: tuple[Effect, ...] = ()
     conflicts: Mapping[Effect, str] = field(default_factory=dict[Effect, str])
 
     def described(self) -> list[Conflict]:
-        """Return the conflicts for the user."""
+        """Return the conflicts in the form that the user reads."""
         return [Conflict(path=effect.shown, reason=reason) for effect, reason in self.conflicts.items()]
 
     def without(self, taken: Collection[bytes]) -> Compared:
@@ -75,7 +76,7 @@ class Compared:
 def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: Walker) -> Compared:
     """Compare path by path. Reads the user's `files` where metadata are not sufficient. Blocking.
 
-    A file that changes after it was read here is detected by the commit, which compares states again.
+    A file that changes after it was read here is noticed by the commit, which compares the states again.
     """
     kept: list[Effect] = []
     conflicts: dict[Effect, str] = {}
@@ -88,8 +89,8 @@ def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: 
         if _unchanged_by_task(effect, base, homeless):
             continue
         reason = _conflict(effect, base, files)
-        # Conflicts depend on content and metadata. A difference in times alone never causes a conflict.
-        if reason is None:  # bind the approval to exactly the content that is replaced
+        # Conflicts depend on content and metadata. A difference of only the times never causes a conflict.
+        if reason is None:  # binds the approval to exactly the content that is replaced
             replaced = None if effect.before is None else base
             kept.append(effect if replaced is None else effect._replace(before_digest=replaced.sha256))
         elif not (_already_done(effect) or _only_times(effect, base)):
@@ -98,9 +99,9 @@ def compare(effects: Iterable[Effect], bases: Mapping[str, Base | None], files: 
 
 
 def with_dependents(found: Compared, all_effects: Iterable[Effect]) -> Compared:
-    """Add conflicts for all effects that depend on a path in conflict. The remaining effects can be applied."""
+    """Mark all effects that depend on a path in conflict as conflicts too. The remaining effects can be applied."""
     made = {effect.path for effect in all_effects if effect.makes_directory}
-    # One conflict may cause others, so this repeats until no conflict is added.
+    # A new conflict may cause others, so this is repeated until none is added.
     while more := _stuck(found, made):
         kept = tuple(effect for effect in found.effects if effect not in more)
         found = replace(found, effects=kept, conflicts={**found.conflicts, **more})
@@ -108,11 +109,13 @@ def with_dependents(found: Compared, all_effects: Iterable[Effect]) -> Compared:
 
 
 def _stuck(found: Compared, made: set[bytes]) -> dict[Effect, str]:
-    """Return effects that depend on a path in conflict. `made`: directories that only the task made."""
+    """Return effects that depend on a path in conflict. `made`: the directories that the task made and the user has
+    not."""
     absent = made - {effect.path for effect in found.effects}
     if not found.conflicts and not absent:
         return {}
-    # Contents that are written only to paths in conflict. Removing them elsewhere would lose them.
+    # Contents that the task writes only to paths in conflict. These are moved files. If their old paths were
+    # removed, the contents would be lost.
     arriving = {one.digest for one in found.conflicts if one.after is not None and one.after.size}
     arriving -= {None, *(one.digest for one in found.effects)}
     holding = {above for one in found.conflicts for above in upwards(text_of(one.shown))}
@@ -128,10 +131,11 @@ def _stuck(found: Compared, made: set[bytes]) -> dict[Effect, str]:
 
 
 def _unchanged_by_task(effect: Effect, base: Base | None, homeless: bool) -> bool:
-    """True if the task's version equals the base. `homeless`: true if the path's directory is deleted."""
+    """True if the task's version equals the base. `homeless`: true if the directory of the path is deleted."""
     wanted, real = effect.after, effect.before
     if base is None:
-        # The user made the path, or both did, or the workspace holds a copy that the task never changed.
+        # There are three possible reasons: the user made the path, both made it, or the workspace holds a copy that
+        # the task never changed.
         if wanted is None or real is None:
             return wanted is real or (wanted is None and not homeless)
         return effect.in_place or (wanted.is_directory and real.is_directory)
@@ -141,7 +145,8 @@ def _unchanged_by_task(effect: Effect, base: Base | None, homeless: bool) -> boo
 
 
 def _only_times(effect: Effect, base: Base | None) -> bool:
-    """True if the task changed nothing but times. Then the user's version stays, without a conflict."""
+    """True if the task changed nothing but times. In that case the user's version stays, and there is no
+    conflict."""
     wanted = effect.after
     if base is None or wanted is None or wanted.node is not base.was.node or not wanted.same_metadata(base.was):
         return False
@@ -196,15 +201,16 @@ _OWN = "artoo's own files are out of reach of tasks"
 
 JudgePath = Callable[[bytes, int, bool, bytes], tuple[ChangeClass, str]]
 """Returns the class and the reason that a file change would get. The arguments are the absolute path, `st_mode` as
-git stores it, True if the path exists now, and a link's target. A commit's files are judged like written files."""
+git stores it, whether the path exists now, and the target of a link. With this function, the files in a commit are
+judged like files that are written now."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitQuestion:
-    """The question that `workspace/git` answers about a change set.
+    """The question about a change set that `workspace/git` answers.
 
-    `effects` holds all differences without a conflict, in path order, including git's own files.
-    `conflicting`: effects at paths that the user changed too.
+    `effects` holds all differences without a conflict, in path order. Git's own files are among them.
+    `conflicting`: the effects at paths that the user has changed too.
     """
 
     directory: WorkspaceDirectory
@@ -215,13 +221,13 @@ class GitQuestion:
 
 @dataclass(frozen=True, slots=True)
 class GitPart:
-    """The meaning of git's own files in a workspace.
+    """The meaning of the changes in git's own files.
 
-    `taken`: paths of effects that git itself transfers (objects, refs, index, ...), so they are not file changes.
-    `says`: the class of effects that remain file changes (configuration, hooks). `classes`: one classified change
-    for each git operation that replaces them (a moved ref). `conflicts`: the conflicts of these. `digest`: covers
-    exactly this part, and an approval is bound to it. `plan`: the data with which `workspace/git` applies this
-    part; no other code reads it.
+    `taken`: the paths of effects that git itself transfers (such as objects, refs and the index). They are not
+    listed as file changes. `says`: the classes of effects in git's files that remain file changes (configuration
+    and hooks). `classes`: one classified change for each git operation, such as a moved ref. It replaces the file
+    changes. `conflicts`: the conflicts of these git operations. `digest`: the digest of exactly this part. An
+    approval is bound to it. `plan`: the data with which `workspace/git` applies this part. No other code reads it.
     """
 
     taken: frozenset[bytes] = frozenset()
@@ -236,7 +242,7 @@ JudgeGit = Callable[[GitQuestion], GitPart]
 
 
 def no_git(question: GitQuestion) -> GitPart:
-    """Treat every path as an ordinary file, so that git has no part in the change set."""
+    """Treat every path as an ordinary file, in which case git operations are not reported."""
     return GitPart()
 
 
@@ -244,9 +250,9 @@ def no_git(question: GitQuestion) -> GitPart:
 class ChangeSet:
     """The changes of a task against the user's files.
 
-    `effects`, `changes` and `classes` correspond by index, in path order. `git.classes` are additional, and
-    conflicts are in none of them. `digest`: sha256 (hex) of the new state and of the state that it replaces.
-    `flood`: the reason why the amount of changes needs approval, or None.
+    `effects`, `changes` and `classes` correspond by index, in path order. `git.classes` come in addition to them.
+    Paths in conflict are in none of these lists. `digest`: sha256 (hex) of the new state and of the state that it
+    replaces. `flood`: the reason why the change set needs approval because of its size, or None.
     """
 
     effects: tuple[Effect, ...] = ()
@@ -294,7 +300,8 @@ def read_change_set(directory: WorkspaceDirectory, artoo_home: Path, *, judge_gi
 
 
 def read_changes(directory: WorkspaceDirectory, artoo_home: Path) -> tuple[Change, ...]:
-    """Return the changes of a workspace, for a report while the task works. Conflicts are included and marked.
+    """Return the changes of a workspace, for a report while the task works. Conflicts are included and marked as
+    such.
 
     Blocking. Raises SandboxError.
     """
@@ -319,9 +326,9 @@ def _readable(directory: WorkspaceDirectory) -> Generator[None]:
 
 
 def _compared(directory: WorkspaceDirectory) -> tuple[Compared, list[Effect]]:
-    """Return the compared effects, and all effects except those in caches, which stay in the workspace.
+    """Return the compared effects, and all effects except those in caches. Effects in caches stay in the workspace.
 
-    If a crash interrupted a call, the bases of the paths that the call changed are recorded now.
+    A crash may have interrupted a call before the bases of its changed paths were recorded. They are recorded now.
     """
     covered, overlay = directory.covered(), directory.record().is_overlay
     manifest = None if overlay else Manifest.read(directory.manifest)
@@ -357,7 +364,8 @@ def _judged(
 
 
 def _meant(compared: Compared, rule: SilentRule, git: GitPart) -> ChangeSet:
-    """Describe and classify the effects. artoo's own files become conflicts, as no task may change them."""
+    """Describe and classify the effects. A change of artoo's own files becomes a conflict, because no task may
+    change them."""
     places = rule.places
     described = list(zip(compared.effects, describe(compared.effects, places), strict=True))
     kept = [one for one in described if one[1].path_class is not PathClass.ARTOO]
@@ -411,7 +419,8 @@ def _digest(found: ChangeSet) -> str:
 
 
 def flood_of(changes: Sequence[Change]) -> str | None:
-    """Return the reason why the amount of changes needs approval, or None if it does not."""
+    """Return the reason why a change set needs approval because of its size. Return None if it is not that
+    large."""
     total = sum(change.size_after or 0 for change in changes)
     if total > FLOOD_BYTES:
         return f"{total / MIB:,.0f} MiB of data are written"

@@ -29,7 +29,7 @@ from artoo.workspace.changes.path_class import Places
 from artoo.workspace.fs.stat import NodeState
 
 _BOOKKEEPING = re.compile(rb"/\.git/(?!(hooks|config|config\.worktree|info|modules)(/|$))")
-"""Files that git itself writes in a repository. Reports do not list each of them."""
+"""Files that git itself writes in a repository. Reports do not list these files individually."""
 _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE})
 
 _CACHES = frozenset(
@@ -42,7 +42,7 @@ _COMPILED = (b".pyc", b".pyo")
 def without_caches(effects: Sequence[Effect]) -> list[Effect]:
     """Return the effects without compiled Python and caches of known tools, which stay in the workspace.
 
-    A program that needs such a cache recreates it, and a cache that a task filled is code that no one reviewed.
+    A program that needs a cache recreates it. A cache that a task filled would be code that no one has reviewed.
     Only the deletion of a whole cache directory, or of a compiled file by name, counts as a change.
     """
     deleted = {effect.path for effect in effects if effect.after is None}
@@ -116,7 +116,8 @@ def _traits(effect: Effect) -> Iterator[Trait]:
 
 
 def _grants_privilege(before: NodeState | None, after: NodeState) -> bool:
-    """True if the change adds set-user-id, set-group-id on a file, or file capabilities."""
+    """True if the change adds set-user-id, set-group-id on a file, or file capabilities, by which a program gains
+    rights."""
     if not after.xattrs and not after.mode & 0o6000:
         return False
     had = {name for name, _ in before.xattrs} if before is not None else set[str]()
@@ -182,10 +183,12 @@ def classified(
     moved_to: str | None = None,
     says: Verdict | None = None,
 ) -> ClassifiedChange:
-    """Return the change with its class. `within`: true if it lies in project or output folder.
+    """Return the change with its class and reason. `within`: true if the path lies in the project or the output
+    folder.
 
-    `unusual`: the reason why it is no ordinary file (`silent_rule`). `moved_to`: the new path of its old content in
-    the same change set. `says`: the verdict of the git judgement on it.
+    `unusual`: the reason why the path is no ordinary file (`silent_rule`), or None. `moved_to`: the new path of the
+    old content, if the same change set contains it. `says`: the verdict of `workspace/git` on the path, if there is
+    one.
     """
     if says is not None and says.change_class is ChangeClass.SILENT and not within:
         says = None
@@ -204,7 +207,8 @@ def classified(
 
 
 def _meaning(change: Change, unusual: Verdict | None, moved_to: str | None, says: Verdict | None) -> Meaning:
-    # The rules are in order of danger, so that no later rule weakens an earlier one.
+    # The rules are ordered from the most dangerous class to the least, so that no later rule weakens an earlier
+    # one.
     if change.path_class is PathClass.ARTOO:
         return ChangeClass.PERSISTENCE, _SENSITIVE[PathClass.ARTOO]
     if change.has(Trait.PRIVILEGED):
@@ -245,7 +249,8 @@ def _link(change: Change) -> str:
 
 
 def _metadata(change: Change, *, outside: bool) -> Meaning:
-    """Classify a change of metadata. It affects all hard links of a file, and one of them may lie elsewhere."""
+    """Classify a change of metadata. The new metadata apply to all hard links of a file, and one of them may lie
+    elsewhere."""
     if not change.has(Trait.TIMES_ONLY):
         return ChangeClass.MODE, "mode, owner or attributes change"
     if change.has(Trait.HARD_LINKED):
@@ -266,11 +271,13 @@ def _overwritten(change: Change) -> Meaning:
 
 
 def moves(effects: Sequence[Effect]) -> dict[str, str]:
-    """Return the new paths of the contents of deleted files and directories, by printable path.
+    """Return the new paths of the contents of files and directories that were deleted, by their printable old
+    paths.
 
-    Only new paths count, because overwriting a path loses a file. A directory counts as moved if it was not empty
-    and all its files were moved. An empty file counts as moved only to the same name, because all empty files are
-    equal. Equal files are assigned to different new paths as long as there are enough.
+    Only a path that did not exist counts as a new path, because overwriting a file would lose its content. A
+    directory counts as moved if it was not empty and all its files were moved. An empty file counts as moved only
+    if its name stays the same, because all empty files are equal. If several deleted files are equal, each is
+    assigned to a different new path as long as there are enough.
     """
     gone = [effect for effect in effects if effect.after is None]
     if not gone:

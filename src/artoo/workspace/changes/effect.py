@@ -10,12 +10,12 @@ from artoo.workspace.fs.stat import NodeState
 
 
 class Effect(NamedTuple):
-    """The change of one path from `before` (the user's present version) to `after`; either is None if it is
-    missing.
+    """The change of one path from `before` (the user's present version) to `after` (the task's version). Each is
+    None if the path does not exist in that version.
 
     `root`: the covered real directory. `path`: the absolute path. `shown`: its printable form. `source`: the
-    absolute path of the new version (in the upper directory or in the copy), empty for a deletion. `in_place`: true
-    if only mode, owner, attributes or times change. `digest` and `before_digest`: sha256 (hex) of a file's
+    absolute path of the new version, in the upper directory or in the copy. It is empty for a deletion. `in_place`:
+    true if only mode, owner, attributes or times change. `digest` and `before_digest`: sha256 (hex) of a file's
     contents, if they were read.
     """
 
@@ -56,8 +56,8 @@ def _is_directory(state: NodeState | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The class of a change, and the reason that is shown to the user. `rewrites`: the losses in the path's
-    repository."""
+    """The class of a change, and the reason that is shown to the user. `rewrites`: the commits and other git data
+    that would be lost in the path's repository."""
 
     change_class: ChangeClass
     reason: str = ""

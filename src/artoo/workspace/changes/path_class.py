@@ -3,8 +3,8 @@
 The functions take resolved, absolute byte paths; the user's links are read once.
 
 Another module (`silent_rule`) decides which changes may be applied without approval. A written file may be executed
-even if its path looks ordinary. For example, a start-up file, a hook or an editor's settings may be a link into the
-project, a file in a directory of PATH may shadow `git`, and a file among artoo's modules is part of artoo.
+later even if its path looks ordinary. For example, a start-up file, a hook or an editor's settings may be a link
+into the project. A file in a directory of PATH may shadow `git`. A file among artoo's modules is a part of artoo.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SLASH = ord("/")
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The directories that determine a path's class, resolved, absolute, as bytes.
+    """The directories on which the class of a path depends, resolved, absolute, as bytes.
 
     `started`: targets of the user's links with names of start-up files, directories of PATH, and artoo's own
     modules. A file written there may be executed without the user's request.
@@ -49,14 +49,14 @@ class Places:
 
     @classmethod
     def of(cls, roots: Roots, artoo_home: Path) -> Places:
-        """Read the user's links and PATH in their present state. Blocking."""
+        """Determine these places from the user's links and PATH as they are now. Blocking."""
         home, workspace, project, artoo = (
             os.fsencode(os.path.realpath(path)) for path in (roots.home, roots.workspace, roots.project, artoo_home)
         )
         places = cls(home, workspace, project, artoo, Closed.of(roots))
         own = (os.fsdecode(project), os.fsdecode(workspace))
         at_home = os.fsdecode(home)
-        # A dotfile is often a link into a repository. Writing its target changes the dotfile.
+        # A dotfile is often a link into a repository. Writing to its target changes the dotfile.
         found = {*_link_targets(at_home, own), *_program_places(at_home, own[0], os.fsdecode(artoo))}
         # A link to the whole home or project does not make every file in it a start-up file.
         whole = {above for one in (at_home, *own) for above in upwards(one)}
@@ -80,19 +80,20 @@ class Places:
         return PathClass.PERSISTENCE if unusual else PathClass.HOME
 
     def _is_secret(self, path: str) -> bool:
-        """Check a path's directory (cached), and also the path if its name begins with a dot."""
+        """Check the directory of a path (the result is cached). If the name of the path begins with a dot, also
+        check the path itself."""
         directory, _, name = path.rpartition("/")
         if directory not in self._secrets:
             self._secrets[directory] = self.hidden.covers(directory or "/")
         return self._secrets[directory] or (name.startswith(".") and self.hidden.covers(path))
 
     def is_hidden(self, path: bytes) -> bool:
-        """True if commands and tools may not read a resolved absolute path (`sandbox.reading.hidden_paths`)."""
+        """True if commands and tools may not read the resolved absolute path (`sandbox.reading.hidden_paths`)."""
         names = self.hidden.names(os.fsdecode(path))
         return any(inside(one, os.fsdecode(self.artoo)) for one in names) or self.hidden.covers(names[0])
 
     def within_bounds(self, path: bytes) -> bool:
-        """True if a path lies in project or output folder, independent of its class."""
+        """True if a path lies in the project or the output folder, whatever its class is."""
         return self._bounds(path)[0] is not None
 
     def below_bounds(self, path: bytes) -> bytes | None:
@@ -101,10 +102,11 @@ class Places:
         return None if bounds is None else below
 
     def _bounds(self, path: bytes) -> tuple[PathClass | None, bytes]:
-        """Return the class (workspace, project or None), and the part of the path below that directory.
+        """Return the class of the directory that contains a path (workspace, project or None), and the part of the
+        path below that directory.
 
-        If the project is the home itself, the home's hidden directories are not part of it. A project or workspace
-        that contains the home does not count at all.
+        If the project is the home itself, the home's hidden directories are not part of it. If the project or the
+        workspace contains the whole home directory, it does not count.
         """
         below = _below(path, self.workspace)
         if below is not None and _below(self.home, self.workspace) is None:
@@ -131,7 +133,8 @@ def _below(path: bytes, directory: bytes) -> bytes | None:
 def _link_targets(home: str, own: Iterable[str]) -> Iterator[str]:
     """Yield the targets of links with names of start-up files in the home, the project and the output folder.
 
-    Only the directories that contain such names and their hidden subdirectories are read, not the trees below.
+    Only the directories that contain such names, and their hidden subdirectories, are read. Directory trees are not
+    searched.
     """
     roots = ((home, _OF_A_HOME), *((one, _OF_A_PROJECT) for one in own))
     for root, inner in roots:
@@ -145,7 +148,8 @@ def _link_targets(home: str, own: Iterable[str]) -> Iterator[str]:
 
 
 def _configured(place: str) -> list[str]:
-    """Return hidden subdirectories, or all subdirectories of a hidden directory, without `.git`."""
+    """Return the hidden subdirectories of a directory, or all subdirectories if it is hidden itself. `.git` is left
+    out."""
     hidden = "/." in place
     with suppress(OSError):
         entries = [one for one in os.scandir(place) if one.is_dir(follow_symlinks=False) and one.name != ".git"]
@@ -154,7 +158,7 @@ def _configured(place: str) -> list[str]:
 
 
 def _targets(link: str) -> Iterator[str]:
-    """Yield each target in a chain of links, down to the resolved path."""
+    """Yield each target in a chain of links, ending with the resolved path."""
     for _ in range(_MOST_HOPS):
         try:
             target = os.path.join(os.path.dirname(link), os.readlink(link))
@@ -166,10 +170,12 @@ def _targets(link: str) -> Iterator[str]:
 
 
 def _program_places(home: str, project: str, artoo_home: str) -> Iterator[str]:
-    """Yield the directories of PATH (relative to the project), those that npx searches, and artoo's modules.
+    """Yield the directories from which programs are started: those of PATH (relative to the project), those that
+    npx searches, and artoo's modules.
 
-    `~/bin` is included even if PATH lacks it now, because the profiles of common distributions add it at the next
-    login. For a missing directory, its first missing parent is yielded, because a link could be made there.
+    `~/bin` is included even if PATH does not contain it now, because the profiles of common distributions add it at
+    the next login. For a directory that does not exist, its first missing parent is yielded, because a link could
+    be made there.
     """
     named = [os.path.join(project, one) for one in os.environ.get("PATH", os.defpath).split(os.pathsep)]
     packages = [f"{above}/node_modules/.bin" for above in upwards(artoo_home) if above != "/"]
@@ -183,7 +189,7 @@ def _program_places(home: str, project: str, artoo_home: str) -> Iterator[str]:
 
 
 def _script_directory() -> str | None:
-    """Return the directory of the program that uses artoo as a library, which is often the project."""
+    """Return the directory of the program that uses artoo as a library. This directory is often the project."""
     started = getattr(sys.modules.get("__main__"), "__file__", None)
     return os.path.dirname(os.path.abspath(started)) if started else None
 
@@ -228,7 +234,8 @@ def _is_visible(name: bytes) -> bool:
 
 
 class _Names:
-    """Names and patterns of names. Plain names, prefixes and suffixes are matched without a regular expression."""
+    """Names and patterns of names that programs start by themselves. Plain names, prefixes and suffixes are matched
+    without a regular expression, because that is faster."""
 
     def __init__(self, listed: Sequence[str]) -> None:
         wild = [one for one in listed if _WILD & set(one)]
@@ -245,7 +252,8 @@ class _Names:
 
 @cache
 def _started() -> tuple[_Names, _Names, re.Pattern[str]]:
-    """Return patterns for file names, for directory names (both may include the parent's name), and for paths.
+    """Return the patterns for file names, for directory names (both may include the name of the parent), and for
+    paths.
 
     Path patterns come from entries such as `test/*.js`, which match files at any depth below the directory.
     """

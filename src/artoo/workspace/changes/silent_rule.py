@@ -1,11 +1,11 @@
 """Decide if a change may apply without approval (`--apply new`), by name, mode, and shadowed program files.
 
-Changes that the rule does not name need approval. Reference: SPEC section 8.3.
+A change that this rule does not permit needs approval. Reference: SPEC section 8.3.
 
 An ordinary path is a regular file or a new directory. Its path has no hidden name, no invisible character and no
 name that a tool starts by itself. It has no execute bit, access list, extended attribute or second hard link, and
-this user owns it. No program loads it instead of another file or module. Its parents are real directories, because
-the walk that found it follows no links.
+this user owns it. No program would load it instead of another file or module. Its parents are real directories,
+because the walk that finds changes follows no links.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ from artoo.workspace.fs.stat import NodeState
 _MODULES = frozenset({"py", "so", "pyd"})
 _SCRIPTS = frozenset({"js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "json", "node", "wasm"})
 _PROJECTS = {"go": "", "v": "", "cs": ".csproj", "ex": "mix.exs", "vb": ".vbproj"}
-"""Languages whose compiler includes every file of a directory, or of all directories below a project file."""
+"""Languages whose compiler includes every file in a directory. For some it includes the files of all directories
+below a project file."""
 _BASES = (
     "/usr", "/usr/local", "{project}/*", "{project}/.*", "{home}/.local", "{home}/.pyenv/versions/*",
     "{home}/.virtualenvs/*", "{home}/.local/share/virtualenvs/*", "{home}/.cache/pypoetry/virtualenvs/*",
     "{home}/*conda*", "{home}/*conda*/envs/*", "{home}/*forge*", "{home}/*forge*/envs/*",
 )  # fmt: skip
-"""Python environments, in addition to the active one, in which installed modules are searched (`_INSTALLED`)."""
+"""Places of Python environments, in addition to the active one, in which installed modules are searched
+(`_INSTALLED`)."""
 _INSTALLED = ("lib/python3*", "lib/python3*/*-packages")
 
 
 @dataclass(slots=True)
 class SilentRule:
-    """The rule for one change set. Each of the user's directories is read only once."""
+    """The rule, applied to one change set. Each of the user's directories is read only once."""
 
     places: Places
     _seen: dict[bytes, os.stat_result | None] = field(default_factory=dict[bytes, os.stat_result | None])
@@ -45,7 +47,8 @@ class SilentRule:
     _modules: set[str] = field(default_factory=set[str])
 
     def unusual(self, effect: Effect) -> Verdict | None:
-        """Return why a path in project or output folder is not ordinary; None if it is ordinary or elsewhere."""
+        """Return why a path in the project or the output folder is not ordinary. Return None if it is ordinary or
+        lies elsewhere."""
         below = self.places.below_bounds(effect.path)
         if below is None:
             return None
@@ -59,7 +62,8 @@ class SilentRule:
         return None if reason is None else Verdict(ChangeClass.MODE, reason)
 
     def _metadata(self, effect: Effect, after: NodeState) -> str | None:
-        """Return why the metadata are not ordinary, or None. The classification handles links and special files."""
+        """Return why the metadata are not ordinary, or None. Links and special files are not handled here but in
+        the classification."""
         above = self._above(effect.path)
         group = above.st_gid if above is not None and above.st_mode & 0o2000 else None
         if effect.before is None and above is not None and not above.st_mode & 0o200:
@@ -79,7 +83,8 @@ class SilentRule:
         return None
 
     def _above(self, path: bytes) -> os.stat_result | None:
-        """Return the status of the nearest existing parent of a path. New directories got their group from it."""
+        """Return the status of the nearest parent of a path that exists. New directories below it have inherited
+        its group."""
         directory = path.rpartition(b"/")[0]
         if directory not in self._seen:
             try:
@@ -89,10 +94,11 @@ class SilentRule:
         return self._seen[directory]
 
     def _shadows(self, effect: Effect) -> str | None:
-        """Return why a file may be loaded instead of another file or of an installed module; None if it may not.
+        """Return why a program may load a file instead of another file or an installed module. Return None if no
+        program would.
 
         Each language, and each JavaScript bundler, has its own order in which it tries `x.py`, `x.so` and `x/`, or
-        `x`, `x.ts`, `x.json` and `x/index.js`. Any such neighbour counts, independent of the order.
+        `x`, `x.ts`, `x.json` and `x/index.js`. Any such neighbouring file counts, whatever the order is.
         """
         directory, _, name = os.fsdecode(effect.path).rpartition("/")
         stem, kinds = _kind_of(name)
@@ -108,7 +114,8 @@ class SilentRule:
                 directory, stem = os.path.split(directory)
             if self._is_module(stem) and not os.path.isfile(f"{directory}/__init__.py"):
                 return "Python imports it in place of an installed module of this name"
-        # Neighbours with the same name except for the ending. Programs choose between them by their own order.
+        # Neighbouring files have the same name except for the ending. Programs choose between them in their own
+        # order.
         for other in sorted(self._names(directory).get(stem, ())) if is_new else ():
             is_kind = "." in other and _kind_of(other)[1] is kinds
             if is_kind or (other != name and self._holds(f"{directory}/{other}", kinds)):
@@ -116,7 +123,8 @@ class SilentRule:
         return None
 
     def _is_compiled(self, directory: str, ending: str) -> bool:
-        """True if a compiler includes a file with this ending, because there are other source or project files."""
+        """True if a compiler includes a file with this ending, because the directory contains other source files or
+        a project file."""
         if (project := _PROJECTS.get(ending)) is None:
             return False
         ends, above = (f".{ending}", project or f".{ending}"), os.path.dirname(directory)
@@ -126,19 +134,21 @@ class SilentRule:
         return bool(is_within) and self._is_compiled(above, ending)
 
     def _holds(self, directory: str, kinds: frozenset[str]) -> bool:
-        """True if the user's directory can be loaded as a package, because it has modules or an index script."""
+        """True if the user's directory can be loaded as a package, because it contains modules or an index
+        script."""
         names = self._names(directory)
         found = names.values() if kinds is _MODULES else [names.get("index", set[str]())]
         return any(_kind_of(one)[1] is kinds for group in found for one in group)
 
     def _below(self, directory: str) -> list[str]:
-        """Return the subdirectories of a directory. As packages, they import the directory's `__init__` first."""
+        """Return the subdirectories of a directory. If they are loaded as packages, the directory's `__init__` is
+        imported first."""
         with suppress(OSError):
             return [one.path for one in os.scandir(directory) if one.is_dir(follow_symlinks=False)]
         return []
 
     def _names(self, directory: str) -> dict[str, set[str]]:
-        """Return the names in a directory of the user's, grouped by the name under which programs load them."""
+        """Return the names in one of the user's directories, grouped by the name under which programs load them."""
         if directory not in self._named:
             found: dict[str, set[str]] = {}
             with suppress(OSError):  # the directory does not exist
@@ -148,7 +158,8 @@ class SilentRule:
         return self._named[directory]
 
     def _is_module(self, name: str) -> bool:
-        """True for Python's own modules, and modules installed for the user, the system or the project."""
+        """True if the name is that of one of Python's own modules, or of a module installed for the user, the
+        system or the project."""
         if not self._modules:
             project, home = (escape(os.fsdecode(one)) for one in (self.places.project, self.places.home))
             bases = [one.format(project=project, home=home) for one in _BASES]
@@ -160,7 +171,8 @@ class SilentRule:
 
 
 def _kind_of(name: str) -> tuple[str, frozenset[str] | None]:
-    """Return the name under which programs load a file, and the possible endings; None if it is never loaded.
+    """Return the name under which programs load a file, and its possible endings. Return None if programs never
+    load it.
 
     For example, `x.abi3.so` is loaded as x, and a file without an ending may be a script.
     """

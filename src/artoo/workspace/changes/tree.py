@@ -1,14 +1,15 @@
 """Read the tree of a workspace, and compare it with an earlier one, with limits on depth and paths.
 
-It can also be compared with the user's files.
+The tree can also be compared with the user's files.
 
     before a call:   read_tree ──────────────────────────► Tree
     after the call:  read_tree, compared with that Tree ─► Difference ─► effects of the call
     at settlement:   read_tree, compared with nothing ───► Difference ─► effects against the user's files
 
-In an upper directory a whiteout is a deletion, an opaque directory is a replacement, and every other entry is a new
-file or a copied-up version of the user's. In a copy, every path that differs from the manifest was changed by the
-task. Links are not followed. Processes may write meanwhile, and paths that vanish count as missing.
+In an upper directory, a whiteout means a deletion, and an opaque directory means a replaced directory. Every other
+entry is a new file or a changed version of the user's file. In a copy, every path that differs from the manifest
+was changed by the task. Links are not followed. Processes may write while the tree is read. A path that vanishes
+meanwhile counts as missing.
 """
 
 from __future__ import annotations
@@ -39,17 +40,20 @@ from artoo.workspace.fs.stat import (
 )
 
 DEEPEST = 200
-"""The most directory levels below a root. Deeper trees are refused, as the walk opens a descriptor per level."""
+"""The maximum number of directory levels below a root. A deeper tree is refused, because the walk keeps one
+descriptor open for each level."""
 
 MOST_PATHS = 500_000
-"""The most changed paths. More are refused, because reviewing them would be meaningless and take minutes."""
+"""The maximum number of changed paths. A larger number is refused, because a user could not review it, and reading
+it takes minutes."""
 
 _DIGESTED_BYTES, _DIGESTED_FILES = 64 << 20, 1_000
-"""The most bytes and files that are hashed for the changes of one call. Further files get no digest."""
+"""The maximum numbers of bytes and of files that are hashed for the changes of one call. Files beyond them get no
+digest."""
 
 
 class Detail(NamedTuple):
-    """The details of a changed path, that is, its complete state, and the sha256 of a file."""
+    """The complete state of a changed path, and the sha256 of its content if it is a file."""
 
     state: NodeState
     digest: str | None
@@ -57,10 +61,11 @@ class Detail(NamedTuple):
 
 @dataclass(slots=True)
 class Tree:
-    """The paths of a workspace, without file contents. `opaque`: directories that hide the user's files below them.
+    """The paths of a workspace, without file contents. `opaque`: directories that hide the user's files of the same
+    path.
 
-    `changed`: the paths that differ from the earlier tree `known`. `details`: for the paths that differ from the
-    tree `since` (see `read_tree`).
+    `changed`: the paths that differ from the earlier tree `known`. `details`: the details of paths that differ from
+    the tree `since` (see `read_tree`).
     """
 
     seen: dict[Key, os.stat_result] = field(default_factory=dict[Key, os.stat_result])
@@ -78,11 +83,13 @@ def read_tree(
     overlay: bool = True,
     all_of_it: bool = False,
 ) -> Tree:
-    """Read the tree of the covered directories. `known`: an earlier tree, which saves reading attributes again.
+    """Read the tree of the covered directories. `known`: an earlier tree. The attributes of paths that are
+    unchanged since then are not read again.
 
-    `since`: details are read for paths that differ from this tree (None: for no path), and from the `manifest` of
-    copies. `all_of_it`: if true, an unreadable path raises an error (SandboxError, OSError), and all contents are
-    hashed. Otherwise unreadable paths are left out, because a process may be writing, and hashing is bounded.
+    `since`: details are read for the paths that differ from this tree, or for no path if it is None. In copies,
+    they are read for the paths that differ from the `manifest`. `all_of_it`: if true, an unreadable path raises an
+    error (SandboxError, OSError), and all contents are hashed. If false, unreadable paths are left out, because a
+    process may be writing, and the amount of hashing is limited.
     """
     reader = _Reader(known, since, manifest, overlay=overlay, strict=all_of_it)
     for one in covered:
@@ -130,7 +137,8 @@ class _Reader:
             hides = opaque or (self._overlay and self._is_opaque(key, here, name, seen))
             if hides:
                 self.found.opaque.add(key)
-            # The directory may have been deleted or replaced, or its owner may lack permission.
+            # The directory may have been deleted or replaced, or its permissions may not allow its owner to read
+            # it.
             with self._passable(), opened_directory(here, name, stat.S_IMODE(seen.st_mode)) as below:
                 self._directory(number, below, f"{key[1]}/", opaque=hides)
 
@@ -141,7 +149,8 @@ class _Reader:
 
     def _see(self, key: Key, here: int, name: str, seen: os.stat_result) -> None:
         self.found.seen[key] = seen
-        # Most paths are unchanged since the last snapshot. Reading the attributes of all would take too long.
+        # Most paths are unchanged since the last tree, and reading the attributes of all of them would take too
+        # long. Reading the attributes of all would take too long.
         if changed := differs(self._known.seen.get(key), seen):
             self.found.changed.append(key)
         since = self._since
@@ -166,7 +175,7 @@ class _Reader:
         if state.node is not Node.FILE:
             return None
         if not self._strict:
-            # The model waits for the list of a call's changes, so only a bounded amount is read.
+            # The model waits for the list of changes, so only a limited amount is read.
             self._bytes, self._files = self._bytes - state.size, self._files - 1
             if self._bytes < 0 or self._files < 0:
                 return None
@@ -180,7 +189,7 @@ class _Reader:
 
     @contextmanager
     def _passable(self) -> Generator[None]:
-        """Ignore paths that cannot be read, unless the reader is strict."""
+        """Ignore errors for paths that cannot be read, unless `all_of_it` is true."""
         try:
             yield
         except OSError:
@@ -194,7 +203,8 @@ def differs(was: os.stat_result | None, seen: os.stat_result) -> bool:
         was is None
         or was.st_ctime_ns != seen.st_ctime_ns
         or was.st_ino != seen.st_ino
-        or was.st_size != seen.st_size  # differs after two changes within one tick of the clock
+        # two changes within one tick of the clock have equal times
+        or was.st_size != seen.st_size
     )
 
 
@@ -226,7 +236,7 @@ def note_bases(
 
 
 def _hidden_paths(book: BaseBook, tree: Tree, roots: Mapping[int, str]) -> Iterator[str]:
-    """Yield the user's paths below directories that the task deleted, replaced or recreated."""
+    """Yield the paths of the user that are below a directory which the task deleted, replaced or recreated."""
     if not any(base is not None and base.was.is_directory for base in book.bases.values()):
         return
     for key in tree.changed:
@@ -244,10 +254,12 @@ def _printable(roots: Mapping[int, str], key: Key) -> str:
 
 @dataclass(slots=True)
 class Difference:
-    """The difference of two trees as effects, relative to the state at the first tree. Blocking; raises OSError.
+    """The difference between two trees, as effects relative to the state at the first tree. Blocking; raises
+    OSError.
 
-    `lower`: the user's files, which are visible where the first tree has no entry. It is None if the first tree is
-    the complete tree of a copy. `overlay`: true if whiteouts and opaque directories have their overlayfs meaning.
+    `lower`: the user's files, which are visible at the paths for which the first tree has no entry. `lower` is None
+    if the first tree is the complete tree of a copy. `overlay`: true if whiteouts and opaque directories have the
+    meaning that they have in overlayfs.
     """
 
     covered: Iterable[Covered]
@@ -259,7 +271,7 @@ class Difference:
     _at: dict[int, Covered] = field(default_factory=dict[int, Covered])
 
     def effects(self, gone: Iterable[Key]) -> list[Effect]:
-        """Return the effects in path order. `gone`: paths of the first tree that are missing in the second."""
+        """Return the effects in path order. `gone`: the paths of the first tree that are missing in the second."""
         self._at = {one.number: one for one in self.covered}
         for key, detail in self.new.details.items():
             self._changed(key, detail)
@@ -276,19 +288,21 @@ class Difference:
                 self._gone(key, before)
             return
         was_directory = before is not None and before.is_directory
-        # A newly opaque directory was removed and recreated by the task, so its former entries are deleted.
+        # The task removed and recreated a directory that is opaque now and was not before, so its former entries
+        # are deleted.
         hides = key in self.new.opaque and key not in self.old.opaque
         if was_directory and (hides or not after.is_directory):
             self._children_gone(key)
         if before is None or not self._is_same(key, before, detail):
             self._add(key, before, detail)
             return
-        # The content is the same, so the path was copied up for its metadata or without any change.
+        # The content is the same, so overlayfs copied the path because of its metadata, or because it was opened
+        # for writing without a change.
         if not key[1]:
             # artoo may be unable to set owner and attributes of a root's upper directory, so only the mode counts.
             after = after._replace(uid=before.uid, gid=before.gid, xattrs=before.xattrs)
         elif key in self.old.seen:
-            after = after._replace(xattrs=before.xattrs)  # because the first tree has no attributes
+            after = after._replace(xattrs=before.xattrs)  # the first tree contains no attributes to compare with
         times_differ = not after.is_directory and (before.mtime_ns != after.mtime_ns or key in self.old.seen)
         if times_differ or not before.same_metadata(after):
             self._add(key, before, detail._replace(state=after), in_place=True)
@@ -307,7 +321,8 @@ class Difference:
         return (before.target, before.rdev) == (after.target, after.rdev)
 
     def _before(self, key: Key) -> NodeState | None:
-        """Return the former state, from the first tree, or from the user's files if the tree did not hide it."""
+        """Return the former state. It is in the first tree, or else that of the user's file if the tree did not
+        hide it."""
         was = self.old.seen.get(key)
         if was is not None:
             return None if self.overlay and is_deletion(was) else state_of(was)
@@ -331,7 +346,7 @@ class Difference:
             self._children_gone(key)
 
     def _children_gone(self, key: Key) -> None:
-        """Add the user's paths below a directory that is now deleted or hidden and was not before."""
+        """Add the user's paths below a directory that is deleted or hidden now and was not before."""
         number, path = key
         if self.lower is None or self._was_hidden((number, f"{path}/any")):
             return

@@ -1,12 +1,13 @@
 """Atomic apply and undo of approved changes, with manifest, preparation, execution, restoration and recovery.
 
-Both use the same mechanism.
+Apply and undo use the same mechanism.
 
     check ─► prepare (before-images, staged contents) ─► manifest synced ─► execute ─► done synced
                                                               │                 │
                                                               └──── restore ◄───┘  failure, crash, undo
 
-If a manifest has no `done`, the next start restores the old state. An interrupted apply is never completed.
+If a manifest has no `done`, the next start of artoo restores the old state. An interrupted apply is therefore
+rolled back, never completed.
 """
 
 from artoo.workspace.commit.apply import Keep, apply, prune, recover, undo, undoable, unreadable

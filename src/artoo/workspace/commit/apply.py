@@ -54,10 +54,11 @@ def apply(
 ) -> ApplyReport:
     """Apply effects and git operations atomically. If there are conflicts, nothing is applied. Blocking.
 
-    The new versions are copied from the effects' sources, which stay unchanged. `share`: if true, the caller
-    deletes the sources after a success, so they may be hard-linked instead. `note` is stored with the record.
+    The new versions are copied from the effects' sources, which remain unchanged. `share`: true if the caller
+    deletes the sources after a success, so that they may be hard-linked instead of copied. `note` is stored with
+    the record.
 
-    Raises SandboxError if the system refuses. Then everything is restored, now or at the next start.
+    Raises SandboxError if the system refuses. In that case everything is restored, now or at the next start.
     """
     refuse_unsupported(effects)
     with exclusive(undo_home):
@@ -87,9 +88,10 @@ def _commit(
     *,
     share: bool,
 ) -> Manifest:
-    """Prepare slots and images, and write the manifest. After OSError or SandboxError, they are removed."""
+    """Prepare slots and before-images, and write the manifest. After OSError or SandboxError, the slots and images
+    are removed."""
     try:
-        # Slots next to targets are recorded before the first is made, so that recovery can remove them.
+        # A slot next to its target is recorded before it is made, so that recovery can remove it.
         choose_slots(record, steps)
         if next_to := tuple(step for step in steps if is_beside(record, step)):
             record.write(STAGING, _manifest(record, next_to, ()))
@@ -99,7 +101,7 @@ def _commit(
         record.write(MANIFEST, manifest, durably=False)
     except BaseException:
         if not record.committed:
-            with suppress(OSError, SandboxError):  # if the disk fails, the next start cleans up
+            with suppress(OSError, SandboxError):  # if the disk fails, the next start removes the record
                 clean_up(record)
         raise
     return manifest
@@ -130,7 +132,7 @@ def _carry_out(record: Record, manifest: Manifest) -> Sequence[Conflict]:
             raise
         first = Conflict(path=str(changed), reason="it was changed at this moment; your version stays")
         return [first, *(one for one in conflicts if one.path != first.path)]
-    with suppress(OSError, SandboxError):  # the apply took effect; the next start cleans up
+    with suppress(OSError, SandboxError):  # the apply has taken effect, and the next start cleans up
         clean_up(record)
     return ()
 
@@ -141,11 +143,12 @@ def _carry_out(record: Record, manifest: Manifest) -> Sequence[Conflict]:
 logger = logging.getLogger(__name__)
 
 Verdicts = dict[str, str | None]
-"""For each printable path, None if it was restored, or the reason why it was not."""
+"""The result for each printable path. It is None if the path was restored, or else the reason why it was not."""
 
 
 def undo(artoo_home: Path, task_id: str) -> UndoReport:
-    """Restore the paths that the task changed, its newest apply first. Blocking; may be repeated after a crash.
+    """Restore the paths that the task changed, its newest apply first. Blocking. The call may be repeated after a
+    crash.
 
     Paths that are not restored can be undone later. Raises SandboxError if there is nothing to undo, or the system
     refuses.
@@ -157,7 +160,7 @@ def undo(artoo_home: Path, task_id: str) -> UndoReport:
         records = [one for one in records_of(undo_home, task_id) if one.done]
         if not records:
             raise SandboxError(f"nothing is kept of task {task_id}; `artoo undo --list` shows what can be undone")
-        # The newest record first, because an older one holds the version that the newer one replaced.
+        # The newest record comes first, because an older one holds the version that the newer one replaced.
         for record in reversed(records):
             for path, reason in _undo_record(record).items():
                 if reason is None:
@@ -204,7 +207,8 @@ def _begin_undo(record: Record) -> Verdicts:
 
 
 def _complete_undo(record: Record) -> Verdicts:
-    """Restore the paths that an undo recorded, and keep the rest in the record. Raises OSError, SandboxError."""
+    """Restore the paths that an interrupted undo recorded, and keep the other steps in the record. Raises OSError,
+    SandboxError."""
     manifest, begun = record.manifest(), record.manifest(UNDOING)
     acts = {act.git_dir: move_back(act) for act in reversed(manifest.git)}
     plan = judge(record, begun.steps, lenient=True)
@@ -222,7 +226,7 @@ def _complete_undo(record: Record) -> Verdicts:
 
 
 def _held_by_git(acts: Iterable[GitAct], steps: Iterable[Step]) -> dict[str, str]:
-    """Return the paths that belong to the checkout of repositories that are not restored, with the reason."""
+    """Return the paths in the checkout of repositories that are not restored, each with the reason."""
     needs = [(need, act.git_dir) for act in acts for need in act.needs]
     return {
         step.path: f"it belongs to {repository}, which stays as it is"
@@ -233,7 +237,8 @@ def _held_by_git(acts: Iterable[GitAct], steps: Iterable[Step]) -> dict[str, str
 
 
 def recover(artoo_home: Path) -> RecoveryReport:
-    """Roll back interrupted applies, complete interrupted undos, remove leftovers. Blocking; may be repeated.
+    """Roll back interrupted applies, complete interrupted undos, and remove leftover files. Blocking; may be
+    repeated.
 
     A record that cannot be recovered now is reported and tried again later, and does not affect other records.
     Raises SandboxError when the lock cannot be acquired.
@@ -243,7 +248,8 @@ def recover(artoo_home: Path) -> RecoveryReport:
     conflicts: list[Conflict] = []
     if undo_home.is_dir():
         with exclusive(undo_home):
-            for record in reversed(all_records(undo_home)):  # newest first, because it changed its paths last
+            # the newest record first, because it was the last to change its paths
+            for record in reversed(all_records(undo_home)):
                 try:
                     what, found = recover_record(record)
                 except (SandboxError, OSError) as error:
@@ -291,17 +297,17 @@ _DAY_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """The bounds for keeping before-images. The bound that is reached first applies."""
+    """The limits up to which before-images are kept. The limit that is reached first applies."""
 
     days: float
     total_bytes: int
 
 
 def undoable(artoo_home: Path, keep: Keep) -> tuple[UndoableTask, ...]:
-    """Return the tasks that can be undone, with their deadlines, oldest first. Blocking."""
+    """Return the tasks that can be undone, each with the time until which it can, oldest first. Blocking."""
     grouped: dict[str, list[tuple[Manifest, int]]] = defaultdict(list)
     for record in all_records(artoo_home / "undo"):
-        with suppress(SandboxError, FileNotFoundError):  # damaged, or being undone at this moment
+        with suppress(SandboxError, FileNotFoundError):  # the record is damaged, or another process is undoing it
             if record.done:
                 found = record.manifest(), _bytes_kept(record)
                 grouped[record.task_id].append(found)
@@ -327,16 +333,18 @@ def unreadable(artoo_home: Path) -> tuple[str, ...]:
     for record in all_records(artoo_home / "undo"):
         if record.committed:
             problem = record.problem()
-            if problem is not None and record.place.exists():  # otherwise it was undone at this moment
+            # no reason means that the record was undone at this moment
+            if problem is not None and record.place.exists():
                 found.append(f"task {record.task_id}: {problem}")
     return tuple(found)
 
 
 def prune(artoo_home: Path, keep: Keep, now: float | None = None) -> int:
-    """Delete records that are too old, and the oldest while too many bytes are kept. Returns their number.
-    Blocking.
+    """Delete the records that are too old. While too many bytes are kept, also delete the oldest records. Returns
+    their number. Blocking.
 
-    Records of an interrupted apply or undo are never deleted. Damaged records are deleted only by age.
+    Records of an interrupted apply or undo are never deleted. Damaged records are deleted only when they are too
+    old.
     """
     now = time.time() if now is None else now
     undo_home = artoo_home / "undo"
@@ -364,7 +372,8 @@ def _may_go(record: Record) -> bool:
 
 
 def _forget(record: Record) -> bool:
-    """Delete a record, and the refs by which git kept commits for its undo. Returns False if this fails."""
+    """Delete a record, and the refs by which git kept the commits that its undo would need. Returns False if this
+    fails."""
     try:
         if record.problem() is None:
             for act in record.manifest().git:

@@ -1,6 +1,6 @@
 """Copy, link, rename, exchange and sync single paths through directory descriptors.
 
-No component of a path is ever followed as a link.
+No component of a path is ever followed if it is a link.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from artoo.workspace.fs.stat import (
 )
 
 SYNC_ONE_BY_ONE = 16
-"""The most files that are synced separately. For more, one `syncfs` is faster than an `fsync` of each file."""
+"""The maximum number of files that are synced separately. For more, one `syncfs` is faster than an `fsync` of each
+file."""
 _CANNOT_LINK = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES)
 _CHUNK = 1 << 20
 _FICLONE = 0x40049409
@@ -41,7 +42,7 @@ _HAS_XATTRS = hasattr(os, "setxattr")
 def set_metadata(place: Place, wanted: NodeState, *, times: bool) -> None:
     """Set the owner, mode, attributes and (with `times`) the modification time of a path. Raises OSError.
 
-    Values that are already right are not set, because setting them on another user's file would be refused.
+    Values that are already right are not set again, because the system would refuse that for another user's file.
     """
     directory, name = place
     seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
@@ -49,7 +50,8 @@ def set_metadata(place: Place, wanted: NodeState, *, times: bool) -> None:
         os.chown(name, wanted.uid, wanted.gid, dir_fd=directory, follow_symlinks=False)
     if wanted.node is not Node.LINK:
         given |= _set_attributes(place, wanted, stat.S_IMODE(seen.st_mode))
-        if given or stat.S_IMODE(seen.st_mode) != wanted.mode:  # a new owner or access list may change the mode
+        # a new owner or access list may have changed the mode
+        if given or stat.S_IMODE(seen.st_mode) != wanted.mode:
             chmod_at(directory, name, wanted.mode)
     if times and seen.st_mtime_ns != wanted.mtime_ns:
         os.utime(name, ns=(seen.st_atime_ns, wanted.mtime_ns), dir_fd=directory, follow_symlinks=False)
@@ -61,7 +63,8 @@ def _set_attributes(place: Place, wanted: NodeState, mode: int) -> bool:
     want = dict(wanted.xattrs)
     if have == want:
         return False
-    # Attributes can be set only with write permission, even if the final mode has none.
+    # Attributes can be set only with write permission, so the owner gets it for a moment if the final mode has
+    # none.
     if mode & 0o600 != 0o600 and os.geteuid() != 0:  # the caller sets the final mode
         chmod_at(*place, mode | 0o600)
     for key in have.keys() - want.keys():
@@ -105,7 +108,8 @@ def copy(source: Place, state: NodeState, target: Place) -> int:
         if (seen.st_size, seen.st_mtime_ns) != (state.size, state.mtime_ns):
             raise OSError(errno.ESTALE, "it was changed while it was copied")
         made = os.fstat(new)
-        inherits = _HAS_XATTRS and os.listxattr(new)  # for example, an access list of the directory
+        # the directory's default access list may have added an attribute
+        inherits = _HAS_XATTRS and os.listxattr(new)
         if state.xattrs or inherits or (made.st_uid, made.st_gid) != (state.uid, state.gid):
             set_metadata(target, state, times=True)
         else:
@@ -115,7 +119,7 @@ def copy(source: Place, state: NodeState, target: Place) -> int:
 
 
 def _copy_content(source: int, target: int, size: int) -> None:
-    if size <= _CHUNK // 4:  # one read and one write are faster than a clone
+    if size <= _CHUNK // 4:  # for a small file, one read and one write are faster than a clone
         _write_all(target, os.read(source, size + 1))
         return
     with suppress(OSError):
@@ -137,7 +141,7 @@ def _write_all(target: int, data: bytes) -> None:
 
 
 def mount_of(descriptor: int) -> tuple[int, int]:
-    """Return the file system and the mount of an open file, because a rename works only within one mount."""
+    """Return the file system and the mount of an open file. A rename works only within one mount."""
     device = os.fstat(descriptor).st_dev
     with suppress(OSError), pathlib.Path(f"/proc/self/fdinfo/{descriptor}").open("rb") as told:
         return device, next((int(line.split()[1]) for line in told if line.startswith(b"mnt_id:")), 0)
@@ -167,7 +171,8 @@ def _opened(walker: Walker, path: str) -> AbstractContextManager[int]:
 
 
 def same_version(now: NodeState | None, state: NodeState | None) -> bool:
-    """True if two states are the same version, by kind and inode, and for files and links size, time and target."""
+    """True if two states are the same version of a path. Kind and inode are compared, and for files and links also
+    size, time and target."""
     if now is None or state is None:
         return now is None and state is None
     if now.node is not state.node or now.inode != state.inode:

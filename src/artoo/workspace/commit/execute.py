@@ -1,8 +1,8 @@
 """Replace paths step by step, forward or backward, and detect the user's edits meanwhile.
 
-Each old version is checked *after* it was moved away, when no program can reach it by its path any more. After the
-exchange with its slot, or the move into it, the slot must contain the version that was seen before. If it does not,
-the file is moved back.
+Each old version is checked *after* it was moved away, because programs can no longer reach it by its path then.
+After the path was exchanged with its slot, or moved into it, the slot must contain the version that was seen
+before. If it contains another version, this version is moved back.
 """
 
 from __future__ import annotations
@@ -23,28 +23,31 @@ _WORKING_MODE = 0o700
 
 
 class ChangedMeanwhile(OSError):
-    """The user changed a path between check and replacement, and their version is kept. `filename`: the path."""
+    """Raised if the user changed a path between the check and the replacement. The user's version is kept.
+    `filename`: the path."""
 
     def __init__(self, shown: str) -> None:
         super().__init__(errno.ESTALE, "it was changed at this moment", shown)
 
 
 def execute(steps: Sequence[Step]) -> None:
-    """Execute all steps. Raises OSError or `ChangedMeanwhile`. Then some steps are done, and can be restored."""
+    """Execute all steps. Raises OSError or `ChangedMeanwhile`. Some of the steps are done then, and can be
+    restored."""
     outermost_first = sorted(steps, key=lambda one: one.path.count("/"))
     deepest_first = outermost_first[::-1]
     worked_in = {holder_of(step.where) for step in steps} if os.geteuid() != 0 else set[str]()
     _each(_open_directory, (one for one in outermost_first if one.where in worked_in and is_closed(one.before)))
-    # Removals come before creations, because a name may change from a file to a directory or back.
+    # Paths are removed before others are created, because a name may change from a file to a directory or back.
     _each(_take_away, (one for one in deepest_first if one.takes_away))
     _each(_make_directory, (one for one in outermost_first if one.makes_directory))
     _each(_put, (one for one in steps if one.puts))
-    # Modes and times of directories are set last, because each change of their entries updates the times.
+    # Modes and times of directories are set last, because every change of their entries updates the times.
     _each(_finish_directory, (one for one in deepest_first if is_directory(one.after)))
 
 
 def _each(operation: Callable[[Step, Walker, Walker], None], steps: Iterable[Step]) -> None:
-    """Do one operation for each step. Errors get the path, because the system reports only relative names."""
+    """Do one operation for each step. The path is added to an error, because the system reports only relative
+    names."""
     with Walker() as targets, Walker() as slots:
         for step in steps:
             try:
@@ -73,7 +76,7 @@ def _take_away(step: Step, targets: Walker, slots: Walker) -> None:
     except FileNotFoundError as error:
         raise ChangedMeanwhile(step.path) from error
     if not same_version(glance(*slot), step.before):
-        with suppress(FileExistsError):  # the user has already saved a newer version
+        with suppress(FileExistsError):  # the user has already saved a newer version at the path
             put_new(slot, target)
         raise ChangedMeanwhile(step.path)
 
@@ -109,13 +112,14 @@ def _replace(step: Step, slot: Place, target: Place) -> None:
     if same_version(glance(*slot), step.before):
         return
     exchange(slot, target)  # moves the user's version back
-    if not same_version(glance(*slot), new):  # the user has saved again meanwhile, so the newest version stays
+    # the user has saved again meanwhile, so this newest version stays at the path
+    if not same_version(glance(*slot), new):
         exchange(slot, target)
     raise ChangedMeanwhile(step.path)
 
 
 def _finish_directory(step: Step, targets: Walker, _: Walker) -> None:
-    """Set the final mode, owner and attributes of a directory, and the times only if it is new."""
+    """Set the final mode, owner and attributes of a directory. Its times are set only if it is new."""
     assert step.after is not None
     place = targets.place(step.where)
     if step.stays and not same_version(glance(*place), step.before):
@@ -138,9 +142,10 @@ def to_sync(steps: Sequence[Step]) -> list[str]:
 
 
 def blocked(steps: Sequence[Step], walker: Walker) -> dict[str, str]:
-    """Return the paths of steps that cannot be executed, with the reason.
+    """Return the paths of the steps that cannot be executed, each with the reason.
 
-    A path needs a parent directory, now or after the steps. A directory is removed only if no entry remains in it.
+    A path needs a parent directory that exists now or after the steps. A directory is removed only if no entry
+    remains in it.
     """
     found: dict[str, str] = {}
     there = {step.where: False for step in steps if step.takes_away and is_directory(step.before)}

@@ -36,13 +36,14 @@ MANIFEST, STAGING, DONE, UNDOING, OPEN = "manifest.json", "staging.json", "done"
 NOTE = "note"
 
 
-@dataclass(slots=True)  # not frozen, because frozen instances take twice as long to make, and thousands are made
+@dataclass(slots=True)  # not frozen, because making a frozen instance takes twice as long, and thousands are made
 class Step:
-    """The change of one path from the state `before` to `after`. Paths are printable. Only the slot changes later.
+    """The change of one path from the state `before` to `after`. Paths are printable. Only the field `slot` is set
+    later.
 
-    If `after` is a file or a link, the slot first holds its content. Once that is in place, or the path is removed,
-    the slot holds the old content. `image`: if true, a copy of the old content is kept too. The digests are the
-    sha256 (hex) of file contents, if they are known.
+    If `after` is a file or a link, the slot first holds its content. When that content is at the path, or the path
+    is removed, the slot holds the old content. `image`: true if a copy of the old content is kept in addition to
+    the slot. The digests are the sha256 (hex) of file contents, if they are known.
     """
 
     number: int
@@ -56,7 +57,7 @@ class Step:
 
     @property
     def where(self) -> str:
-        """The path as text for the os module."""
+        """The path in the form that the os module takes."""
         return text_of(self.path)
 
     @property
@@ -66,12 +67,14 @@ class Step:
 
     @property
     def opens(self) -> bool:
-        """True for a directory that only gets write permission for other steps, and then its old mode again."""
+        """True for a directory that only gets write permission for the other steps, and its old mode again
+        afterwards."""
         return self.before == self.after
 
     @property
     def takes_away(self) -> bool:
-        """True if the old object must be removed first, because the path is deleted or changes its kind."""
+        """True if the old object must be removed first, because the path is deleted or becomes another kind of
+        object."""
         if self.before is None:
             return False
         return self.after is None or self.before.is_directory != self.after.is_directory
@@ -92,7 +95,7 @@ class Step:
 
 
 def holder_of(path: str) -> str:
-    """Return the parent directory of an absolute path. `os.path.dirname` takes four times as long."""
+    """Return the parent directory of an absolute path. `os.path.dirname` would take four times as long."""
     return path.rpartition("/")[0] or "/"
 
 
@@ -130,7 +133,7 @@ class Record:
         task = undo_home.resolve() / quote(task_id, safe="").replace(".", "%2E")
         try:
             task.mkdir(mode=0o700, exist_ok=True)
-            # Applies of a task are ordered by number and not by time, because clocks may be set back.
+            # Applies of a task are ordered by a number and not by time, because clocks may be set back.
             place = task / f"{max((_number(one) for one in task.iterdir()), default=0) + 1:06d}"
             for path in (place, place / "images", place / "new"):
                 path.mkdir(mode=0o700)
@@ -159,7 +162,8 @@ class Record:
         return self.has(OPEN)
 
     def close(self) -> None:
-        """Record that the steps after the apply are finished. After a power cut they are repeated."""
+        """Record that the steps that follow the apply are finished. After a power cut these steps may be
+        repeated."""
         (self.place / OPEN).unlink(missing_ok=True)
 
     def has(self, name: str) -> bool:
@@ -167,7 +171,8 @@ class Record:
 
     @property
     def note(self) -> str:
-        """The caller's note; empty for a record that only holds the remains of a roll-back. Raises OSError."""
+        """The caller's note. It is empty for a record that only holds the remains of a roll-back. Raises
+        OSError."""
         try:
             return (self.place / NOTE).read_text("utf-8")
         except FileNotFoundError:
@@ -199,9 +204,9 @@ class Record:
         return None
 
     def write(self, name: str, manifest: Manifest, *, durably: bool = True) -> None:
-        """Write a file in the format of the manifest. Writing the manifest itself makes the record committed.
+        """Write a file in the format of the manifest. Writing the file `manifest.json` makes the record committed.
 
-        If not `durably`, the file is complete or missing after a power cut.
+        If `durably` is false, the file is either complete or missing after a power cut.
         """
         (write_durably if durably else write_whole)(self.place / name, manifest.model_dump_json().encode("utf-8"))
 
@@ -225,7 +230,8 @@ class Record:
     def forget(self) -> None:
         """Delete the record. If a crash interrupts this, the remains are never restored. Raises OSError."""
         self.unmark(MANIFEST)
-        shutil.rmtree(self.place)  # without chmod, because a before-image may be a hard link to a user's file
+        # the modes are not changed first, because a before-image may be a hard link to a user's file
+        shutil.rmtree(self.place)
 
 
 def all_records(undo_home: Path) -> list[Record]:
@@ -236,7 +242,7 @@ def all_records(undo_home: Path) -> list[Record]:
 
 
 def records_of(undo_home: Path, task_id: str) -> list[Record]:
-    """Return the committed records of one task, oldest first. An interrupted record is not `done`."""
+    """Return the committed records of one task, oldest first. The record of an interrupted apply is not `done`."""
     return [one for one in all_records(undo_home) if one.task_id == task_id and one.committed]
 
 

@@ -1,10 +1,10 @@
 """Check an apply for conflicts, and stage new contents and before-images in slots.
 
-The user's paths do not change here. New contents are linked or copied into slots, and a before-image is copied if
-the slot cannot become one. Therefore a full disk fails before the first path is replaced.
+The user's paths are not changed here. New contents are linked or copied into slots. A before-image is copied if the
+slot cannot become the before-image. A full disk therefore causes an error before the first path is replaced.
 
-A slot is on the same mount as its target, so that it can be renamed. It is in the record, or, if that is on another
-mount, it is a hidden file in the nearest parent of the target that exists and is not removed.
+A slot is on the same mount as its target, so that it can be renamed. It is in the record if that is on the same
+mount. Otherwise it is a hidden file in the nearest parent of the target that exists and is not removed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ from artoo.workspace.fs.names import printable, text_of
 from artoo.workspace.fs.stat import NodeState, at, with_rights
 
 PART = "~"
-"""The suffix of a slot during copying in a restore, so that no partial copy has a slot's name."""
+"""The suffix of a slot while a restore copies into it, so that an incomplete copy never has the name of a slot."""
 _MADE = (Node.FILE, Node.DIRECTORY, Node.LINK)
 
 
 def refuse_unsupported(effects: Iterable[Effect]) -> None:
-    """Raise SandboxError for effects that are never applied: devices, pipes, sockets, replaced or removed roots."""
+    """Raise SandboxError for effects that are never applied: changes to devices, pipes or sockets, and replaced or
+    removed root directories."""
     for effect in effects:
         after = effect.after
         if after is not None and after.node not in _MADE:
@@ -45,8 +46,8 @@ def refuse_unsupported(effects: Iterable[Effect]) -> None:
 
 
 def check(effects: Sequence[Effect]) -> tuple[list[Step], list[Conflict]]:
-    """Compare the approved state of each path with the present state. Returns steps without contents, and
-    conflicts.
+    """Compare the approved state of each path with the present state. Returns steps that have no contents yet, and
+    the conflicts.
 
     Raises OSError.
     """
@@ -58,7 +59,8 @@ def check(effects: Sequence[Effect]) -> tuple[list[Step], list[Conflict]]:
             now = walker.look(path, attributes=effect.before is not None)
             if (reason := _conflict(effect, path, now, walker)) is not None:
                 conflicts.append(Conflict(path=effect.shown, reason=reason))
-            elif effect.before is not None or now is None:  # otherwise the user has made the directory too
+            # otherwise the user has made the same directory in the meantime
+            elif effect.before is not None or now is None:
                 steps.append(_step(number, effect, now))
         if conflicts:
             return [], conflicts
@@ -105,7 +107,7 @@ def _conflict(effect: Effect, path: str, now: NodeState | None, walker: Walker) 
         return "its mode, owner or attributes were changed meanwhile"
     if now.is_directory or (now.node is Node.LINK and now.target == before.target):
         return None
-    # Git and editors rewrite files with the same content, so the content is compared, and not the inode.
+    # Git and editors rewrite files with the same content, so the content is compared instead of the inode.
     digest = None if effect.before_digest is None else walker.digest(path, now)
     same = same_version(now, before) if digest is None else digest == effect.before_digest
     return None if same else "it was changed meanwhile"
@@ -115,7 +117,7 @@ def _conflict(effect: Effect, path: str, now: NodeState | None, walker: Walker) 
 
 
 def choose_slots(record: Record, steps: Sequence[Step]) -> None:
-    """Choose a slot for each step that needs one, unless it already has a usable slot. Raises OSError."""
+    """Choose a slot for each step that needs one and has no usable one yet. Raises OSError."""
     leaving = {step.where for step in steps if step.takes_away}
     token = secrets.token_hex(6)
     known: dict[str, str] = {}
@@ -139,8 +141,8 @@ def _holds(walker: Walker, slot: str) -> bool:
 def _nearest(walker: Walker, path: str, leaving: Collection[str]) -> tuple[str, tuple[int, int]]:
     """Return the nearest parent directory that exists, is not removed and is writable, and its mount.
 
-    The search does not leave the mount. If no directory there is writable, the first one is returned, and writing
-    to it raises the system's error.
+    The search does not leave the mount. If no directory there is writable, the nearest one is returned. Writing to
+    it then raises the system's error.
     """
     first: tuple[str, tuple[int, int]] | None = None
     while True:
@@ -159,12 +161,12 @@ def _nearest(walker: Walker, path: str, leaving: Collection[str]) -> tuple[str, 
 
 
 def is_beside(record: Record, step: Step) -> bool:
-    """True if the slot of a step is next to its target and not in the record."""
+    """True if the slot of a step is next to its target, and false if it is in the record."""
     return step.slot != "" and holder_of(text_of(step.slot)) != record.slots
 
 
 def clean_slots(record: Record, steps: Iterable[Step]) -> None:
-    """Delete the slots of steps. May be repeated. Raises OSError."""
+    """Delete the slots of steps. The call may be repeated. Raises OSError."""
     with Walker() as walker:
         for step in steps:
             if step.slot:
@@ -179,10 +181,10 @@ def clean_slots(record: Record, steps: Iterable[Step]) -> None:
 
 
 def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *, share: bool) -> None:
-    """Copy before-images and stage new contents, and record image and inode in the steps.
+    """Copy before-images, stage new contents, and store image and inode in the steps.
 
-    `share`: if true, sources may be hard-linked into slots, because nothing writes to them any more. Raises OSError
-    (full disk), SandboxError.
+    `share`: true if sources may be hard-linked into slots, because nothing will write to them any more. Raises
+    OSError (full disk), SandboxError.
     """
     with ExitStack() as opened, Walker() as targets, Walker() as staged, Walker() as images, Walker() as sources:
         for effect in effects:
@@ -190,7 +192,7 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *,
             if after is not None and after.is_directory and not after.mode & 0o100 and os.geteuid() != 0:
                 place = opened.enter_context(Walker()).place(_source(effect))
                 opened.enter_context(with_rights(*place, after.mode, 0o700))
-        # Not every file system can exchange two names, so this tries it with two directories of the record.
+        # Not every file system can exchange two names, so this is tried with two directories of the record.
         exchanges = exchange(images.place(f"{record.place}/images"), staged.place(record.slots))
         for step in steps:
             before, after = step.before, step.after
@@ -205,7 +207,8 @@ def prepare(record: Record, steps: Iterable[Step], effects: Sequence[Effect], *,
 
 
 def _source(effect: Effect) -> str:
-    """Return the resolved path of the new version, because artoo's home may be behind a link."""
+    """Return the resolved path of the new version. artoo's home may be behind a link, and links are not followed
+    later."""
     relative = effect.relative
     return (_real(effect.source.removesuffix(relative)) + os.fsdecode(relative)).rstrip("/")
 
@@ -216,7 +219,8 @@ def _real(directory: bytes) -> str:
 
 
 def _copy_image(step: Step, before: NodeState, target: Place, image: Place) -> None:
-    """Copy the before-image, because a program may write to the file by another name, or the slot may be lost."""
+    """Copy the before-image. This is needed if a program may write to the file by another name, or if the slot may
+    be lost."""
     try:
         copy(target, before, image)
     except PermissionError as error:
@@ -231,7 +235,7 @@ def _copy_image(step: Step, before: NodeState, target: Place, image: Place) -> N
 def _share(after: NodeState, source: Place, slot: Place) -> bool:
     """Link the new version into its slot. Returns False if it must be copied.
 
-    A link saves the time and space of a copy, but the file must not have attributes of overlayfs.
+    A link saves the time and space of a copy. It is possible only if the file has no attributes of overlayfs.
     """
     if after.node is not Node.FILE or after.xattrs or not link(source, slot):
         return False
@@ -264,7 +268,7 @@ def _stage(effect: Effect, source: Place, slot: Place) -> int:
 def to_sync_first(record: Record, steps: Iterable[Step]) -> list[str]:
     """Return the paths to sync before the first path is replaced: manifest, contents, images and their directories.
 
-    For many files in one directory, only enough are listed to make `sync` sync the whole file system.
+    If many files are in one directory, only enough of them are listed to make `sync` sync the whole file system.
     """
     files: dict[str, list[str]] = {f"{record.place}/images": [], record.slots: []}
     for step in steps:

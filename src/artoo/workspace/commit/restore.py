@@ -1,8 +1,8 @@
 """Restore the paths of an apply after failure, crash or undo, except paths changed since.
 
-Every path is judged separately. Paths that the user changed since are kept and reported. During an apply or an undo
-(`lenient`), a path may also be in between, that is, missing during a change of its kind, or with partly set
-metadata.
+It is decided for every path separately whether it is restored. A path that the user has changed since is not
+restored, and is reported. In an interrupted apply or undo (`lenient`), a path may be in an intermediate state. It
+may be missing while its kind changes, or its metadata may be set only in part.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from artoo.workspace.git.act import move_back
 
 
 class Plan(NamedTuple):
-    """The reverse steps of a restore, and the reasons, by printable path, why other paths are not restored."""
+    """The reverse steps of a restore, and the reasons why the other paths are not restored, by printable path."""
 
     back: tuple[Step, ...]
     refused: dict[str, str]
 
 
 def roll_back(record: Record, manifest: Manifest) -> tuple[list[Conflict], list[Step]]:
-    """Restore all paths of an apply that failed or that a crash interrupted. May be repeated.
+    """Restore all paths of an apply that failed or that a crash interrupted. The call may be repeated.
 
-    Returns the paths that keep the user's present version, and the steps whose before-image could not be restored.
-    Raises SandboxError if the system refuses. Then the next start tries again.
+    Returns the paths at which the user's present version stays, and the steps whose before-image could not be
+    restored. Raises SandboxError if the system refuses. Then the next start tries again.
     """
     try:
-        # With `done`, the record would count as applied after a crash in the middle of the roll-back.
-        record.unmark(DONE)  # it may exist although syncing it failed
+        # With `done`, a crash in the middle of the roll-back would make the record count as applied.
+        record.unmark(DONE)  # the file may exist although syncing it failed
         conflicts = [one for act in reversed(manifest.git) for one in move_back(act)]
         _open_directories(manifest.steps)
-        # Git is undone first, because it may refuse completely, and then the files of its commit must stay too.
+        # Git is undone first. If it refuses completely, the files of its commit must not be restored either.
         plan = judge(record, manifest.steps, lenient=True)
         carry_out(record, manifest.steps, plan)
         left = [step for step in manifest.steps if step.path in plan.refused and _has_image(record, step)]
@@ -63,7 +63,8 @@ def _has_image(record: Record, step: Step) -> bool:
 
 
 def _open_directories(steps: Sequence[Step]) -> None:
-    """Restore the owner's permissions of directories from which the apply removed them, to reach their entries."""
+    """Restore the owner's permissions of directories from which the apply removed them, so that their entries can
+    be reached."""
     closed = [
         one for one in steps if one.after is not None and one.after.is_directory and not one.after.mode & 0o100
     ]
@@ -97,7 +98,8 @@ def carry_out(record: Record, steps: Sequence[Step], plan: Plan) -> None:
 def _fetch(record: Record, step: Step, images: Walker, staged: Walker, slot: str) -> None:
     """Make sure that the slot holds the old content.
 
-    It already does if the apply exchanged slot and path. Otherwise the before-image is linked or copied to it.
+    It holds the old content already if the apply exchanged slot and path. Otherwise the before-image is linked or
+    copied to it.
     """
     assert step.before is not None
     directory, name = staged.place(slot)
@@ -122,12 +124,12 @@ def _is_new(step: Step, there: NodeState) -> bool:
 
 
 def _is_unwritten(before: NodeState, there: NodeState) -> bool:
-    """True if the old content was not written since. A program may still have the file open."""
+    """True if the old content was not written since. A program may still have the file open and write to it."""
     return there.node is not Node.FILE or (there.size, there.mtime_ns) == (before.size, before.mtime_ns)
 
 
 def judge(record: Record, steps: Sequence[Step], *, lenient: bool) -> Plan:
-    """Decide for each path whether it can be restored. Raises OSError."""
+    """Return a plan: decide for each path whether it can be restored. Raises OSError."""
     back: list[Step] = []
     refused: dict[str, str] = {}
     with Walker() as targets, Walker() as own:
@@ -156,13 +158,14 @@ class _Judgement(NamedTuple):
     lenient: bool
 
     def of(self, step: Step) -> Step | str | None:
-        """Return the reverse step, or the reason why a path is not restored, or None if no step is needed."""
+        """Return the reverse step for a path, or the reason why the path is not restored. Return None if no step is
+        needed."""
         now = self.targets.look(step.where)
         before, after = step.before, step.after
         if step.stays:
             return self._directory(step, now)
         if is_directory(now) and is_directory(before):
-            # it was not removed yet, or was recreated with a temporary mode
+            # the apply has not removed it yet, or a restore has recreated it with a temporary mode
             return replace(step, before=now, after=before) if self.lenient else None
         if same_version(now, before):
             behind_link = now is None and after is not None and os.path.lexists(step.where)
@@ -173,7 +176,7 @@ class _Judgement(NamedTuple):
                 return None
             swaps = step.takes_away and after is not None
             if self.lenient and slot is not None and _is_new(step, slot) and not swaps:
-                return None  # it was not replaced yet, and the user changed it meanwhile
+                return None  # the apply has not replaced it yet, and the user has changed it meanwhile
             if not (self.lenient and swaps and now is None):
                 return "it was changed since" if now is not None else "it was removed since"
         elif not (self.lenient or now is None or after is None or now.is_directory or now.same_metadata(after)):
@@ -183,7 +186,7 @@ class _Judgement(NamedTuple):
     def _is(
         self, now: NodeState | None, state: NodeState | None, sha256: str | None, path: str, *, exact: bool
     ) -> bool:
-        """True if a path has a state. `exact`: if true, a file is read even if inode and time are equal."""
+        """True if a path has the given state. `exact`: true to read a file even if its inode and time are equal."""
         if now is None or state is None:
             return now is None and state is None
         if now.node is not state.node or now.is_directory:
@@ -197,7 +200,7 @@ class _Judgement(NamedTuple):
         return same if digest is None else digest == sha256
 
     def _no_content(self, step: Step, slot: NodeState | None) -> str | None:
-        """Return why the old content cannot be restored; None if it can, or if no content is needed."""
+        """Return why the old content cannot be restored. Return None if it can, or if no content is needed."""
         before = step.before
         if before is None or before.is_directory:
             return None

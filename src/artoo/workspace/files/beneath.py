@@ -1,11 +1,11 @@
 """Open and write paths below a directory descriptor with `openat2`, safe from links.
 
-Nothing outside of it can be reached.
+A path cannot lead out of the directory.
 
 On Linux `openat2` does this in one call. The descriptor is the root of the path (`RESOLVE_IN_ROOT`), and neither
-symlinks nor magic links of /proc are followed. Elsewhere, and on kernels before 5.6, the path is opened one
-component at a time with O_NOFOLLOW. Both refuse a link in the path. Therefore, if a process replaces a directory by
-a link meanwhile, artoo gets an error and never opens a file outside.
+symlinks nor magic links of /proc are followed. On other systems, and on kernels before 5.6, the path is opened one
+component at a time with O_NOFOLLOW. Both refuse a link in the path. If a process replaces a directory by a link
+meanwhile, artoo therefore gets an error and never opens a file outside.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ from artoo.workspace.fs.names import printable
 from artoo.workspace.fs.stat import FILE_FLAGS, O_PATH, PASS_FLAGS, read_xattrs
 
 _OPENAT2 = 437
-"""The number of the system call, equal on every architecture of Linux."""
+"""The number of the system call, which is the same on every architecture of Linux."""
 _NO_MAGICLINKS, _NO_SYMLINKS, _IN_ROOT = 0x02, 0x04, 0x10
 _RESOLVE = _NO_MAGICLINKS | _NO_SYMLINKS | _IN_ROOT
 _MISSING = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
-"""The errors of a harmless call if the kernel lacks it, or if a container filters unknown calls."""
+"""The errors that a harmless call gives if the kernel does not have this system call, or if a container filters
+it."""
 _RETRY = (errno.EAGAIN, errno.EINTR)
 """Errors after which the call is repeated. EAGAIN means that a path was renamed during the call."""
 _LONGEST = 1_000
-"""The most characters (of at most four bytes) of a path for one call. Commands can make longer paths."""
+"""The maximum number of characters (of at most four bytes) of a path in one call. Commands can make longer paths,
+which are opened in parts."""
 _NEW_MODE, _NEW_DIRECTORY_MODE = 0o666, 0o777
-"""The usual modes for new files and directories, which the umask reduces."""
+"""The usual modes of new files and directories, from which the umask removes permissions."""
 
 
 class _How(ctypes.Structure):
@@ -43,7 +45,7 @@ class _How(ctypes.Structure):
 
 
 def open_beneath(root: int, path: str, flags: int) -> int:
-    """Open `path` (relative to the root, or absolute in it). Raises OSError; ELOOP for a link in the path."""
+    """Open `path` (relative to the root, or absolute in it). Raises OSError, with ELOOP for a link in the path."""
     relative = path.strip("/") or "."
     short = len(relative) < _LONGEST
     return _openat2(root, relative, flags) if short and _has_openat2() else _walk(root, relative, flags)
@@ -51,7 +53,8 @@ def open_beneath(root: int, path: str, flags: int) -> int:
 
 @contextmanager
 def parent_of(root: int, path: str) -> Generator[tuple[int, str]]:
-    """Open the directory that holds `path`, and yield it with the last name ("." for the root itself)."""
+    """Open the directory that contains `path`. Yield it with the last component of the path ("." for the root
+    itself)."""
     above, _, name = path.strip("/").rpartition("/")
     descriptor = open_beneath(root, above, PASS_FLAGS)
     try:
@@ -67,7 +70,7 @@ def stat_beneath(root: int, path: str) -> os.stat_result:
 
 
 def readlink_beneath(root: int, path: str) -> str:
-    """Return the text of the link at `path`. Raises OSError; EINVAL if it is no link."""
+    """Return the text of the link at `path`. Raises OSError, with EINVAL if it is no link."""
     with parent_of(root, path) as (parent, name):
         return os.readlink(name, dir_fd=parent)
 
@@ -81,7 +84,7 @@ def open_file_beneath(root: int, path: str) -> int:
     mode = stat_beneath(root, path).st_mode
     if stat.S_ISREG(mode):
         descriptor = open_beneath(root, path, FILE_FLAGS)
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):  # it may have been replaced meanwhile
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):  # a process may have replaced the file after the check
             return descriptor
         os.close(descriptor)
     raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "not a regular file", path)
@@ -139,13 +142,15 @@ def _replace(parent: int, name: str, shown: str, content: bytes) -> None:
 
 
 def _dress(parent: int, name: str, descriptor: int, old: os.stat_result) -> None:
-    """Give the new file the old one's owner, attributes and mode."""
-    with suppress(PermissionError):  # this user may replace another user's file, but not give the owner
+    """Give the new file the owner, attributes and mode of the old one."""
+    # this user may replace another user's file, but may not give a file to that user
+    with suppress(PermissionError):
         os.fchown(descriptor, old.st_uid, old.st_gid)
     for key, value in read_xattrs(parent, name):
         with suppress(OSError):
             os.setxattr(f"/proc/self/fd/{descriptor}", key, value)
-    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))  # last, because owner and attributes may change the mode
+    # last, because setting owner and attributes may change the mode
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
 
 
 def _walk(root: int, relative: str, flags: int) -> int:

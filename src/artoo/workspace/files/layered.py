@@ -1,7 +1,8 @@
 """Read a resting workspace's files without a sandbox, with overlay layers merged, or from copies.
 
-A review may happen days after the task, when no overlay is mounted. Upper directories are read in this way only at
-settlement, and before a task's first command, when no process of the task runs. Copies are always read in this way.
+This is needed because a review may happen days after the task, when no overlay is mounted. Upper directories are
+read in this way only while no process of the task runs, which is before its first command and at settlement. Copies
+are always read in this way.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class _CoveringFiles(LocatedFiles):
-    """The user's files, with covered directories redirected to the workspace, and with the workspace's own /tmp."""
+    """The user's files, except that covered directories and /tmp are those of the workspace."""
 
     def __init__(self, covered: tuple[Covered, ...], scratch: Path) -> None:
         deepest_first = sorted(covered, key=lambda one: len(one.root.parts), reverse=True)
@@ -28,17 +29,18 @@ class _CoveringFiles(LocatedFiles):
         self._scratch = os.open(scratch, PASS_FLAGS) if scratch.is_dir() else -1
 
     def close(self) -> None:
-        """Close the descriptors. Call this once."""
+        """Close the descriptors. This may be called only once."""
         for descriptor in (*(one for _, _, one in self._places), self._scratch):
             if descriptor >= 0:
                 os.close(descriptor)
 
 
 class CopyFiles(_CoveringFiles):
-    """The files with copies instead of covered directories. A path into the copy itself means the same file.
+    """The user's files, except that covered directories are replaced by their copies. A path into the copy itself
+    means the same file as the real path.
 
     Commands see a copy under the copy's path, so links that they make may contain that path. Their /tmp is the
-    workspace's own, except for names that exist only in the machine's /tmp.
+    workspace's own. A name that exists only in the machine's /tmp is read there.
     """
 
     def locate(self, path: str) -> tuple[int, str]:
@@ -64,7 +66,8 @@ class CopyFiles(_CoveringFiles):
 
 
 class LayeredFiles(_CoveringFiles):
-    """The files as commands saw them. A whiteout hides a name, and an opaque directory hides the real directory."""
+    """The files as commands saw them. A whiteout hides a name, and an opaque directory hides the real directory of
+    the same path."""
 
     def locate(self, path: str) -> tuple[int, str]:
         for root, _, upper in self._places:
@@ -100,7 +103,8 @@ def offline_files(directory: WorkspaceDirectory) -> LocatedFiles:
 
 
 def _look(upper: int, below: str) -> tuple[bool, bool]:
-    """Return whether an upper directory contains a path, and whether it hides the real path and its children."""
+    """Return whether an upper directory contains a path, and whether it hides the real path and everything below
+    it."""
     here, hidden = os.dup(upper), False
     try:
         names = below.split("/") if below else []
@@ -110,7 +114,7 @@ def _look(upper: int, below: str) -> tuple[bool, bool]:
                 return False, hidden or state is not None
             last = number == len(names) - 1
             if not state.is_directory:
-                return last, True  # a file has no children
+                return last, True  # a file has nothing below it
             hidden = hidden or is_opaque(here, name)
             if not last:
                 inner = os.open(name, PASS_FLAGS, dir_fd=here)

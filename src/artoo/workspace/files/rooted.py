@@ -2,8 +2,8 @@
 
 The root is that of the running sandbox, or the user's own `/`.
 
-A path is resolved one link after the other. Reading then opens the resolved path and refuses links (`beneath`).
-Therefore a link that appears in between causes an error and cannot lead out of the root.
+Links in a path are resolved one after the other. The resolved path is then opened for reading without following
+links (`beneath`). If a link appears in between, this causes an error, so the path cannot lead out of the root.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from artoo.workspace.files.beneath import open_beneath, open_file_beneath, readl
 from artoo.workspace.fs.stat import DIRECTORY_FLAGS, closing_descriptor
 
 PRIVATE = ("/tmp", "/var/tmp")
-"""The directories in place of which commands see the workspace's own scratch directory."""
+"""The directories that commands do not see, because the workspace's own scratch directory is in their place."""
 _MOST_LINKS = 40
-"""The most links in one path, the same number as in the kernel."""
+"""The maximum number of links in one path, as in the kernel."""
 
 
 class LocatedFiles(ABC):
@@ -63,7 +63,7 @@ class LocatedFiles(ABC):
     def _stat(self, path: str) -> os.stat_result | None:
         try:
             return stat_beneath(*self.locate(path))
-        except OSError:  # for the caller, an inaccessible path does not exist
+        except OSError:  # to the caller, a path that is not accessible does not exist
             return None
 
     def _resolve(self, path: str) -> str:
@@ -82,7 +82,7 @@ class LocatedFiles(ABC):
             if target is None:
                 here = ahead
                 continue
-            # Like the kernel, count all links of a path together, not per chain.
+            # Like the kernel, this counts all links of a path together, not those of each chain.
             links += 1
             if links > _MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
@@ -98,12 +98,13 @@ class LocatedFiles(ABC):
             return None
         try:
             return os.fspath(self.readlink(Path(path)))
-        except OSError:  # it was replaced meanwhile
+        except OSError:  # the link was replaced meanwhile
             return None
 
 
 class RootedFiles(LocatedFiles):
-    """The files below `root`, a directory descriptor. It is duplicated, so its owner may close it earlier."""
+    """The files below `root`, a directory descriptor. The descriptor is duplicated, so its owner may close it
+    earlier."""
 
     def __init__(self, root: int) -> None:
         self._root = os.dup(root)
@@ -113,14 +114,16 @@ class RootedFiles(LocatedFiles):
         return self._root, path
 
     def close(self) -> None:
-        """Close the root. Its number is not used afterwards, because it may then refer to another directory."""
+        """Close the root. The number of the descriptor is not used afterwards, because it may then refer to another
+        directory."""
         root, self._root = self._root, -1
         if root >= 0:
             os.close(root)
 
 
 class RealFiles(LocatedFiles):
-    """The user's files on disk, without the processes in /proc, because these expose artoo's own environment."""
+    """The user's files on disk. The processes in /proc are left out, because they would expose artoo's own
+    environment."""
 
     def locate(self, path: str) -> tuple[int, str]:
         return locate_real(path)
@@ -144,7 +147,7 @@ _PROCESS = re.compile(r"/proc/(\d+|self|thread-self)(/|$)")
 
 @cache
 def real_files() -> RealFiles:
-    """Return the user's files on disk (a shared instance)."""
+    """Return the user's files on disk. All callers share one instance."""
     return RealFiles()
 
 

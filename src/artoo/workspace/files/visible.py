@@ -1,6 +1,6 @@
 """Hide from tools the paths that commands cannot read.
 
-Paths that commands cannot read do not exist for tools either.
+To tools, such paths do not exist.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from artoo.workspace.changes.path_class import Places
 
 @dataclass(frozen=True, slots=True)
 class VisibleFiles:
-    """A view of `files` without hidden paths. Implements `ports.workspace.Files`.
+    """A view of `files` without the hidden paths. Implements `ports.workspace.Files`.
 
-    A sandbox hides these paths itself. This class hides them without a sandbox, before the first command or at a
-    review.
+    A running sandbox hides these paths itself. This class hides them while no sandbox runs, that is, before the
+    first command and at a review.
     """
 
     files: Files

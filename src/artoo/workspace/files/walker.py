@@ -1,7 +1,4 @@
-"""Read the states of many absolute paths with open directory descriptors, without links.
-
-Links are never followed.
-"""
+"""Read the states of many absolute paths with open directory descriptors, without links."""
 
 from __future__ import annotations
 
@@ -22,16 +19,17 @@ _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class Walker:
-    """Reads the user's files, or others through their `locate`. Paths are strings for the os module, of any length.
+    """Reads the states of paths, of the user's files or of other files through their `locate`. Paths are strings
+    for the os module, of any length.
 
-    The directory of the last path stays open for the next path. Use a walker for only one pass over sorted paths,
-    because it does not notice when a directory is replaced meanwhile.
+    The directory of the last path stays open for the next path. Use one walker only for one pass over sorted paths,
+    because it does not notice if a directory is replaced meanwhile.
     """
 
     def __init__(self, locate: Callable[[str], tuple[int, str]] = locate_real) -> None:
         self._locate = locate
         self._at: str | None = None
-        self._descriptor = -1  # of the directory `_at`, or -1 if that is missing
+        self._descriptor = -1  # descriptor of the directory `_at`, or -1 if that is missing
 
     def directory(self, path: str) -> int:
         """Return a descriptor of a directory, valid until the next call. Raises OSError, including for a link."""
@@ -47,7 +45,8 @@ class Walker:
         return self.directory(above or "/"), name or "."
 
     def look(self, path: str, *, attributes: bool = True) -> NodeState | None:
-        """Return the state of a path, or None if the path does not exist or a parent is missing or a link.
+        """Return the state of a path. Return None if the path does not exist, or if a parent of it is missing or a
+        link.
 
         Raises OSError, including PermissionError.
         """
@@ -64,7 +63,7 @@ class Walker:
             raise
 
     def read(self, path: str) -> NodeState | None:
-        """Return the state of a path, or None if it is missing or this user has no permission."""
+        """Return the state of a path. Return None if the path is missing or this user may not read it."""
         with suppress(OSError):
             return self.look(path)
         return None

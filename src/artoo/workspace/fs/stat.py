@@ -17,9 +17,11 @@ from typing import NamedTuple
 from artoo.contracts.changes import Node
 
 _OVERLAY = "user.overlay."
-"""The prefix of overlayfs's own attributes, because bubblewrap mounts with `userxattr`, even as root."""
+"""The prefix of the attributes that overlayfs itself sets. It is `user.`, because bubblewrap mounts with
+`userxattr`, even as root."""
 _KNOWN = ("security.capability", "system.posix_acl_access", "system.posix_acl_default")
-"""The portable system attributes. All others belong to a security module or to one file system."""
+"""The system attributes that are portable. All others belong to a security module or to one file system, and are
+ignored."""
 _HAS_XATTRS = hasattr(os, "listxattr")
 _CHUNK = 1 << 20
 
@@ -34,8 +36,8 @@ class NodeState(NamedTuple):
     """The state of a path, with all properties that an apply must set and an undo must restore.
 
     `mode`: the 12 permission bits. `target`: a link's text. `rdev`: a device's number. `xattrs`: the extended
-    attributes in name order, without overlayfs's own. `inode`: 0 if it is not known yet. The class is a tuple for
-    speed, because thousands are made at once.
+    attributes in the order of their names, without those of overlayfs. `inode`: 0 if it is not known yet. The class
+    is a tuple and no dataclass, because thousands are made at once.
     """
 
     node: Node
@@ -71,7 +73,7 @@ def read_state(directory: int, name: str) -> NodeState | None:
 
 
 def glance(directory: int, name: str) -> NodeState | None:
-    """Return the state without extended attributes, because reading these takes longer than all the rest."""
+    """Return the state without extended attributes, because reading these takes longer than everything else."""
     try:
         seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
@@ -82,7 +84,7 @@ def glance(directory: int, name: str) -> NodeState | None:
 def state_of(seen: os.stat_result, target: bytes = b"") -> NodeState:
     """Build a state from a stat result and a link's target."""
     node = _KINDS.get(stat.S_IFMT(seen.st_mode), _DEVICE)
-    return NodeState(  # positional, because keywords would add much time
+    return NodeState(  # positional arguments, because keywords would take much more time
         node,
         stat.S_IMODE(seen.st_mode),
         seen.st_uid,
@@ -98,7 +100,8 @@ def state_of(seen: os.stat_result, target: bytes = b"") -> NodeState:
     )
 
 
-_FILE, _DIRECTORY, _DEVICE = Node.FILE, Node.DIRECTORY, Node.DEVICE  # saves the slow lookup in the enum
+# names for these members, because a lookup in the enum is slow
+_FILE, _DIRECTORY, _DEVICE = Node.FILE, Node.DIRECTORY, Node.DEVICE
 _KINDS = {
     stat.S_IFREG: Node.FILE,
     stat.S_IFDIR: Node.DIRECTORY,
@@ -109,7 +112,8 @@ _KINDS = {
 
 
 def at(directory: int, name: str) -> str:
-    """Return a path for calls that take no directory descriptor. The part before `name` cannot be replaced."""
+    """Return a path for calls that take no directory descriptor. The directory in the returned path cannot be
+    replaced meanwhile, because it is given by its descriptor."""
     return f"/proc/self/fd/{directory}/{name}" if name else f"/proc/self/fd/{directory}"
 
 
@@ -128,7 +132,7 @@ def _is_kept(key: str) -> bool:
 
 
 def is_opaque(directory: int, name: str) -> bool:
-    """True if a directory in an upper directory hides the lower directory of the same name."""
+    """True if a directory in an upper directory hides the real directory of the same path."""
     return (f"{_OVERLAY}opaque", b"y") in _all_xattrs(at(directory, name))
 
 
@@ -143,7 +147,8 @@ def _all_xattrs(path: str) -> list[tuple[str, bytes]]:
     try:
         names = sorted(os.listxattr(path, follow_symlinks=False))
         return [(key, os.getxattr(path, key, follow_symlinks=False)) for key in names]
-    except OSError:  # no support in the file system, or an unreadable file, on which no attribute was set
+    # the file system has no attributes, or the file is unreadable, so that no attribute was set on it
+    except OSError:
         return []
 
 
@@ -160,7 +165,7 @@ def chmod_at(directory: int, name: str, mode: int) -> None:
 def with_rights(directory: int, name: str, mode: int, rights: int) -> AbstractContextManager[None]:
     """Temporarily add owner permissions to one of artoo's own files, if a command removed them.
 
-    Root needs no permissions. After a crash meanwhile, the file keeps the changed mode, which is harmless.
+    Root needs no permissions. If a crash happens meanwhile, the file keeps the changed mode, which is harmless.
     """
     if mode & rights == rights or os.geteuid() == 0:
         return _UNCHANGED
@@ -181,7 +186,8 @@ def _other_mode(directory: int, name: str, mode: int, rights: int) -> Generator[
 
 @contextmanager
 def opened_directory(directory: int, name: str, mode: int) -> Generator[int]:
-    """Open a subdirectory of artoo's own, even if a command removed its owner's permissions. Raises OSError."""
+    """Open a subdirectory that belongs to artoo, even if a command removed its owner's permissions. Raises
+    OSError."""
     rights = with_rights(directory, name, mode, stat.S_IRUSR | stat.S_IXUSR)
     with rights, closing_descriptor(open_directory(directory, name)) as descriptor:
         yield descriptor
@@ -207,12 +213,14 @@ def open_directory(directory: int, name: str) -> int:
 
 
 def digest_file(directory: int, name: str, size: int = _CHUNK) -> str:
-    """Return the sha256 (hex) of a regular file. It is faster if `size` is the exact size. Raises OSError."""
+    """Return the sha256 (hex) of a regular file. The call is faster if `size` is the exact size of the file. Raises
+    OSError."""
     descriptor = os.open(name, FILE_FLAGS, dir_fd=directory)
     try:
         first = os.read(descriptor, min(size, _CHUNK) + 1)
         total = hashlib.sha256(first)
-        if len(first) != size:  # one more byte was requested, so equality means that the file was read completely
+        # one byte more was requested, so this length means that the file was read completely
+        if len(first) != size:
             while data := os.read(descriptor, _CHUNK):
                 total.update(data)
         return total.hexdigest()

@@ -1,11 +1,11 @@
 """Apply an approved move of refs, index and stash to the user's repository by git, and undo it.
 
-It uses git commands.
+It does so with git commands.
 
 move       check old values ─► objects (index-pack --strict) ─► one transaction of refs ─► HEAD ─► index ─► stash
 move_back  check new values ─► the same in reverse; objects stay until git collects them
 
-Both may be called again after a crash in the middle, because values that are already set are skipped.
+Both may be called again after a crash in the middle, because values that are already right are skipped.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ __all__ = ["GitAct", "forget", "move", "move_back"]
 
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 _MARK = "artoo-made"
-"""A file in a repository that an act made. It is written last, so newer files were changed afterwards."""
+"""A file that an act writes to each repository that it makes. It is written last, so any newer file was changed
+after the act."""
 
 
 def move(act: GitAct) -> None:
-    """Apply the act. Idempotent. Raises SandboxError if the user moved something since it was approved."""
+    """Apply the act. Idempotent. Raises SandboxError if the user has changed one of these values since the
+    approval."""
     git = _git_of(act)
     try:
         if act.created:
@@ -48,7 +50,7 @@ def move(act: GitAct) -> None:
         now = state_outside(git)
         if moved := _moved(act, now):
             raise SandboxError(f"{act.git_dir}: {'; '.join(moved)}: nothing of the task was applied there")
-        # Objects come first, because a ref must never point to a missing object.
+        # Objects are added first, because a ref must never point to a missing object.
         _bring_objects(git, act.pack)
         _keep(git, act, "lost", act.lost)
         _set_values(git, act, now, f"artoo: apply task {act.task_id}")
@@ -57,13 +59,14 @@ def move(act: GitAct) -> None:
 
 
 def move_back(act: GitAct) -> tuple[Conflict, ...]:
-    """Undo the act. Idempotent. If the user changed something since, nothing is undone, and conflicts are returned.
+    """Undo the act. Idempotent. If the user has changed a value since, nothing is undone, and the conflicts are
+    returned.
 
     Raises SandboxError if git refuses.
     """
     git = _git_of(act)
     if not git.directory.is_dir():
-        return ()  # the user removed the repository, or a crash happened before it was made
+        return ()  # the user has removed the repository, or a crash happened before it was made
     try:
         if act.created:
             return _take_away(act, git)
@@ -79,7 +82,8 @@ def move_back(act: GitAct) -> tuple[Conflict, ...]:
 
 
 def forget(act: GitAct) -> None:
-    """Delete the refs that keep lost and undone commits, when the act can no longer be undone. Idempotent.
+    """Delete the refs that keep lost and undone commits. This is called when the act can no longer be undone.
+    Idempotent.
 
     Errors are ignored, because the refs only use disk space.
     """
@@ -125,13 +129,14 @@ def _moved(act: GitAct, now: State) -> list[str]:
 
 
 def _begun_since(git: Git, back: GitAct) -> list[str]:
-    """Return messages about unfinished operations of the user, during which HEAD and index must not be undone."""
+    """Return messages about operations that the user has not finished. Meanwhile HEAD and index must not be
+    undone."""
     begun = [name for name in _UNDER_WAY if (git.directory / name).exists()]
     return [f"{name} says that the user began something since" for name in begun if back.has_checkout]
 
 
 def _advice(act: GitAct) -> str:
-    """Return advice on how the user can revert a task's commits on a branch."""
+    """Return advice on how the user can revert the commits of a task on a branch."""
     for one in act.refs:
         if one.name.startswith("refs/heads/") and one.old and one.new:
             return f"; git revert {one.old[:10]}..{one.new[:10]} takes back the task's commits"
@@ -153,7 +158,7 @@ def _place(act: GitAct) -> str:
 
 
 def _keep(git: Git, act: GitAct, kind: str, objects: Iterable[str]) -> None:
-    """Make refs for objects, so that git does not collect them while the act can be undone."""
+    """Make refs to objects, so that git does not delete the objects while the act can be undone."""
     lines = "".join(f"update {_place(act)}/{kind}/{one} {one}\n" for one in objects)
     git.run("update-ref", "--stdin", stdin=lines.encode())
 
@@ -164,7 +169,7 @@ def _set_values(git: Git, act: GitAct, now: State, message: str) -> None:
     plain = [one for one in left if SYMBOLIC not in one.old + one.new]
     made = [one.name for one in plain if one.new]
     gone = [one for one in plain if not one.new]
-    # The ref a/b cannot be made while a exists, so git needs two transactions.
+    # The ref `a/b` cannot be made while `a` exists, so git needs two transactions: one to delete, one to create.
     if any(
         f"{name}/".startswith(f"{one.name}/") or one.name.startswith(f"{name}/") for one in gone for name in made
     ):
@@ -208,11 +213,12 @@ def _set_index(git: Git, changes: Sequence[IndexChange], object_format: str) -> 
 
 
 def _set_stash(git: Git, entries: Sequence[StashEntry], now: Sequence[StashEntry]) -> None:
-    """Set the stash to this list, newest first. Entries above the common base are dropped, then the rest pushed."""
+    """Set the stash to this list, newest entry first. Entries that are newer than the last common one are dropped,
+    then the new ones are pushed."""
     common = 0
     while common < min(len(now), len(entries)) and now[-1 - common] == entries[-1 - common]:
         common += 1
-    # `reflog delete` needs an entry that remains. If none does, the whole stash is deleted.
+    # `reflog delete` works only if one entry remains. If none remains, the whole stash is deleted.
     if not common and now:
         git.run("update-ref", "-d", STASH)
     for _ in range(len(now) - common if common else 0):
@@ -254,7 +260,8 @@ def _create(act: GitAct, git: Git) -> None:
 
 
 def _take_away(act: GitAct, git: Git) -> tuple[Conflict, ...]:
-    """Remove a repository that an act made, unless it was used since. A newer index alone does not count as use."""
+    """Remove a repository that an act made, unless it was used since. A newer index alone does not count as use,
+    because git also rewrites it by itself."""
     made = (git.directory / _MARK).stat().st_ctime_ns if (git.directory / _MARK).exists() else 0
     paths = (Path(directory, name) for directory, _, names in os.walk(git.directory) for name in names)
     if any(path.lstat().st_ctime_ns > made for path in paths if path != git.directory / "index"):

@@ -58,7 +58,8 @@ _CUT = Verdict(ChangeClass.HISTORY, "it changes how much of the history git show
 
 @dataclass(slots=True)
 class Found:
-    """The findings about all repositories. `going`: file effects that are applied only with the checkout."""
+    """The findings about all repositories. `going`: effects on files that are applied only together with the
+    checkout."""
 
     acts: list[GitAct] = field(default_factory=list[GitAct])
     classes: list[ClassifiedChange] = field(default_factory=list[ClassifiedChange])
@@ -68,7 +69,8 @@ class Found:
     going: dict[str, frozenset[bytes]] = field(default_factory=dict[str, frozenset[bytes]])
 
     def judge_files(self, repository: Repository) -> None:
-        """Mark the effects that git itself transfers as taken, and classify those that remain file changes."""
+        """Mark the effects that git itself transfers as taken, and classify the effects that remain file
+        changes."""
         for inner, one in repository.effects.items():
             verdict = _CUT if inner in ("shallow", "info/grafts") else _OF_PART.get(part_of(inner))
             if is_taken(inner, one):
@@ -77,17 +79,18 @@ class Found:
                 self.says[one.path] = verdict
 
     def stays(self, repository: Repository, why: str, inner: str = "") -> None:
-        """Report a part that cannot be applied, and the reason."""
+        """Report a part of the repository that cannot be applied, and the reason."""
         path = "/".join(filter(None, (printable_path(repository.directory), inner)))
         self.conflicts.append(Conflict(path=path, reason=f"{why}; it stays in the workspace"))
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One change set, and the means to run git on it. `every`: all effects, including those in conflict.
+    """One change set, and the objects that are needed to run git on it. `every`: all effects, including those in
+    conflict.
 
-    `clashing`: paths in conflict. `moving`: repositories whose index the task changed. `bases`: the user's versions
-    that the task found.
+    `clashing`: the paths in conflict. `moving`: repositories whose index the task changed. `bases`: the user's
+    versions that the task found.
     """
 
     question: GitQuestion
@@ -100,7 +103,8 @@ class Context:
 
 
 class Comparison:
-    """Compares one repository that existed before or that the task made. Raises GitFailed, OSError."""
+    """Compares the user's version and the task's version of one repository. The user's may be missing. Raises
+    GitFailed, OSError."""
 
     def __init__(self, context: Context, repository: Repository, work: Path) -> None:
         """Read the state of both repositories with git. `work`: an empty directory."""
@@ -111,8 +115,8 @@ class Comparison:
         (work / "tmp").mkdir()
         self._inside = Inside(context.program, self._user.directory, context.run_inside, work / "tmp")
         self._new = self._inside.state()
-        # Git's answers from inside are not trusted. A false answer only leads to a different operation, which is
-        # then judged by its real effect.
+        # Git's answers from inside the sandbox are not trusted. A false answer only leads to another operation, and
+        # that operation is judged by its real effect.
         kind = self._new.object_format
         self._old = State(kind) if self._created else state_outside(self._user)
         if self._old.object_format != kind:
@@ -180,10 +184,10 @@ class Comparison:
         ]
 
     def _index(self) -> tuple[IndexChange, ...]:
-        """Return the index entries that differ, except paths that only the user staged meanwhile."""
+        """Return the index entries that differ, except those of paths that only the user has staged meanwhile."""
         old, new = self._old.index, self._new.index
         paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
-        # The user's git rewrites the index at every `git status`, so differing bytes mean nothing.
+        # The user's git rewrites the index at every `git status`, so different bytes of the file mean nothing.
         if self._clashes("index"):
             paths = [path for path in paths if new.get(path, ()) != self._committed(path)]
         return tuple(
@@ -194,7 +198,7 @@ class Comparison:
         return (self._tree[path],) if path in self._tree else ()
 
     def _with_settings(self, act: GitAct) -> GitAct:
-        """Add the fields that only an act that creates a repository has."""
+        """Add the fields that are needed only if the act creates a repository."""
         own = ("core.repositoryformatversion", "extensions.objectformat", "extensions.refstorage")
         settings = [one for one in self._new.settings if one[0] not in own]
         settings.append((own[0], "0" if act.object_format == "sha1" else "1"))
@@ -212,7 +216,7 @@ class Comparison:
         )
 
     def _extras(self) -> Iterator[ExtraFile]:
-        """Yield hooks and similar files of a new repository, except those of git's own template."""
+        """Yield the hooks and similar files of a new repository. Files of git's own template are left out."""
         for inner, one in self._repository.effects.items():
             if part_of(inner) is Part.PROGRAMS and inner not in ("config", "shallow") and not is_taken(inner, one):
                 content = _read(one)
@@ -225,7 +229,8 @@ class Comparison:
     # --- blocked groups -------------------------------------------------------------------------------------------
 
     def _block(self, refs: Sequence[RefChange], index: Sequence[IndexChange], found: Found) -> None:
-        """Block the groups that cannot be applied, because an operation is unfinished or the user moved them."""
+        """Block the groups that cannot be applied, because an operation is unfinished or the user has changed
+        them."""
         for group, why, inner in self._reasons(refs, index):
             if group not in self._blocked:
                 self._blocked.add(group)
@@ -250,7 +255,8 @@ class Comparison:
             yield STASH, "the stash was changed meanwhile", ""
 
     def _under_way(self) -> Iterator[str]:
-        """Yield the names of git's files which show that the task left a merge, rebase or similar unfinished."""
+        """Yield the names of files by which git marks an unfinished merge, rebase or similar operation of the
+        task."""
         for inner, one in self._repository.effects.items():
             if one.after is not None and not one.in_place and under_way(inner):
                 yield inner.partition("/")[0]
@@ -261,13 +267,15 @@ class Comparison:
     def _moved_by_user(self, one: RefChange) -> bool:
         if self._clashes(one.name):
             base = self._context.bases.get(f"{self._shown}/{one.name}")
-            # If the user's git has only packed the ref, its value is still the one that the task found.
+            # If the user's git has only moved the ref into its packed file, the value is still the one that the
+            # task found.
             found = None if base is None or base.overtaken else base.sha256
             return found != hashlib.sha256(f"{one.old}\n".encode()).hexdigest()
         return self._clashes("packed-refs") and os.fsdecode(path_bytes(one.name)) not in self._repository.effects
 
     def _in_the_way(self, one: RefChange, refs: Sequence[RefChange]) -> str | None:
-        """Return a ref of the user's that prevents a new one, as `a` prevents `a/b`; None if there is none."""
+        """Return an existing ref of the user that prevents a new one, as `a` prevents `a/b`. Return None if there
+        is none."""
         if one.old or not one.new:
             return None
         stay = self._old.refs.keys() - {
@@ -278,7 +286,8 @@ class Comparison:
         )
 
     def _worktree(self) -> bytes | None:
-        """Return the worktree directory by the settings of the user's repository; None for a bare repository."""
+        """Return the worktree directory, by the settings of the user's repository. Return None for a bare
+        repository."""
         directory = self._repository.directory
         told = b""
         if self._repository.is_worktree:
@@ -297,7 +306,8 @@ class Comparison:
     # --- meanings -------------------------------------------------------------------------------------------------
 
     def _pack(self, act: GitAct, known: Sequence[str]) -> str:
-        """Pack the missing objects inside the sandbox, check the pack outside, and return its printable path."""
+        """Pack the missing objects inside the sandbox, check the pack outside of it, and return its printable
+        path."""
         staged = [entry.split() for one in act.index for entry in one.new]
         wanted = objects_named(
             (
@@ -306,7 +316,8 @@ class Comparison:
                 *(oid for mode, oid, _ in staged if mode != "160000"),
             )
         )
-        # Often no object is missing, for example if a branch is deleted. Then no sandbox is started again.
+        # Often no object is missing, for example if the task only deleted a branch. The sandbox is not started
+        # again in that case.
         missing = self._quarantine.missing(wanted) if wanted else ()
         pack = (
             self._context.question.directory.base / "git" / hashlib.sha256(self._repository.directory).hexdigest()
@@ -324,7 +335,7 @@ class Comparison:
     def _meanings(
         self, act: GitAct, known: Sequence[str]
     ) -> tuple[list[tuple[str, ClassifiedChange]], tuple[str, ...]]:
-        """Return the changes that the user sees, with their groups, and the objects that are lost."""
+        """Return the changes that the user sees, each with its group, and the objects that would be lost."""
         names, top = {*self._old.refs, *self._new.refs}, self._top or self._repository.directory
         context, elsewhere = self._context, self._elsewhere()
         judge_path = context.question.judge_path
@@ -359,13 +370,14 @@ class Comparison:
         )
 
     def _elsewhere(self) -> set[str]:
-        """Return the branches checked out in linked worktrees whose index the task does not change."""
+        """Return the branches that are checked out in linked worktrees whose index the task does not change."""
         heads = self._user.directory.glob("worktrees/*/HEAD")
         still = [one for one in heads if os.fsencode(one.parent) not in self._context.moving]
         return {one.read_text("utf-8", "replace").strip().removeprefix(SYMBOLIC) for one in still}
 
     def _logged(self, name: str) -> list[str]:
-        """Return the commits in the reflog of a removed ref, because git removes the reflog too."""
+        """Return the commits in the reflog of a removed ref, because git removes the reflog together with the
+        ref."""
         raw = os.fsdecode(path_bytes(name))
         return self._user.run("log", "-g", "--format=%H", raw, "--", accept=(0, 128)).decode().split()
 
@@ -377,13 +389,13 @@ class Comparison:
         return Rewritten(repository=self._shown, branches=branches, tags=tags, commits=len(commits))
 
     def _tips_after(self, act: GitAct) -> tuple[str, ...]:
-        """Return the objects to which refs, HEAD and stash would point after the apply."""
+        """Return the objects to which refs, HEAD and stash will point after the apply."""
         after = dict(self._old.refs) | {one.name: one.new for one in act.refs if one.name != "HEAD"}
         head = self._old.commit if CHECKOUT in self._blocked else self._new.commit
         return objects_named((*after.values(), head, *(one.commit for one in act.stash_new)))
 
     def _of_index(self, act: GitAct, judge: RefJudge, dropped: Mapping[str, str]) -> tuple[Meaning, ...]:
-        """Return the meanings of index changes, except those already covered by commits."""
+        """Return the meanings of the index changes, except changes that new commits contain."""
         if not act.index:
             return ()
         with_commits = any(one.group == CHECKOUT for one in act.refs)
@@ -399,7 +411,8 @@ class Comparison:
         return tuple(one for one in found if one.reason or not with_commits)
 
     def _unstaged(self, act: GitAct, committed: Mapping[bytes, str]) -> Iterator[Entry]:
-        """Yield committed paths that were removed from the index although their files remain."""
+        """Yield the paths that were removed from the index although the new commit contains them and their files
+        remain."""
         top = self._top or self._repository.directory
         for one in act.index:
             path = path_bytes(one.path)
@@ -407,7 +420,8 @@ class Comparison:
                 yield Entry(path, ABSENT, "", existed=True)
 
     def _dropped(self, act: GitAct) -> dict[str, str]:
-        """Return the user's staged contents, by path, that are afterwards in no commit and not in the index."""
+        """Return the contents that the user has staged and that will be in no commit and not in the index after the
+        apply, by path."""
         entries = ((one.path, entry.split(), entry) for one in act.index for entry in one.old)
         found = {
             path: oid
@@ -438,7 +452,8 @@ class Comparison:
         return judge.new_repository(act, self._quarantine.beyond(self._new.tips, ()), entries)
 
     def _is_users(self, path: bytes, oid: str) -> bool:
-        """True if the user's file at a path has the content of a blob, so that git would change nothing there."""
+        """True if the user's file at a path has the content of a blob, so that checking out the blob would change
+        nothing."""
         try:
             content = os.readlink(path) if os.path.islink(path) else Path(os.fsdecode(path)).read_bytes()
         except OSError:  # the path does not exist, or is not a readable file
@@ -451,7 +466,8 @@ class Comparison:
     def _judge_files(self, act: GitAct, found: Found) -> None:
         """Classify the effects that remain file changes.
 
-        The files of an operation that the task ended with a commit are removed only if the commit is applied.
+        If the task ended an operation with a commit, the files that mark the operation are removed only if the
+        commit is applied.
         """
         if self._created:
             found.taken |= {one.path for one in self._repository.effects.values()}
@@ -466,7 +482,7 @@ class Comparison:
         found.going[self._shown] = frozenset(paths | self._working_files(act.index)) - found.taken
 
     def _is_merged(self, marks: Sequence[str]) -> bool:
-        """True if only a merge was ended, and the task's commit contains the merged commits."""
+        """True if the task only ended a merge, and its commit contains the commits that were to be merged."""
         merged = self._user.directory / "MERGE_HEAD"
         tips = merged.read_text("ascii", "replace").split() if marks == ["MERGE_HEAD"] else []
         return bool(tips) and all(

@@ -1,6 +1,7 @@
 """Judge all repositories of a change set, with hooks and settings that start programs.
 
-It decides which changes git brings over, which need approval, and which are left in the workspace.
+For each change it decides whether git transfers it, whether it needs approval, and whether it stays in the
+workspace.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _SUSPECT = Verdict(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The part of a judgement that is kept for applying. `going`: by repository, the files that are applied only
-    with the checkout."""
+    """The part of a judgement that is stored until the changes are applied. `going`: by repository, the files that
+    are applied only together with the checkout."""
 
     acts: tuple[GitAct, ...]
     going: dict[str, frozenset[bytes]]
@@ -56,7 +57,7 @@ def judge(question: GitQuestion, run_inside: RunInside) -> GitPart:
         bases = read_base(question.directory.base_file)
         context = Context(question, run_inside, program, every, clashing, moving, bases)
         found.says |= judge_started(question.effects, roots.home, program)
-        # A linked worktree is read through its main repository, so it is blocked with it.
+        # A linked worktree is read through its main repository. If that is blocked, the worktree is blocked too.
         held = tuple(one.directory for one in touched if holds_git_up(one))
         for repository in touched:
             main = repository.directory.rpartition(b"/worktrees/")[0] if repository.is_worktree else b""
@@ -75,9 +76,9 @@ def judge(question: GitQuestion, run_inside: RunInside) -> GitPart:
 def acts(
     part: GitPart, paths: frozenset[str] | None
 ) -> tuple[tuple[GitAct, ...], frozenset[bytes], frozenset[str]]:
-    """Return the acts for these paths of the part's classes (None: all), and the effects and paths that they need.
+    """Return the git acts for these paths (None: for all), with the file effects and the paths that they need.
 
-    These are the file effects that belong to the checkout, and the paths of all classes that the acts cover.
+    Needed effects are those on files that belong to the checkout. Needed paths are all those that an act changes.
     """
     plan = part.plan
     if not isinstance(plan, Plan):
@@ -89,7 +90,8 @@ def acts(
 
 
 def _judge(context: Context, repository: Repository, found: Found, *, held: bool) -> None:
-    """Judge one repository. `held`: true if git could block forever in the task's version, so it is not started."""
+    """Judge one repository. `held`: true if reading the task's version could block git forever. Git is not started
+    on it then."""
     if repository.kind in (Kind.DELETED, Kind.SUSPECT):
         _leave_as_files(repository, _REMOVED if repository.kind is Kind.DELETED else _SUSPECT, found)
         return
@@ -110,7 +112,8 @@ def _judge(context: Context, repository: Repository, found: Found, *, held: bool
 
 
 def _stays(repository: Repository, why: str, found: Found) -> None:
-    """Leave the task's changes in the workspace. Only files of a new repository are offered, and need approval."""
+    """Leave the task's changes of a repository in the workspace. Only the files of a new repository are offered to
+    the user, and need approval."""
     if repository.kind is Kind.CREATED:
         _leave_as_files(repository, _SUSPECT, found)
     else:
@@ -119,15 +122,15 @@ def _stays(repository: Repository, why: str, found: Found) -> None:
 
 
 def _leave_as_files(repository: Repository, verdict: Verdict, found: Found) -> None:
-    """Leave all effects of a repository to be applied as files, each of which needs approval."""
+    """Let all effects of a repository be applied as ordinary files, each of which needs approval."""
     found.says |= {one.path: verdict for one in repository.effects.values()}
 
 
 # --- files that git starts --------------------------------------------------------------------------------------
 # For example, `filter.x.clean = python -m tool` starts tool.py of the project. A file needs approval if the value
-# of a setting names it as a path, the end of a path, a module, or a word that could be its name. All settings are
-# searched except those that are known to name no program. The user's version of settings and hooks is read, because
-# a change to them needs approval anyway.
+# of a setting names it: as a path, as the end of a path, as a module, or by a word that could be its name. All
+# settings are searched except those that are known to name no program. The user's version of settings and hooks is
+# read, because a change to settings or hooks needs approval anyway.
 
 
 _SECONDS = 20.0
@@ -143,9 +146,9 @@ _STARTED = Verdict(ChangeClass.PERSISTENCE, "a setting or a hook of git names it
 
 
 def judge_started(effects: Sequence[Effect], home: Path, program: str) -> dict[bytes, Verdict]:
-    """Return the files among the effects that settings or hooks of their repositories name. Blocking.
+    """Return the changed files that settings or hooks of their repositories name. Blocking.
 
-    If git cannot list its settings, every changed file of the repository is returned.
+    If git cannot list the settings of a repository, all its changed files are returned.
     """
     says: dict[bytes, Verdict] = {}
     words: dict[bytes, frozenset[str] | None] = {}
@@ -172,7 +175,7 @@ def _worktrees(directory: bytes) -> Iterator[bytes]:
 
 
 def _words(top: bytes, home: Path, program: str) -> frozenset[str] | None:
-    """Return the words in all settings and hooks that may start programs; None if they cannot be read."""
+    """Return all words in settings and hooks that may start programs. Return None if these cannot be read."""
     found: set[str] = set()
     hooks = os.path.join(top, b".git/hooks")
     try:
@@ -202,14 +205,15 @@ def _is_named(relative: bytes, words: frozenset[str] | None) -> bool:
     names = {name, *ends, *(end.replace("/", ".") for end in ends)}
     if not words.isdisjoint(names):
         return True
-    # A word may be a prefix, because patterns were split at `*`. For example, `hooks.d/h` and `tools/` are
-    # prefixes.
+    # A word may be only a prefix of a path, because patterns were split at `*`. For example, `hooks.d/h` and
+    # `tools/` are prefixes.
     beginnings = tuple(word.removeprefix("./") for word in words if "/" in word.removeprefix("./"))
     return path.startswith(beginnings) or any(word.endswith(f"/{name}") for word in words)
 
 
 def _settings(top: bytes, home: Path, program: str) -> Iterator[tuple[str, str]]:
-    """Yield key and value of every setting that the user's git has there. Listing them starts no program."""
+    """Yield the key and the value of every setting that applies to the user's git in a directory. Listing them
+    starts no program."""
     own = {name: value for name, value in os.environ.items() if name.startswith(("GIT_CONFIG_", "XDG_CONFIG_HOME"))}
     clean = {key: value for key, value in ENVIRONMENT.items() if not key.startswith("GIT_CONFIG_")}
     try:

@@ -1,7 +1,8 @@
 """Classify files in `.git` (refs, index, hooks, settings), and find the repository of a path.
 
-The content of a repository is read by git itself. This module only decides by names which files are git's own. It
-is generous, because a directory with HEAD, objects and refs counts as a repository even if its HEAD is invalid.
+The content of a repository is read by git itself. This module only decides by their names which files are git's
+own. It includes too much rather than too little: a directory with HEAD, objects and refs counts as a repository
+even if its HEAD is invalid.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ class Part(StrEnum):
     """The purpose of a path in a repository.
 
     `state`: commits, refs, reflogs. `programs`: settings and hooks, by which git starts programs. `operation`: an
-    unfinished merge, rebase or similar. `scratch`: temporary files that git makes again. `nested`: repositories of
-    submodules. `text`: files for people. `unknown`: not in the layout that git documents.
+    unfinished merge, rebase or similar. `scratch`: temporary files that git makes again when it needs them.
+    `nested`: repositories of submodules. `text`: files for people. `unknown`: paths that are not in the layout that
+    git documents.
     """
 
     STATE = "state"
@@ -66,10 +68,11 @@ _UNDER_WAY = re.compile(
     r"(MERGE_HEAD|MERGE_AUTOSTASH|CHERRY_PICK_HEAD|REVERT_HEAD|BISECT_(LOG|START)|rebase-(merge|apply)|sequencer"
     r"|NOTES_MERGE_[A-Z]+)(/.*)?"
 )
-"""The files that mark an unfinished operation. Its other files, such as a message, prove nothing alone."""
+"""The files that mark an unfinished operation. Other files of the operation, such as its message, prove nothing by
+themselves."""
 
 _READ = frozenset({Part.STATE, Part.INDEX, Part.PROGRAMS, Part.OPERATION})
-"""The parts that git reads to report the state of a repository."""
+"""The parts that git reads when it reports the state of a repository."""
 
 _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE, Node.LINK})
 _REF = re.compile(rb"refs/(?!.*\.\.).*", re.DOTALL)
@@ -85,13 +88,13 @@ def part_of(inner: str) -> Part:
 
 
 def is_bookkeeping(path: bytes) -> bool:
-    """True for a file that git maintains itself, which excludes settings, hooks, texts and unknown files."""
+    """True for a file that git maintains by itself. Settings, hooks, texts and unknown files are not such files."""
     _, found, inner = os.fsdecode(path).partition("/.git/")
     return bool(found) and part_of(inner) not in (Part.PROGRAMS, Part.UNKNOWN, Part.TEXT)
 
 
 def is_taken(inner: str, effect: Effect) -> bool:
-    """True for an effect that git itself transfers or recreates, so that it is never applied as a file."""
+    """True for an effect that git itself transfers or recreates. It is never applied as a file change."""
     part, after = part_of(inner), effect.after
     if part is Part.OPERATION:
         return after is not None
@@ -109,9 +112,9 @@ def under_way(inner: str) -> bool:
 
 
 class Kind(StrEnum):
-    """The change of a repository as a whole.
+    """The way in which a repository as a whole changes.
 
-    `suspect`: the directory existed before, but only now git would treat it as a repository.
+    `suspect`: the directory existed before, but git would only now treat it as a repository.
     """
 
     CHANGED = "changed"
@@ -122,7 +125,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """One repository that a task changes. `effects`: the effects in it, by their path below its directory."""
+    """One repository that a task changes. `effects`: the effects in it, by their paths relative to its
+    directory."""
 
     directory: bytes
     kind: Kind
@@ -135,9 +139,11 @@ class Repository:
 
 
 def holds_git_up(repository: Repository) -> bool:
-    """True if the task replaced a file that git reads by a pipe, a socket, a device or a link.
+    """True if git could block on a file: the task replaced a file that git reads by a pipe, a socket, a device or a
+    link.
 
-    A hook may be a link, because it is not read here. A ref may be a link, because git reads its target as text.
+    A hook may be a link, because git does not read hooks here. A ref may be a link, because git reads its target as
+    text.
     """
     return any(
         part_of(inner) in _READ
@@ -167,7 +173,7 @@ def repositories(effects: Sequence[Effect]) -> tuple[Repository, ...]:
 
 
 def _owned(holder: bytes, kind: Kind, inside: dict[str, Effect]) -> dict[str, Effect]:
-    """Return the effects on git's own files, because in a bare repository other files may lie next to them."""
+    """Return the effects on git's own files. In a bare repository, other files may be next to them."""
     if os.path.basename(holder) == b".git":
         return inside
     others = (Part.UNKNOWN,) if kind is Kind.CREATED else (Part.UNKNOWN, Part.TEXT)
@@ -181,7 +187,7 @@ def _above(path: bytes) -> list[bytes]:
 
 @dataclass(slots=True)
 class _Looks:
-    """Checks for the existence of paths in the user's and in the task's version."""
+    """Looks up whether paths exist in the user's version and in the task's version."""
 
     effects: Mapping[bytes, Effect]
     known: dict[tuple[bytes, bool], bool] = field(default_factory=dict[tuple[bytes, bool], bool])
@@ -196,12 +202,14 @@ class _Looks:
         return os.path.lexists(path)
 
     def _is_other(self, directory: bytes) -> bool:
-        """True if the directory does not exist in both versions, so that no path of the user's is visible in it."""
+        """True if the directory is missing in one of the versions, so that none of the user's paths is visible in
+        it."""
         one = self.effects.get(directory)
         return one is not None and not all(state and state.is_directory for state in (one.before, one.after))
 
     def is_repository(self, directory: bytes, *, after: bool) -> bool:
-        """True if git may treat the directory as a repository, or as the part of a linked worktree."""
+        """True if git may treat the directory as a repository, or as the part of a repository that belongs to a
+        linked worktree."""
         key = (directory, after)
         if key not in self.known:
             head, objects, refs, common = (
@@ -212,7 +220,8 @@ class _Looks:
         return self.known[key]
 
     def holder(self, path: bytes) -> bytes | None:
-        """Return a path's repository, searched from the outside in, to ignore a fake one inside git's own files."""
+        """Return the repository that contains a path. The search begins with the outermost directory, so that a
+        fake repository among git's own files is ignored."""
         holder: bytes | None = None
         for above in (*_above(path), path):
             if holder is not None:

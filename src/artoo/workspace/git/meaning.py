@@ -34,7 +34,8 @@ Content = tuple[ChangeClass, str]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The class of a git change, and its reason. `label`: the words in brackets behind the repository's path."""
+    """The class of a change made with git, and the reason for it. `label`: the words in brackets after the
+    repository's path in a review."""
 
     label: str
     change_class: ChangeClass
@@ -42,7 +43,8 @@ class Meaning:
 
     @classmethod
     def of(cls, label: str, loss: str, content: Content) -> tuple[Meaning, ...]:
-        """Return the meanings of a loss (may be empty) and of the commits' files; two if both need approval."""
+        """Return the meanings of a loss (which may be empty) and of the files in commits. If both need approval,
+        there are two."""
         change_class, reason = content
         if not loss:
             return (cls(label, change_class, reason),)
@@ -54,8 +56,9 @@ class Meaning:
 class RefJudge:
     """Judges the refs of one repository.
 
-    `known`: the objects of the user's refs. `names`: all refs. `elsewhere`: branches that are checked out in other
-    worktrees. `top`: the worktree directory, or the repository's own. `arriving`: paths of file changes.
+    `known`: the objects to which the user's refs point. `names`: all refs. `elsewhere`: branches that are checked
+    out in other worktrees. `top`: the worktree directory, or the repository's own directory if it has none.
+    `arriving`: the paths that file changes of the same change set write.
     """
 
     quarantine: Quarantine
@@ -104,7 +107,8 @@ class RefJudge:
             yield Meaning(one.inner, ChangeClass.PERSISTENCE, PROGRAMS.reason)
 
     def loss(self, one: RefChange) -> str:
-        """Return why the change loses or hides something; empty for a ref that is new or only moves forward."""
+        """Return why the change of a ref loses or hides commits. Return "" for a ref that is new or only moves
+        forward."""
         forward = bool(one.old and one.new) and SYMBOLIC not in one.old + one.new
         forward = forward and self.quarantine.follows(one.old, one.new)
         if one.name == "HEAD":
@@ -126,7 +130,8 @@ class RefJudge:
         )
 
     def _names_no_commit(self, one: RefChange) -> bool:
-        """True if a ref points to no commit, for example a tag of a tree. Branches always point to commits."""
+        """True if a ref does not point to a commit. For example, a tag may point to a tree. Branches always point
+        to commits."""
         return bool(one.new) and not one.name.startswith(HEADS) and not self.quarantine.is_commit(one.new)
 
     def _hides(self, name: str) -> bool:
@@ -148,17 +153,19 @@ class RefJudge:
         return f"{name}{how}: {_counted(new)}: {printable_path(self.quarantine.subject(new[0]))}"
 
     def content(self, tips: Sequence[str], moved: RefChange | None = None, staged: Iterable[Entry] = ()) -> Content:
-        """Return the most dangerous class among the files of the tips' new commits, and a reason with the paths.
+        """Return the most dangerous class among the files in new commits that the tips reach, and a reason with
+        their paths.
 
-        `moved`: the branch that moved there, so that its old files are edited or deleted. A new ref replaces no
-        file.
+        `moved`: the branch that moved to these commits. Its old files count as edited or deleted. A new ref
+        replaces no file.
         """
         brought = self.quarantine.brought(tips, self.known)
         if brought is None:
             return ChangeClass.HISTORY, "it brings too many commits to be judged"
         entries = [one._replace(existed=False) for one in brought if one.mode != ABSENT]
         if moved is not None and SYMBOLIC not in moved.old and moved.name.startswith((HEADS, "HEAD")):
-            # Known commits bring files too, unless these files are among the file changes and are judged there.
+            # Commits that are already known bring files too, unless these files are among the file changes, where
+            # they are judged.
             there = self.quarantine.difference(moved.old, moved.new)
             entries += [one for one in there if one.existed or self.top + b"/" + one.path not in self.arriving]
         found: dict[Content, dict[bytes, None]] = {}

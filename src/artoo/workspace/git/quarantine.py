@@ -1,7 +1,7 @@
 """Check a task's git objects in a bare repository before approval, with limits on counted and judged commits.
 
-It reads the user's objects as alternates, and has no settings of the user or the task. The user's repository is not
-modified.
+It reads the user's objects as alternates, and uses no settings of the user or of the task. The user's repository is
+not modified.
 """
 
 from __future__ import annotations
@@ -15,18 +15,21 @@ from typing import NamedTuple
 from artoo.workspace.git.run import Git
 
 MOST_COUNTED = 1_000
-"""The most commits that are counted, because larger numbers make no difference to the user."""
+"""The maximum number of commits that are counted. The exact number of even more commits makes no difference to the
+user."""
 
 MOST_JUDGED = 20_000
-"""The most commits whose files are judged. With more commits, approval is needed."""
+"""The maximum number of commits whose files are judged. With more commits, approval is needed."""
 
 ABSENT = "000000"
 
 
 class Entry(NamedTuple):
-    """The entry of a path after a commit. `existed`: true if the path existed before. Mode 000000: it is deleted.
+    """The entry of a path in a commit, compared with the state before it. `existed`: true if the path existed
+    before. Mode 000000 means that the path is deleted.
 
-    `renamed`: the new path of a deleted file. `exact`: true if it has the same content there.
+    `renamed`: for a deleted file, the path to which it was renamed. `exact`: true if the file has the same content
+    at the new path.
     """
 
     path: bytes
@@ -50,7 +53,7 @@ class Quarantine:
                 user.directory / os.fsdecode(user.run("rev-parse", "--git-path", name).rstrip(b"\n"))
                 for name in ("objects", "shallow")
             )
-            # The user's object directory is listed as an alternate, so nothing is copied or written there.
+            # The user's object directory is listed as an alternate. Nothing is copied from it or written to it.
             (place / "objects/info/alternates").write_bytes(_quoted(os.fsencode(objects)) + b"\n")
             if shallow.is_file():
                 shutil.copyfile(shallow, place / "shallow")
@@ -65,12 +68,12 @@ class Quarantine:
         self._git.run("rev-list", "--objects", "--quiet", "--stdin", stdin=_lines(tips, known))
 
     def missing(self, objects: Iterable[str]) -> frozenset[str]:
-        """Return those of the objects that do not exist."""
+        """Return the given objects that do not exist."""
         answer = self._git.run("cat-file", "--batch-check=%(objectname)", stdin=_lines(objects)).decode()
         return frozenset(line.split()[0] for line in answer.splitlines() if line.endswith(" missing"))
 
     def beyond(self, tips: Iterable[str], known: Iterable[str], most: int = MOST_COUNTED) -> tuple[str, ...]:
-        """Return at most `most` commits that the tips reach and `known` does not, newest first."""
+        """Return at most `most` commits that are reachable from the tips and not from `known`, newest first."""
         if not (asked := tuple(tips)):
             return ()
         answer = self._git.run("rev-list", f"--max-count={most}", "--stdin", stdin=_lines(asked, known))
@@ -108,7 +111,7 @@ class Quarantine:
         return b" commit " in self._git.run("cat-file", "--batch-check", stdin=asked)
 
     def is_abbreviation(self, name: str) -> bool:
-        """True if git would interpret a name as an abbreviated object id."""
+        """True if git would interpret a ref's name as an abbreviated object id."""
         return bool(self._git.run("rev-parse", f"--disambiguate={name}"))
 
     def link_target(self, blob: str) -> bytes:
@@ -120,7 +123,8 @@ def _lines(tips: Iterable[str], known: Iterable[str] = ()) -> bytes:
 
 
 def _entries(answer: bytes) -> Iterator[Entry]:
-    """Parse raw lines, `:MODE MODE OID OID STATUS`. Each further parent adds a colon, a mode and an object."""
+    """Parse raw lines, `:MODE MODE OID OID STATUS`. For a merge, each further parent adds a colon, a mode and an
+    object id."""
     parts = iter(answer.split(b"\0"))
     for said in filter(None, parts):
         words = said.decode().lstrip(":").split()

@@ -1,9 +1,9 @@
 """Run the git program with hooks and foreign settings off, and with a timeout.
 
-Only git itself starts.
+Git itself starts no other program.
 
-Hooks, the file system monitor, pagers, other protocols and the machine's settings are switched off. Only plumbing
-commands that read no working files are run, so filters and attributes have no effect.
+Hooks, the file system monitor, pagers, other protocols and the machine's settings are switched off. Only git's
+plumbing commands that read no working files are run, so that filters and attributes have no effect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 SECONDS = 120.0
-"""The timeout of one git command. It suffices for large repositories, and a hung git must not block settlement."""
+"""The timeout of one git command. It is long enough for large repositories. Without it, a hung git would block
+settlement."""
 
 OPTIONS = (
     *("--no-pager", "-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
@@ -39,7 +40,7 @@ ENVIRONMENT = {
 
 
 class GitFailed(Exception):
-    """Raised when git refuses, cannot be run, or takes too long. The message is git's if there is one."""
+    """Raised if git refuses, cannot be run, or takes too long. The message is that of git if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,9 @@ class Git:
         accept: Sequence[int] = (0,),
         variables: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Run a git command and return its output. `source`: a file as its input. Raises GitFailed."""
-        # The work tree is set only so that git does not search for one. Index paths are relative to its top.
+        """Run a git command and return its output. `source`: a file that git reads as its input. Raises
+        GitFailed."""
+        # The work tree is set only to keep git from searching for one. Index paths are relative to its top.
         places = {"GIT_DIR": str(self.directory), "GIT_WORK_TREE": str(self.directory)}
         seen = self.directory.stat()
         other = os.geteuid() == 0 and seen.st_uid != 0 and _reaches(seen.st_uid, self.directory)
@@ -87,7 +89,8 @@ class Git:
 
 
 def _reaches(user: int, directory: Path) -> bool:
-    """True if a user can reach a directory. Then git runs as that user, so that no root-owned files are made."""
+    """True if a user can reach a directory. If so, git runs as that user, so that it makes no files that root
+    owns."""
     return all(one.st_mode & 0o001 or one.st_uid == user for one in map(Path.stat, directory.parents))
 
 

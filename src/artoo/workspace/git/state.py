@@ -1,8 +1,8 @@
 """Read refs, HEAD, index, stash and settings of a repository by git commands.
 
-The same git commands run on the user's repository outside and on the task's version inside a sandbox. The output
-from inside is not trusted. It only describes what the task wants, which is judged on objects that git has checked
-outside.
+The same git commands run on the user's repository outside of the sandbox and on the task's version inside. The
+output from inside is not trusted. It only describes what the task wants. The decision is made on objects that git
+has checked outside.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from artoo.ports.workspace import Ended
 from artoo.workspace.git.run import ENVIRONMENT, OPTIONS, Git, GitFailed, reason_in
 
 SYMBOLIC = "ref: "
-"""The prefix of the value of a symbolic ref. Other values are object ids, or empty if the ref does not exist."""
+"""The prefix of the value of a symbolic ref. Any other value is an object id, or empty if the ref does not
+exist."""
 
 CHECKOUT = "HEAD"
-"""The group of the checkout, that is, HEAD, its branch and the index. They are changed together or not at all."""
+"""The group of the checkout, which consists of HEAD, its branch and the index. These are changed together or not at
+all."""
 
 STASH = "refs/stash"
 
@@ -36,7 +38,8 @@ class _Frozen(BaseModel):
 
 
 class RefChange(_Frozen):
-    """The change of one ref (or `HEAD`), by its printable name. Refs of one `group` are changed only together."""
+    """The change of one ref (or `HEAD`), by its printable name. Refs with the same `group` are changed only
+    together."""
 
     name: str
     old: str
@@ -63,7 +66,7 @@ class StashEntry(_Frozen):
 
 
 class ExtraFile(_Frozen):
-    """The content (as latin-1) and the permission bits of a hook or similar file of a new repository."""
+    """The content (as latin-1) and the permission bits of a hook, or of a similar file, in a new repository."""
 
     inner: str
     content: str
@@ -71,13 +74,13 @@ class ExtraFile(_Frozen):
 
 
 class GitAct(_Frozen):
-    """The operation that applies a task's commits to one repository. `git_dir` and `needs` are printable paths.
+    """The git operation that applies a task's commits to one repository. `git_dir` and `needs` are printable paths.
 
     `heads` and `commits`: HEAD and its commit, before and after. `pack`: the file with the objects that the user's
-    repository lacks, or empty. `lost`: objects that no ref would reach any more. `needs`: files that belong to the
-    checkout; a directory includes all files below it. `created`: true if the task made the repository, with
-    `settings` (keys and values), `shallow` and `extras`. `shown`: the group and the path of each change that the
-    user sees.
+    repository lacks, or empty. `lost`: objects that no ref would reach after the operation. `needs`: files that
+    belong to the checkout. A directory stands for all files below it. `created`: true if the task made the
+    repository. Then `settings` (keys and values), `shallow` and `extras` are set too. `shown`: the group and the
+    path of each change that the user sees.
     """
 
     task_id: str
@@ -111,11 +114,12 @@ class GitAct(_Frozen):
 
     @property
     def digest(self) -> str:
-        """The sha256 (hex) of the new and the replaced values. They determine the content of the pack."""
+        """The sha256 (hex) of the new and the replaced values. These values determine the content of the pack."""
         return hashlib.sha256(self.model_dump_json(exclude={"pack", "git"}).encode()).hexdigest()
 
     def restricted(self, paths: Collection[str]) -> GitAct | None:
-        """Return the part of the act that the user sees under these paths, or None if there is none."""
+        """Return the part of the act whose paths are at or below the given ones. Return None if there is no such
+        part."""
         groups = {group for group, path in self.shown if path in paths}
         if not groups or self.created:
             return self if groups else None
@@ -132,10 +136,12 @@ def objects_named(values: Iterable[str]) -> tuple[str, ...]:
 
 
 _MOST_BYTES = 512 << 20
-"""The most bytes of one answer from inside. Longer answers are refused, because answers are read into memory."""
+"""The maximum number of bytes of one answer from inside the sandbox. Longer answers are refused, because answers
+are read into memory."""
 
 _INSIDE = "/tmp/artoo-git"
-"""The directory for git's output inside. Its name keeps it in the workspace's own /tmp, even with plain copies."""
+"""The directory for git's output inside the sandbox. Because of its name it is in the workspace's own /tmp, even if
+the workspace consists of plain copies."""
 
 _ENTRY = "--format=%H%x00%gn%x00%ge%x00%gd%x00%gs"
 _QUESTIONS: Mapping[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
@@ -147,18 +153,19 @@ _QUESTIONS: Mapping[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "stash": (("log", "-g", "--no-decorate", "--no-color", "--date=raw", _ENTRY, STASH, "--"), (0, 128)),
     "settings": (("config", "--file", "./config", "--no-includes", "--list", "-z"), (0, 1, 128)),
 }
-"""The arguments of git, and the accepted exit codes. For example, the stash or the settings file may be missing."""
+"""The arguments of git commands, each with the exit codes that are no failure. For example, the stash or the
+settings file may be missing."""
 
 _LEFT_OUT = ("refs/artoo/", "refs/bisect/", "refs/worktree/", "refs/rewritten/")
-"""Prefixes of refs that are ignored, because they are artoo's own or belong to an unfinished operation."""
+"""Prefixes of refs that are ignored. These refs are artoo's own or belong to an unfinished operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
     """The state of one repository. `refs` maps full printable names to values (see `SYMBOLIC`).
 
-    `head` is such a value too. `commit` is the commit of HEAD, empty before the first commit. `index` maps paths to
-    entries `MODE OBJECT STAGE`.
+    `head` is such a value too. `commit` is the commit of HEAD. It is empty before the first commit. `index` maps
+    paths to entries `MODE OBJECT STAGE`.
     """
 
     object_format: str
@@ -176,14 +183,15 @@ class State:
 
 
 class RunInside(Protocol):
-    """Runs a command in a one-shot sandbox over the workspace, with `scratch` as its /tmp. Blocking."""
+    """Runs a command in a one-shot sandbox over the workspace, in which `scratch` is /tmp. Blocking."""
 
     def __call__(self, argv: Sequence[str], cwd: Path, *, scratch: Path | None = None) -> Ended: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The task's version of a repository, read by git in a sandbox. `scratch`: an empty directory for output."""
+    """The task's version of a repository, read by git in a sandbox. `scratch`: an empty directory for git's
+    output."""
 
     program: str
     directory: Path
@@ -198,7 +206,7 @@ class Inside:
     def pack(self, wanted: Sequence[str], known: Sequence[str]) -> Path:
         """Pack the objects that `wanted` needs and that are not reachable from `known`. Raises GitFailed.
 
-        If the task has removed known objects, fewer objects can be excluded, and the pack is only larger.
+        If the task has removed known objects, git can exclude fewer objects, which only makes the pack larger.
         """
         for name, objects in (("wanted", wanted), ("known", known)):
             (self._answers / name).write_text("".join(f"{one}\n" for one in objects))
@@ -223,7 +231,7 @@ class Inside:
         self._answers.mkdir(exist_ok=True)
         variables = {**ENVIRONMENT, "GIT_DIR": ".", "GIT_WORK_TREE": "."}
         named = (f"{name}={value}" for name, value in variables.items())
-        # Git gets only these variables, because the sandbox's own could name another repository.
+        # Git gets only these variables, because a variable in the sandbox could name another repository.
         argv = ("/usr/bin/env", "-i", *named, "/bin/sh", "-c", script)
         try:
             ended = self.run_inside(argv, self.directory, scratch=self.scratch)
@@ -233,7 +241,8 @@ class Inside:
             raise GitFailed(reason_in(ended.stderr.tail or ended.stderr.head) or "git could not be run inside")
 
     def _answer(self, name: str, accept: Sequence[int]) -> Path:
-        """Return the file of an answer. Links are refused, because programs of the task may have made them."""
+        """Return the file that contains the output of a git command. A link is refused, because a program of the
+        task may have made it."""
         paths = [self._answers / f"{name}{ending}" for ending in ("", ".code", ".error")]
         seen = [path.lstat() for path in (self._answers, *paths)]
         plain = stat.S_ISDIR(seen[0].st_mode) and all(stat.S_ISREG(one.st_mode) for one in seen[1:])

@@ -1,6 +1,6 @@
 """Continue a follow-up task from pending changes, on a copy that replaces them at the end.
 
-pending of task 1 ─ copy ─► workspace of task 2 ─► further changes ─► one review of both; task 1's is deleted
+All functions block.
                                                ├─► no changes ─► the copy is deleted
                                                └─► interrupted ─► the changes of task 1 stay pending
 
@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 
 
 class Continued(BaseModel):
-    """The task whose pending changes were copied into a new workspace, and their digest in the copy."""
+    """The task whose pending changes were copied into a new workspace, and the digest of these changes in the
+    copy."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     task_id: str
@@ -34,7 +35,8 @@ class Continued(BaseModel):
 def continue_from(artoo_home: Path, earlier: WorkspaceDirectory, target: WorkspaceDirectory, project: Path) -> bool:
     """Begin a workspace with the pending changes of an earlier task. Raises SandboxError.
 
-    Returns False if they are incomplete, belong to another project, or conflict with the user's files.
+    Returns False if the earlier changes are incomplete, belong to another project, or conflict with the user's
+    files.
     """
     with opened(earlier, artoo_home) as settlement:
         if settlement is None or not _is_for(settlement, project):
@@ -46,7 +48,7 @@ def continue_from(artoo_home: Path, earlier: WorkspaceDirectory, target: Workspa
 
 
 def continued(directory: WorkspaceDirectory) -> Continued | None:
-    """Return the pending changes with which a workspace began, or None if it began without any."""
+    """Return the pending changes with which a workspace began. Return None if it began without any."""
     try:
         return Continued.model_validate_json(directory.continues.read_bytes())
     except (OSError, ValidationError):
@@ -54,7 +56,8 @@ def continued(directory: WorkspaceDirectory) -> Continued | None:
 
 
 def supersede(artoo_home: Path, task_id: str) -> None:
-    """Delete the pending changes of an earlier task, because a later task includes them. Failures are logged."""
+    """Delete the pending changes of an earlier task, because a later task includes them. A failure is only
+    logged."""
     directory = Workspaces(artoo_home).find(task_id)
     if directory is None:
         return

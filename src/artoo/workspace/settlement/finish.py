@@ -2,8 +2,8 @@
 
     commit (done, or rolled back) ─► settled.jsonl ─► workspace deleted, or its base updated ─► record closed
 
-The undo record stays open until all of that is done. Therefore the next process that opens the workspace finishes
-it.
+The undo record stays open until all these steps are done. If the process dies before that, the next process that
+opens the workspace finishes them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ Moment = Literal["end", "live", "later"]
 class ActNote(BaseModel):
     """The note in the undo record of one apply. `digest`: the digest of the approved change set.
 
-    `outcome`: the task's report of the apply (JSON, `contracts.settling.Settled`), empty for a later apply. `told`:
-    the line for `settled.jsonl`. `workspace`: the creation time of the workspace, which tells it from a later one
-    of the task. `whole`: if true, the workspace is deleted; otherwise only `paths` (printable) were applied.
+    `outcome`: the task's report of the apply (JSON, `contracts.settling.Settled`). It is empty for an apply after
+    the task. `told`: the line to be written to `settled.jsonl`. `workspace`: the creation time of the workspace. A
+    later workspace of the same task has another one. `whole`: true if the whole change set is applied and the
+    workspace deleted. Otherwise only `paths` (printable) are applied.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -51,7 +52,7 @@ class ActNote(BaseModel):
 def noted_acts(artoo_home: Path, task_id: str) -> tuple[tuple[Record, ActNote], ...]:
     """Return the undo records of a task with their notes, oldest first.
 
-    Interrupted commits are included, but applies that were undone are not. Raises SandboxError when a record cannot
+    Interrupted applies are included, but applies that were undone are not. Raises SandboxError when a record cannot
     be read.
     """
     found = [(record, _note_of(record)) for record in records_of(artoo_home / "undo", task_id)]
@@ -59,7 +60,7 @@ def noted_acts(artoo_home: Path, task_id: str) -> tuple[tuple[Record, ActNote], 
 
 
 def _note_of(record: Record) -> ActNote | None:
-    """Return the note, or None if the apply had no note or was rolled back."""
+    """Return the note of a record. Return None if the record has no note or the apply was rolled back."""
     with suppress(ValidationError):
         return ActNote.model_validate_json(record.note)
     return None
@@ -68,8 +69,8 @@ def _note_of(record: Record) -> ActNote | None:
 def outcomes(artoo_home: Path, task_id: str, moment: Moment) -> tuple[Settled, ...]:
     """Return the reports of the applies that the task itself made at this moment, oldest first.
 
-    At the end of a task, they distinguish a process that died right after its apply from a user who applied or
-    discarded later. Raises SandboxError.
+    With the reports from the end of the task, a process that died right after its apply is distinguished from a
+    user who applied or discarded later. Raises SandboxError.
     """
     acts = noted_acts(artoo_home, task_id)
     told = [note.outcome for record, note in acts if record.done and note.moment == moment and note.outcome]
@@ -77,12 +78,13 @@ def outcomes(artoo_home: Path, task_id: str, moment: Moment) -> tuple[Settled, .
 
 
 def took_effect(artoo_home: Path, task_id: str, digest: str | None = None) -> bool:
-    """True if a change set was applied and not undone since. `digest`: its digest, or None for any of the task."""
+    """True if a change set was applied and has not been undone since. `digest`: the digest of the change set. If it
+    is None, any change set of the task counts."""
     return any(record.done and digest in (None, note.digest) for record, note in noted_acts(artoo_home, task_id))
 
 
 def finish_interrupted(directory: WorkspaceDirectory, artoo_home: Path) -> None:
-    """Finish the applies of this workspace that took effect. Idempotent.
+    """Finish the steps after those applies of this workspace that took effect. Idempotent.
 
     The caller holds the lock. Raises SandboxError when an apply cannot be finished yet.
     """
@@ -108,26 +110,27 @@ def _finish(directory: WorkspaceDirectory, artoo_home: Path, record: Record, not
         line = note.told.model_copy(update={"act": record.name})
         if line not in settled_records(artoo_home):
             note_settled(artoo_home, line)
-    # A task that continues makes a new workspace, which the note of an old apply must not affect.
+    # A task that continues makes a new workspace, on which the note of an old apply must have no effect.
     if directory.exists and directory.record().created_at == note.workspace:
         if note.whole:
             directory.remove()
         else:
-            # Applied versions may stay in the upper directory. They equal the new base, so they are no changes.
+            # The applied versions may stay in the upper directory. They equal the new base, so they do not count as
+            # changes.
             rebase(directory, note.paths)
     record.close()
 
 
 def discard(directory: WorkspaceDirectory, artoo_home: Path, settled: SettledRecord) -> None:
-    """Record that a workspace is discarded, and delete it. After a crash in between, discard can be repeated.
+    """Record that a workspace is discarded, and delete it. If a crash happens in between, the call can be repeated.
 
-    If the history cannot be used, the workspace is deleted first, because it may be filling the disk, and the
-    record is tried again. If that fails too, the workspace is still discarded, and a warning is logged.
-    Raises SandboxError when the workspace cannot be deleted.
+    If the history cannot be written, the workspace is deleted first, because it may be filling the disk. Then the
+    record is tried again. If that fails too, the workspace is still discarded, and a warning is logged. Raises
+    SandboxError when the workspace cannot be deleted.
     """
     try:
         made = directory.record().created_at
-    except SandboxError:  # damaged, or of another format
+    except SandboxError:  # the record of the workspace is damaged or has another format
         made = settled.at
     recorded = _record_once(artoo_home, settled, since=made)
     try:
@@ -141,7 +144,8 @@ def discard(directory: WorkspaceDirectory, artoo_home: Path, settled: SettledRec
 
 
 def _record_once(artoo_home: Path, settled: SettledRecord, *, since: float) -> bool:
-    """Write a line of history unless it was written after `since`. Returns False if the history cannot be used."""
+    """Write a line to the history, unless it has been written since `since`. Returns False if the history cannot be
+    used."""
     try:
         if not any(
             (one.task_id, one.what) == (settled.task_id, settled.what) and one.at > since

@@ -14,14 +14,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from artoo.disk.whole import sync_directory
 
 LISTED = 1_000
-"""The most paths that one record lists. `SettledRecord.count` is the total number."""
+"""The maximum number of paths that one record lists. `SettledRecord.count` is the total number."""
 
 
 class SettledRecord(BaseModel):
     """One line of `settled.jsonl`.
 
-    `what`: applied, discarded, expired or undone. `paths`: the first thousand paths. `count`: the total number.
-    `left`: the number that could not be undone. `act`: the name of its undo record, empty if there is none.
+    `what`: applied, discarded, expired or undone. `paths`: the first thousand paths. `count`: the number of all
+    paths. `left`: the number of paths that could not be undone. `act`: the name of the undo record. It is empty if
+    there is none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -39,7 +40,8 @@ class SettledRecord(BaseModel):
 
 
 def settled_records(artoo_home: Path) -> tuple[SettledRecord, ...]:
-    """Return all records, oldest first. A line that a full disk truncated is left out. Raises OSError."""
+    """Return all records, oldest first. A line that was truncated because the disk was full is left out. Raises
+    OSError."""
     found: list[SettledRecord] = []
     file = _history(artoo_home)
     for line in file.read_bytes().splitlines() if file.exists() else ():
@@ -55,7 +57,7 @@ def note_settled(artoo_home: Path, record: SettledRecord) -> None:
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     with open(descriptor, "ab") as stream:
         size = os.fstat(descriptor).st_size
-        # A line that a full disk truncated has no newline, and the next line must not continue it.
+        # A line that was truncated because the disk was full has no newline, so the next line must begin with one.
         cut = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
         stream.write(b"\n" * cut + record.model_dump_json().encode() + b"\n")
         stream.flush()

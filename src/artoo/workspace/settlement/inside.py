@@ -1,8 +1,9 @@
 """Run one command over a resting workspace in a sandbox, with its timeout.
 
-It is called from blocking code.
+It is called by blocking code.
 
-It is used for git. The task may have changed the repository's settings, so git never runs on it outside.
+Git is run in this way. The task may have changed the settings of the repository, so git is never run on it outside
+of a sandbox.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from artoo.sandbox.protocols import Backend, Layer, Layout
 from artoo.workspace.directory import WorkspaceDirectory
 
 _SECONDS = 120.0
-"""The timeout. It suffices for git on a large repository, and a hung command must not block settlement forever."""
+"""The timeout. It is long enough for git on a large repository. Without it, a hung command would block settlement
+forever."""
 
 
 def run_inside(
@@ -32,12 +34,13 @@ def run_inside(
     *,
     scratch: Path | None = None,
 ) -> Ended:
-    """Run a command over the workspace in its present state, and return its result. Blocking.
+    """Run a command over the workspace as it is now, and return the result. Blocking.
 
-    If `backend` is None or of the other kind (overlay or copy), a suitable one is chosen. Copies are always opened
-    as copies, even if overlays are possible now, because otherwise the user's own files would be visible. Writes to
-    covered directories are discarded (but stay in the copy, as copy backends have no temporary layer). `scratch`:
-    the directory for /tmp, whose files can be read afterwards, without following links. Raises SandboxError.
+    If `backend` is None or does not fit the workspace (an overlay or copies), another one is chosen. Copies are
+    always opened as copies, even if overlays are possible now. With an overlay the user's own files would be
+    visible. What the command writes to covered directories is discarded. In copies it remains, because backends for
+    copies have no temporary layer. `scratch`: the directory that the command sees as /tmp. Its files can be read
+    afterwards, without following links. Raises SandboxError.
     """
     with tempfile.TemporaryDirectory(prefix="inside-", dir=directory.base) as place:
         own, overlays = Path(place), directory.layers()
@@ -56,7 +59,8 @@ def run_inside(
 
 
 async def _run(backend: Backend | None, layout: Layout, command: Command, output: Path) -> Ended:
-    """Run a command. If `backend` is None, the best backend of this machine is used, which must have an overlay."""
+    """Run a command. If `backend` is None, the best backend of this machine is used, which must support
+    overlays."""
     backend = backend or await open_backend(layout.artoo_home)
     if layout.layers and not backend.has_overlay:
         raise SandboxError("no overlay can be mounted here, and the task worked in one; `artoo doctor` says why")

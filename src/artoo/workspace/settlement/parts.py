@@ -19,10 +19,10 @@ _ORDINARY = frozenset({ChangeClass.SILENT, ChangeClass.EDIT})
 
 
 def named(directory: WorkspaceDirectory, paths: Collection[str]) -> tuple[str, ...]:
-    """Convert paths to the absolute form of change sets. Relative paths start in the task's project.
+    """Convert paths to the absolute form of change sets. Relative paths start in the project of the task.
 
-    Raises SandboxError if `paths` is empty, and for the project or a parent of it, because a user who chose a part
-    has not approved everything.
+    Raises SandboxError if `paths` is empty. Also raises it for the project or a parent of it, because a user who
+    chooses a part has not approved everything.
     """
     if not paths:
         raise SandboxError("no path is chosen; name some, or none at all for everything")
@@ -40,7 +40,8 @@ def named(directory: WorkspaceDirectory, paths: Collection[str]) -> tuple[str, .
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a change set that is applied together: file effects, git acts, and the printable paths of both."""
+    """A part of a change set that is applied together: its file effects, its git acts, and the printable paths of
+    both."""
 
     effects: tuple[Effect, ...]
     acts: tuple[GitAct, ...]
@@ -48,12 +49,12 @@ class Part:
 
 
 def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> Part:
-    """Return the changes at these printable paths (None: all) together with all changes that they depend on.
+    """Return the changes at these printable paths (None: at all), together with all changes that they depend on.
 
-    A directory includes all paths in it. A new path needs its parent directories. A directory is removed only with
-    all its entries. A moved file is removed only together with its new path. A commit needs the files of the
-    checkout. Raises SandboxError for a path that is not in the change set, and if a dependency needs approval by
-    name and was not named.
+    A directory stands for all paths in it. A new path needs its parent directories. A directory is removed only
+    with all its entries. A moved file is removed only together with its new path. A commit needs the files of the
+    checkout. Raises SandboxError for a path that is not in the change set. Also raises it if a needed path must be
+    approved by name and is not among `paths`.
     """
     effects = change_set.effects
     files = {effect.path: effect for effect in effects}
@@ -70,7 +71,7 @@ def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> Part:
 def _named(
     change_set: ChangeSet, files: Collection[bytes], paths: Collection[str]
 ) -> tuple[set[bytes], frozenset[str]]:
-    """Return the file effects and git's changes at or below the paths. Raises SandboxError."""
+    """Return the file effects, and git's changes, at or below these paths. Raises SandboxError."""
     git_paths = {path_bytes(change.path): change.path for change in change_set.git.classes}
     wanted: set[bytes] = set()
     of_git: set[str] = set()
@@ -86,9 +87,9 @@ def _named(
 
 
 def _require_named(change_set: ChangeSet, needed: Collection[bytes]) -> None:
-    """Raise SandboxError if a dependency is more than an ordinary change and was not named.
+    """Raise SandboxError if a needed change is not an ordinary one and the user has not named it.
 
-    A new parent directory counts as named with its path.
+    A new parent directory counts as named if a path in it is named.
     """
     both = zip(change_set.effects, change_set.classes, strict=True)
     dragged = [
@@ -105,9 +106,9 @@ def _is_new_directory(effect: Effect) -> bool:
 
 
 def ordinary_part(change_set: ChangeSet) -> tuple[str, ...]:
-    """Return the printable paths that `--apply live` applies, namely silent changes and edits.
+    """Return the printable paths that `--apply live` applies. These are silent changes and edits.
 
-    Changes that are not ordinary, or that depend on one that is not, and all git changes are left for the end.
+    All other changes, changes that depend on them, and all changes made with git are applied only at the end.
     """
     if change_set.flood is not None:
         return ()
@@ -135,7 +136,7 @@ def _with_needs(
         found |= left
         needed = {other for path in left for other in _needed(files, path)}
         needed |= {moves[path] for path in left if path in moves and moves[path] in files}
-        # This is repeated, because a needed path may need others itself.
+        # This is repeated, because a needed path may itself need other paths.
         left = needed - found
     return frozenset(found)
 

@@ -28,10 +28,11 @@ DAY = 86_400.0
 class PendingRecord(BaseModel):
     """The content of `pending.json`. Times are seconds since the epoch (UTC).
 
-    `expires_at`: when the change set is dropped because of its age. `crowded_until`: when it is dropped because
-    pending changes use too much space; None if there is room. `warned_at`: when the user was warned; None if no
-    warning is due. `reason`: why it is pending, in `language`. `conflicts`: the number of paths in conflict, which
-    `counts` does not include. `cut_off`: true if the task left no record, so that this one only notes the warning.
+    `expires_at`: when the change set will be deleted because of its age. `crowded_until`: when it will be deleted
+    because pending changes use too much space. It is None if there is enough space. `warned_at`: when the user was
+    warned. It is None if no warning is needed yet. `reason`: why the change set is pending, in the language
+    `language`. `conflicts`: the number of paths in conflict, which `counts` does not include. `cut_off`: true if
+    the task was interrupted and left no record, so that this one was made only for the warning.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -53,13 +54,13 @@ class PendingRecord(BaseModel):
 
     @property
     def due(self) -> float:
-        """The time at which the change set is dropped, unless the record changes."""
+        """The time at which the change set will be deleted, unless the record changes before."""
         return self.expires_at if self.crowded_until is None else min(self.expires_at, self.crowded_until)
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """The bounds for pending change sets, in days and in total bytes."""
+    """The limits for pending change sets, in days and in total bytes."""
 
     days: float = PENDING_DAYS
     total_bytes: int = PENDING_MEGABYTES << 20
@@ -68,7 +69,7 @@ class Keeping:
 def write_pending(directory: WorkspaceDirectory, record: PendingRecord) -> None:
     """Write the record durably, after the rest of the workspace is synced to disk.
 
-    Raises OSError (full disk). Then the workspace exists without a new record.
+    Raises OSError if the disk is full. The workspace exists then, without a new record.
     """
     sync_file_system(directory.base)
     write_durably(directory.pending, record.model_dump_json().encode())
@@ -96,23 +97,24 @@ def size_of(directory: WorkspaceDirectory) -> int:
 
 
 NOTICE = 3 * DAY
-"""The time between the warning and the drop. If the warning is late, the drop is postponed."""
+"""The time between the warning and the deletion. If the warning is late, the deletion is postponed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """The result of `expire`. `warned`: the records about which the user must be warned now. `dropped`: the history
-    lines of the change sets that were deleted."""
+    """The result of `expire`. `warned`: the records of which the user must be warned now. `dropped`: the history
+    lines about the change sets that were deleted."""
 
     warned: tuple[PendingRecord, ...] = ()
     dropped: tuple[SettledRecord, ...] = ()
 
 
 def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
-    """Warn about change sets that expire soon, and drop those that have expired after a warning. Blocking.
+    """Warn of change sets that expire soon, and delete those that have expired after a warning. Blocking.
 
-    A workspace whose task is running or that is damaged is left alone. If all pending change sets need more room
-    than `keep` allows, the oldest are dropped after a warning, unless there is room by then. Raises OSError.
+    The workspace of a running task, or a damaged workspace, is left unchanged. If all pending change sets together
+    need more space than `keep` allows, the oldest are deleted after a warning, unless there is enough space by
+    then. Raises OSError.
     """
     warned: list[PendingRecord] = []
     dropped: list[SettledRecord] = []
@@ -130,7 +132,7 @@ def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
                     discard(directory, artoo_home, line)
                     dropped.append(line)
                     continue
-                # The newest workspaces get the room, so the oldest expire when there is not enough.
+                # The space is given to the newest workspaces first, so the oldest expire when there is not enough.
                 room -= size
                 if renewed != record:
                     write_pending(directory, renewed)
@@ -142,18 +144,20 @@ def expire(artoo_home: Path, keep: Keeping, now: float) -> Expiry:
 
 
 def _since(directory: WorkspaceDirectory) -> float:
-    """Return since when a workspace is pending; for an interrupted task, when it last started a command."""
+    """Return the time since which a workspace is pending. For an interrupted task, it is the time when it last
+    started a command."""
     try:
         record = read_pending(directory)
         return directory.output.stat().st_mtime if record is None or record.cut_off else record.since
-    except (SandboxError, OSError):  # the workspace is just being settled, or is damaged
+    except (SandboxError, OSError):  # another process is settling the workspace, or the workspace is damaged
         return 0.0
 
 
 def _record_of(directory: WorkspaceDirectory, artoo_home: Path, keep: Keeping) -> PendingRecord | None:
-    """Return the record. For an interrupted task, return a new one that counts from its last command.
+    """Return the record. For an interrupted task, return a new record whose time counts from the last command.
 
-    Returns None if no workspace is left. Raises SandboxError, also while an interrupted apply is not finished.
+    Returns None if the workspace no longer exists. Raises SandboxError, also if an interrupted apply is not
+    finished yet.
     """
     finish_interrupted(directory, artoo_home)
     record = read_pending(directory)
@@ -164,7 +168,8 @@ def _record_of(directory: WorkspaceDirectory, artoo_home: Path, keep: Keeping) -
 
 
 def _with_notice(record: PendingRecord, now: float, *, crowded: bool) -> PendingRecord:
-    """Return the record with its deadline for lack of space, and with its warning set or withdrawn."""
+    """Return the record with its deadline for lack of space. A warning is set if one is due, and withdrawn
+    otherwise."""
     until = (record.crowded_until or now + NOTICE) if crowded else None
     record = record.model_copy(update={"crowded_until": until})
     if record.due - now > NOTICE:

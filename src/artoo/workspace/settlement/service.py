@@ -6,8 +6,8 @@
 
     apply ─► applied · partly (the rest is pending) · pending (a conflict)
 
-The end of a task, `artoo apply`, the team's approval, the web UI, MCP, ACP and the library all use this module. All
-functions block.
+This module is used at the end of a task, by `artoo apply`, by the team's approval, by the web UI, MCP, ACP and the
+library. All functions block.
 """
 
 from __future__ import annotations
@@ -45,17 +45,19 @@ from artoo.workspace.settlement.pending import DAY, PendingRecord, read_pending,
 logger = logging.getLogger(__name__)
 
 _NOTED = 50
-"""The most silent changes in the note of an undo record. Enough for a report, and small for every record."""
+"""The maximum number of silent changes in the note of an undo record. This is enough for a report and keeps every
+record small."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The task whose change set is settled, as described in records and reports.
+    """The task whose change set is settled, and the texts about it in records and reports.
 
-    `before_apply` is called with the paths before they are applied, and raises SandboxError to refuse. `task_id`:
-    set only if it differs from the workspace's. `since`, `expires_at`: when the change set became pending and when
-    it may be dropped (seconds since the epoch). `moment`: when it is applied. `recorded`: if true, the history gets
-    a line about the apply; at the end of a task this is not needed, because the task's log has it.
+    `before_apply` is called with the paths before they are applied. It refuses by raising SandboxError. `task_id`:
+    set only if the task is not that of the workspace. `since`, `expires_at`: when the change set became pending,
+    and when it may be deleted (seconds since the epoch). `moment`: the point of time at which the changes are
+    applied. `recorded`: true if the history gets a line about the apply. At the end of a task it does not, because
+    the task's log already contains the apply.
     """
 
     task_id: str = ""
@@ -73,8 +75,8 @@ class Subject:
 class Settlement:
     """The settlement of a workspace whose lock the caller holds.
 
-    `backend` confines git when it reads a repository of the workspace. If it is None, a backend is chosen when it
-    is needed. `live`: the files of a sandbox that still runs (`--apply live`).
+    `backend` is the sandbox backend for git commands on a repository of the workspace. If it is None, a backend is
+    chosen when one is needed. `live`: the files of a sandbox that is still running (`--apply live`).
     """
 
     directory: WorkspaceDirectory
@@ -102,22 +104,22 @@ class Settlement:
             yield real_files(), left
 
     def review(self) -> ChangeSet:
-        """Read all changes of the task relative to the user's present files. Raises SandboxError."""
+        """Read all changes of the task and compare them with the user's present files. Raises SandboxError."""
         return read_change_set(self.directory, self.artoo_home, judge_git=self._judge_git)
 
     def apply(self, found: ChangeSet, paths: Collection[str] | None = None, *, by: str = PERSON) -> Settled:
         """Apply all changes without a conflict, or only `paths` (as the user wrote them) and their dependencies.
 
-        The rest is pending. If a conflict appears at the last moment, nothing is applied, and everything is
-        pending. `by`: the approver, for the record. Raises SandboxError if the system refuses, or if a path is not
-        in the change set. Then nothing was applied, and nothing new is pending.
+        The remaining changes are pending. If a conflict appears at the last moment, nothing is applied, and all
+        changes are pending. `by`: the person or policy that approved, for the record. Raises SandboxError if the
+        system refuses, or if a path is not in the change set. Then nothing was applied, and nothing new is pending.
         """
         part = part_of(found, None if paths is None else named(self.directory, paths))
         whole = len(part.paths) == len(found.effects) + len(found.git.classes) and not found.all_conflicts
         outcome = self._outcome(found, part.paths, whole=whole) if self.subject.moment == "end" else ""
         told = self._line("applied", by, sorted(part.paths), found.digest) if self.subject.recorded else None
         done = self._commit(found, part, self.subject.moment, outcome, whole=whole, told=told)
-        # If the user changed a file between review and apply, everything is pending again, with the reason.
+        # If the user changed a file between review and apply, all changes become pending again, with the reason.
         if not done.applied:
             kept = self.keep(found, met(done.conflicts, self.subject.language))
             return kept.model_copy(update={"conflicts": done.conflicts})
@@ -135,22 +137,22 @@ class Settlement:
         return self._commit(found, part_of(found, paths), "live", outcome).paths
 
     def keep(self, found: ChangeSet, *why: str) -> Settled:
-        """Leave the change set pending, and write a record with all data that is needed to settle it later.
+        """Leave the change set pending, and write a record with all data that are needed to settle it later.
 
-        `why`: reasons in addition to the missing approval.
+        `why`: reasons that are reported in addition to the missing approval.
         """
         record = self._pending(found, *why)
         reason = record.reason
         try:
             self.keep_record(record)
-        except SandboxError as error:  # there is no room for the record, so only the report has its content
+        except SandboxError as error:  # the disk has no room for the record, so its content is only in the report
             reason = joined(str(error), reason)
         return self.report(found, "pending").model_copy(update={"reason": reason, "expires_at": record.due})
 
     def keep_record(self, record: PendingRecord) -> None:
         """Write the record of a pending change set durably. Raises SandboxError when there is no room for it.
 
-        The task's /tmp is emptied, because it is not needed any more and would use disk space while changes are
+        The task's /tmp is emptied, because it is no longer needed and would use disk space while the changes are
         pending.
         """
         try:
@@ -176,7 +178,7 @@ class Settlement:
         finish.discard(self.directory, self.artoo_home, self._line("discarded", by, count=count))
 
     def forget(self) -> None:
-        """Delete the workspace, because no change in it is pending."""
+        """Delete the workspace, because it contains no change that is pending."""
         self.directory.remove()
 
     def report(self, found: ChangeSet, state: SettledState, most: int = LISTED) -> Settled:
@@ -205,7 +207,7 @@ class Settlement:
         whole: bool = False,
         told: SettledRecord | None = None,
     ) -> ApplyReport:
-        """Apply a part of the change set atomically, and do the follow-up steps. Raises SandboxError."""
+        """Apply a part of the change set atomically, and do the steps that follow an apply. Raises SandboxError."""
         if self.subject.before_apply is not None:
             self.subject.before_apply(part.paths)
         note = ActNote(
@@ -223,13 +225,14 @@ class Settlement:
             task_id=self.directory.task_id,
             undo_home=self.artoo_home / "undo",
             note=note.model_dump_json(),
-            share=whole,  # hard links are safe, because the workspace is then deleted
+            share=whole,  # hard links to its files are safe, because the workspace is deleted afterwards
         )
         if report.applied:
             try:
                 finish.finish_interrupted(self.directory, self.artoo_home)
             except (OSError, SandboxError) as error:
-                # The apply took effect. The record stays open, and the next process to open the workspace finishes.
+                # The apply took effect. The record stays open, and the next process that opens the workspace
+                # finishes these steps.
                 logger.warning("the workspace of task %s is not up to date yet: %s", self.task_id, error)
         return report
 
@@ -248,7 +251,8 @@ class Settlement:
         )
 
     def _rest(self, found: ChangeSet, applied: tuple[str, ...]) -> Settled:
-        """Report a partial apply, even if the remaining changes can be neither reviewed nor listed now."""
+        """Report a partial apply. The report is made even if the remaining changes cannot be reviewed or listed
+        now."""
         try:
             rest, why = self.review(), ""
         except SandboxError as error:
@@ -259,14 +263,15 @@ class Settlement:
         return self.keep(rest, why).model_copy(update={"state": "partly", "applied": applied})
 
     def _outcome(self, found: ChangeSet, chosen: Sequence[str], *, whole: bool) -> str:
-        """Return the report that the restarted task gives if this process dies immediately after the apply."""
+        """Return the report that the restarted task gives if this process dies right after the apply."""
         if whole:
             return self.report(found, "applied", most=_NOTED).model_dump_json()
         report = self.report(_only(found, chosen), "partly", most=_NOTED)
         return report.model_copy(update={"applied": tuple(chosen[:LISTED])}).model_dump_json()
 
     def _pending(self, found: ChangeSet, *why: str) -> PendingRecord:
-        """Return the updated record. An earlier record keeps its deadline and the time of its warning."""
+        """Return the updated record of a pending change set. If a record exists already, its deadline and the time
+        of its warning are kept."""
         subject = self.subject
         known = self.pending
         if known is None or known.cut_off:
@@ -286,7 +291,7 @@ class Settlement:
         )
 
     def _judge_git(self, question: GitQuestion) -> GitPart:
-        if self.live is not None:  # commits are applied at the end of the task, because git may be running now
+        if self.live is not None:  # commits are applied only at the end of the task, because git may be running now
             return GitPart(taken=frozenset(one.path for one in question.effects if b"/.git/" in one.path + b"/"))
         return git.judge(question, partial(run_inside, self.directory, self.artoo_home, self.backend))
 
@@ -317,7 +322,7 @@ def opened(
         if directory.exists:
             yield Settlement(directory, artoo_home, subject or Subject(), backend)
         else:
-            directory.remove()  # because taking the lock has made the directory again
+            directory.remove()  # taking the lock has made the directory again
             yield None
 
 
@@ -329,8 +334,8 @@ def settled_already(task_id: str) -> SandboxError:
 def recover_settlements(artoo_home: Path) -> None:
     """Finish interrupted applies, and delete the remains of deleted workspaces. Blocking.
 
-    Call this after `commit.recover`. Workspaces that a process has locked are skipped. A workspace that cannot be
-    recovered is logged and tried again at the next start; the others are not affected.
+    Call this after `commit.recover`. Workspaces that another process has locked are skipped. A workspace that
+    cannot be recovered is logged and tried again at the next start; the others are not affected.
     """
     for directory in Workspaces(artoo_home).remembered():
         try:
