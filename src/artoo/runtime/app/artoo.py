@@ -37,7 +37,8 @@ from artoo.runtime.task.task_log import recorded, shared_logs, told
 from artoo.tasklog.writer import TaskLog
 
 if TYPE_CHECKING:
-    # Imported only for type checks, because building these classes takes a tenth of the time that opening takes.
+    # Imported only for type checks, because building these classes takes a tenth of the time that opening an Artoo
+    # takes.
     from artoo.contracts.audit import AuditReport
     from artoo.contracts.solution import FinalResult
     from artoo.llm.budget import MeteredModel
@@ -61,16 +62,17 @@ T = TypeVar("T")
 
 
 class Artoo:
-    """Runs requests. Use it as an async context manager, in one event loop; several tasks may run at the same time.
+    """Runs requests. Use it as an async context manager, in one event loop. Several tasks may run at the same time.
 
-    `config` None: read `config.yaml` of the home and the `ARTOO_*` variables, as the command line does; a given
-    configuration is used unchanged. `tools` are the user's own functions (see `artoo.tool`), and `deps` fills in
-    their parameters of a `Deps` type. `environ` replaces the process environment, except that the process's
-    ARTOO_HOME is used if `environ` has none. `model`, `clock` and `ids` replace the real ones (tests, replay).
-    `on_fetch` receives the progress of the first download of the embedded model. `confirm` asks the user about
-    operations that need consent; None: the answer is no, unless a policy permits the operation. `on_output`
-    receives the last output lines of each running command, a few times a second, without secrets. `middleware`
-    wraps every tool call. Roles and tools are imported by the first task.
+    `config`: the configuration, which is used unchanged. If it is None, `config.yaml` of the home and the `ARTOO_*`
+    variables are read, as the command line does. `tools` are the user's own functions (see `artoo.tool`). `deps`
+    are the values for those of their parameters that have a `Deps` type. `environ` replaces the environment of the
+    process. If it contains no ARTOO_HOME, that of the process is used. `model`, `clock` and `ids` replace the real
+    ones, for tests and replay. `on_fetch` receives the progress of the first download of the embedded model.
+    `confirm` asks the user about operations that need consent. If it is None, the answer is no, unless a policy
+    permits the operation. `on_output` receives the last output lines of each running command, a few times a second,
+    without secrets. `middleware` wraps every tool call. The modules of roles and tools are imported when the first
+    task begins.
 
     Raises ConfigurationError if the configuration cannot be read, or a function cannot be a tool.
     """
@@ -120,7 +122,7 @@ class Artoo:
         texts are unusable.
         """
         if self._loop.open():
-            # The connections ended with their event loop, so errors of closing them are ignored.
+            # The connections ended together with their event loop, so errors while they are closed are ignored.
             with suppress(Exception):
                 await self.__aexit__(None, None, None)
             self._loop.open()
@@ -202,11 +204,12 @@ class Artoo:
         return self._bus
 
     async def audit(self) -> AuditReport:
-        """Report the Auditor's findings since its last report. Raises ConfigurationError outside `async with`."""
+        """Return the Auditor's findings since its last report. Raises ConfigurationError outside `async with`."""
         return await self._open_shop().auditing.report()
 
     async def store_audit(self) -> None:
-        """Store the Auditor's statistics up to now, for readers of its files. The report window does not end."""
+        """Store the Auditor's statistics up to now, for programs that read its files. The window of the current
+        report does not end."""
         await self._open_shop().auditing.store()
 
     @property
@@ -217,7 +220,7 @@ class Artoo:
         return self._open_shop().model
 
     async def memory(self) -> TaskMemory | None:
-        """Return both interfaces of shared memory; None if memory is off."""
+        """Return the reading and the writing interface of shared memory. Return None if memory is off."""
         return await self._open_shop().memory(RunOptions())
 
     async def evidence(self, project: Path) -> EvidenceSource:
@@ -231,7 +234,7 @@ class Artoo:
         return WorkspaceEvidence(workspace, Places.of(roots, self._config.home))
 
     async def workspace(self, name: str, places: RunOptions) -> Workspace:
-        """Open a workspace under a chosen name, in which several tasks can work one after another.
+        """Open a workspace under the given name, in which several tasks can work one after another.
 
         Raises ConfigurationError if the project does not exist, SandboxError if this system cannot confine
         commands.
@@ -242,8 +245,8 @@ class Artoo:
     async def changes(self, task: FinalResult | str) -> Pending:
         """Return a task's pending changes, which can be reviewed, applied or discarded.
 
-        `task`: its result (`result.changes.waits` is true if changes are pending), or the beginning of its id.
-        Raises ConfigurationError if no changes are pending, SandboxError if the task is running.
+        `task`: the result of the task (`result.changes.waits` is true if changes are pending), or the beginning of
+        its id. Raises ConfigurationError if no changes are pending, SandboxError if the task is running.
         """
         from artoo.runtime.changes.find_pending import find_pending
 
@@ -259,7 +262,7 @@ class Artoo:
     async def run(
         self, text: str, *, returns: type[T] | None = None, **call: Unpack[Call]
     ) -> RunResult | Returned[T]:
-        """Run one request to its end. A task that fails returns a FinalResult too, and raises no exception.
+        """Run one request to its end. A task that fails returns a FinalResult too. It raises no exception.
 
         Pending changes can be reviewed, applied and discarded through `changes` of the result. `returns` is the
         type of the wanted value; the result is then a `Returned`. Raises ConfigurationError for a request or an
@@ -282,15 +285,17 @@ class Artoo:
     async def resume(self, task_id: str | None = None) -> RunResult:
         """Resume a task that was interrupted or whose process died, and run it to its end.
 
-        `task_id` may be the beginning of an id; None: the latest task that can be resumed. Logged calls are not
-        made again. Raises ConfigurationError if it cannot be resumed, TaskRunning if it is running.
+        `task_id` may be the beginning of an id. If it is None, the latest task that can be resumed is used. Calls
+        that the log contains are not made again. Raises ConfigurationError if it cannot be resumed, TaskRunning if
+        it is running.
         """
         return await self._finish(await self._reopen(task_id))
 
     async def stream_resumed(
         self, task_id: str | None = None, *, behalf: Behalf | None = None, caller: Caller | None = None
     ) -> AsyncGenerator[Envelope, None]:
-        """Resume a task and yield its messages: those of the log that still hold, then the new ones.
+        """Resume a task and yield its messages. First come the messages of the log that are still valid, then the
+        new ones.
 
         `behalf`: the agent of a team that began the task; only that agent can resume it. `caller`: the program that
         asks for it.
@@ -301,7 +306,7 @@ class Artoo:
                 yield envelope
 
     async def pending(self) -> tuple[Pending, ...]:
-        """Return all pending changes of this home, also of earlier processes, oldest first.
+        """Return all pending changes of this home, including those of earlier processes, oldest first.
 
         Raises SandboxError if an apply or undo that a crash interrupted can be neither completed nor rolled back.
         """
@@ -312,7 +317,7 @@ class Artoo:
         return await asyncio.to_thread(pendings, self._config)
 
     async def dream_briefly(self) -> None:
-        """Run memory's maintenance for at most 200 ms, for a process that ends after its task."""
+        """Run memory's maintenance for at most 200 ms. This is for a process that ends after its task."""
         await self._open_shop().dream_briefly()
 
     def interrupt(self, task_id: str | None = None) -> None:
@@ -322,15 +327,17 @@ class Artoo:
                 task.interrupt()
 
     def send(self, text: str, task_id: str | None = None, *, by: str = "library") -> None:
-        """Send a message to a running task. Its executors read it before their next turn, R2 before its next plan.
+        """Send a message to a running task. The executors read it before their next turn, and the planner (R2)
+        before its next plan.
 
-        An empty text ends a hold without a message. `task_id` None: the only running task. Raises
+        An empty text only ends a hold. If `task_id` is None, the message goes to the only running task. Raises
         ConfigurationError if no such task runs in this Artoo.
         """
         self._one_running(task_id).send(UserMessage(text=text, by=by))
 
     def hold(self, task_id: str | None = None, *, by: str = "library") -> None:
-        """Interrupt the model's turn in a task, which then waits for the next `send`. Raises as `send` does."""
+        """Interrupt the current turn of the model in a task. The task then waits for the next `send`. Raises as
+        `send` does."""
         self._one_running(task_id).send(UserMessage(hold=True, by=by))
 
     def _one_running(self, task_id: str | None) -> TaskRun:
@@ -357,7 +364,7 @@ class Artoo:
             return RunResult.of(result, self._config)
         finally:
             del self._running[task_id]
-            # Roles that were cancelled may have published a last message.
+            # Roles that were cancelled may have published one last message.
             self._bus.close_task(task_id)
             shop.log.let_go(task_id)
             await begun.workspace.close()
@@ -382,7 +389,7 @@ class Artoo:
         shop = self._open_shop()
         from artoo.runtime.task.resume import reopen
 
-        # The task may have run in this process, and its log may not be fully written yet.
+        # The task may have run in this process, so its log may not be written completely yet.
         await shop.log.flush()
         return await reopen(shop, task_id, behalf, caller)
 
@@ -394,7 +401,8 @@ class Artoo:
 
 
 def _load_roles() -> None:
-    """Import the modules for a first task, which takes 0.2 s. Run in a thread, to not block the event loop."""
+    """Import the modules for a first task, which takes 0.2 s. This runs in a thread, so that it does not block the
+    event loop."""
     import_module("artoo.runtime.task.start_task")
     import_module("artoo.runtime.task.task_tools")
 

@@ -14,7 +14,7 @@ from artoo.runtime.config.endpoints import TIERS, endpoint
 from artoo.runtime.config.model import Config
 
 EMBEDDED = "embedded"
-"""The name of the model on this machine in the price list. Its calls cost nothing."""
+"""The name under which price lists contain the model on this machine. Its calls cost nothing."""
 
 
 def open_budget(
@@ -25,12 +25,12 @@ def open_budget(
     given_model: bool = False,
     spent: Cost | None = None,
 ) -> Budget:
-    """Return the budget of a task until it has a plan. `spent` is its cost in earlier runs.
+    """Return the budget that a task has until its plan is made. `spent` is the cost of its earlier runs.
 
     Raises ConfigurationError if money is limited and a configured model has no price.
     """
-    # The models of a `given_model` are known only when it asks them. Its first call without a price raises the same
-    # error.
+    # The models of a `given_model` are known only when it asks them. A call of a model without a price then raises
+    # the same error.
     first = allowance(config, options).first
     money = options.budgets.over(config.limits).money
     prices = price_list(config, None if given_model else environ)
@@ -48,7 +48,8 @@ def open_budget(
 
 
 def allowance(config: Config, options: RunOptions) -> Allowance:
-    """Return the fixed budgets of a task. Options override the configuration; the effort decides the rest."""
+    """Return the budgets of a task that the user fixed. Options override the configuration. The effort determines
+    the budgets that neither fixes."""
     wanted = options.budgets.over(config.limits)
     milliseconds = config.control.time_budget_ms
     seconds = wanted.seconds if wanted.seconds is not None or milliseconds is None else milliseconds / 1_000
@@ -56,9 +57,10 @@ def allowance(config: Config, options: RunOptions) -> Allowance:
 
 
 def price_list(config: Config, environ: Mapping[str, str] | None = None) -> PriceList | None:
-    """Return the configured prices, and the catalogue's prices for models of `environ` without a configured price.
+    """Return the configured prices. For models of `environ` without a configured price, add the catalogue's prices.
 
-    Returns None if there are no prices; then no cost is shown. The first read of the catalogue blocks.
+    Returns None if there are no prices, and then no cost is shown. The first call reads the catalogue from disk and
+    blocks.
     """
     priced = dict(config.prices.models)
     if config.prices.currency == CURRENCY and environ is not None:
@@ -71,6 +73,6 @@ def price_list(config: Config, environ: Mapping[str, str] | None = None) -> Pric
 
 
 def model_names(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the model names that both tiers use. Raises ConfigurationError for incomplete endpoints."""
+    """Return the names of the models that the two tiers use. Raises ConfigurationError for incomplete endpoints."""
     chosen = (endpoint(config, tier, environ) for tier in TIERS)
     return tuple(dict.fromkeys(EMBEDDED if each is None else each.model for each in chosen))

@@ -17,7 +17,8 @@ class Caller:
     """The program that starts a task.
 
     `confirm` asks the user of that program. If it is None, no user can be asked, and changes that need approval
-    stay pending. `servers`: MCP servers that the user has configured there, in addition to artoo's own.
+    stay pending. `servers`: MCP servers that the user has configured in that program. They are used in addition to
+    artoo's own.
     """
 
     asked_by: AskedBy

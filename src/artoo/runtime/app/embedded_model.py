@@ -1,6 +1,6 @@
 """Open the embedded model for both tiers, with its answer timeout; its settings are in `runtime/config/model.py`.
 
-It is downloaded and loaded at the first question. Reference: SPEC section 9.
+The model is downloaded and loaded when it is asked for the first time. Reference: SPEC section 9.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from artoo.ports.clock import Clock
 from artoo.runtime.config.model import Config, Embedded
 
 _EMBEDDED_SECONDS = 600.0
-"""Timeout of one answer on slow machines. The task's own time budget usually ends it earlier."""
+"""Timeout of one answer, which is long because of slow machines. Usually the time budget of the task ends the call
+earlier."""
 
 
 def embedded_model(config: Config, clock: Clock, report: Report | None) -> EndpointModel:
@@ -61,7 +62,8 @@ def _chosen(settings: Embedded, store: ModelStore) -> KnownModel | Path:
 
 
 def _version(chosen: KnownModel | Path, settings: Embedded) -> str:
-    """Return a folder name for saved states, which are valid only for this model, engine and context size."""
+    """Return a name for the folder of saved model states. They are valid only for this model, engine and context
+    size, so all three are in the name."""
     if isinstance(chosen, KnownModel):
         weights = chosen.sha256
     else:

@@ -1,7 +1,7 @@
 """Unwrap exception groups of concurrent parts to a single error.
 
-A caller that writes `except ConfigurationError` or `except TimeoutError` around artoo expects the error itself,
-wherever it was raised.
+A caller that writes `except ConfigurationError` or `except TimeoutError` around artoo expects this error itself,
+not a group, wherever it was raised.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ E = TypeVar("E", bound=BaseException)
 
 
 def plain(group: BaseExceptionGroup[BaseException], meant: BaseException | None = None) -> BaseException:
-    """Return one error of a group: `meant` if the group contains it, else the first."""
-    # The other errors are added as notes (PEP 678), so that they are not lost.
+    """Return one error of a group. It is `meant` if the group contains it, otherwise the first error."""
+    # The other errors are added to it as notes (PEP 678), so that they are not lost.
     errors = list(leaves(group))
     one = next((error for error in errors if error is meant), errors[0])
     for other in errors:
@@ -25,7 +25,7 @@ def plain(group: BaseExceptionGroup[BaseException], meant: BaseException | None 
 
 
 async def alone(playing: Coroutine[None, None, T]) -> T:
-    """Await a coroutine that runs task groups. Raise its error without a group."""
+    """Await a coroutine that runs task groups. If it raises a group, raise a single error of the group instead."""
     try:
         return await playing
     except BaseExceptionGroup as group:

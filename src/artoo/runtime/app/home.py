@@ -1,6 +1,6 @@
 """Find artoo's home directory (`ARTOO_HOME`, or else `~/.artoo`), and the name of its configuration file.
 
-This is a separate module, because every command imports it at startup.
+This is a module of its own, because every command imports it at startup.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ CONFIG_NAME = "config.yaml"
 
 
 def default_home(environ: Mapping[str, str]) -> Path:
-    """Return artoo's own directory: `ARTOO_HOME`, or else `~/.artoo`. The path is absolute and need not exist.
-    Raises ConfigurationError.
+    """Return artoo's own directory: `ARTOO_HOME`, or else `~/.artoo`. The path is absolute. The directory need not
+    exist. Raises ConfigurationError.
     """
     named = environ.get(HOME_VARIABLE, "").strip()
     try:

@@ -1,10 +1,11 @@
 """Check and store the images of a request, with limits on number and size, and media types.
 
-They are checked before the task starts, stored next to its log, and added to questions.
+They are checked before the task starts, stored next to its log, and added to the questions to models.
 
     <home>/tasks/<task id>/images/<sha256>     the bytes, for a resumed task
 
-Messages name an image only by its digest. The bytes are sent only to a model, never to messages or log lines.
+Messages refer to an image only by its digest. The bytes are sent only to a model. They are never in messages or log
+lines.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ T = TypeVar("T", bound=BaseModel)
 MOST_IMAGES = 8
 LARGEST_IMAGE = 5 * 1024 * 1024
 LARGEST_TOGETHER = 20 * 1024 * 1024
-"""Bytes of one image, and of all images of a request, that the strictest of the well-known servers accepts."""
+"""Maximum numbers of bytes of one image and of all images of a request. The strictest of the well-known servers
+accepts these."""
 
 _FORMATS = "PNG, JPEG, GIF and WebP"
 _SIGNATURES: tuple[tuple[bytes, MediaType], ...] = (
@@ -47,7 +49,8 @@ _HEAD = 16
 
 
 def media_type_of(data: bytes) -> MediaType | None:
-    """Return the media type from the first bytes of an image; None if models do not accept it."""
+    """Return the media type, recognised by the first bytes of an image. Return None if models do not accept this
+    type."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((found for sign, found in _SIGNATURES if data.startswith(sign)), None)
@@ -58,21 +61,22 @@ def is_image(path: Path) -> bool:
     try:
         head, _ = read_limited(real_files(), path.resolve(), _HEAD)
     except (NotPlainFile, OSError, RuntimeError, ValueError):
-        # A cycle of links raises RuntimeError, a null character ValueError.
+        # A cycle of links raises RuntimeError, and a null character in the path raises ValueError.
         return False
     return media_type_of(head) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Album:
-    """The images of one request, in order, with their bytes by digest."""
+    """The images of one request in order, and their bytes by digest."""
 
     images: tuple[AttachedImage, ...] = ()
     data: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     @classmethod
     def of(cls, given: Sequence[Path | bytes]) -> Album:
-        """Read the given files and bytes. Raises ConfigurationError that names an unsuitable image. Blocking."""
+        """Read the given files and bytes. Raises ConfigurationError that names the image which cannot be used.
+        Blocking."""
         if len(given) > MOST_IMAGES:
             raise ConfigurationError(f"{len(given)} images are attached; at most {MOST_IMAGES} go with one request")
         read = [_read(one, number) for number, one in enumerate(given, 1)]
@@ -86,8 +90,8 @@ class Album:
 
     @classmethod
     def kept(cls, home: Path, task_id: str, images: Sequence[AttachedImage]) -> Album:
-        """Read the images that an earlier process stored. Blocking. Raises ConfigurationError if one is missing or
-        changed.
+        """Read the images that an earlier process stored. Blocking. Raises ConfigurationError if an image is
+        missing or was changed.
         """
         found: dict[str, bytes] = {}
         for image in images:
@@ -108,8 +112,8 @@ class Album:
         return cls(tuple(images), found)
 
     def keep(self, home: Path, task_id: str) -> None:
-        """Write the images next to the log, readable only by the owner. Blocking."""
-        # An error is only logged, because in a home that cannot be written there is no log to resume from either.
+        """Write the images next to the log, so that only the owner can read them. Blocking."""
+        # An error is only logged. If the home cannot be written, there is no log to resume the task from either.
         folder = images_directory(home, task_id)
         try:
             if self.data:
@@ -120,13 +124,13 @@ class Album:
             logger.warning("images of task %s are not kept: %s", task_id, error)
 
     def shown_to(self, model: Model) -> Model:
-        """Return the model with these images added to the questions that name them."""
+        """Return the model, with these images added to the questions that refer to them."""
         return _Showing(model, self) if self.images else model
 
 
 @dataclass(frozen=True, slots=True)
 class _Showing:
-    """Adds the image data to questions. Implements ports.model.Model."""
+    """A model that adds the bytes of images to questions. Implements ports.model.Model."""
 
     model: Model
     album: Album
@@ -145,7 +149,7 @@ class _Showing:
 
 
 def demand_eyes(images: Sequence[AttachedImage], known: Iterable[Known]) -> None:
-    """Raise ConfigurationError if there are images, but no model that accepts images."""
+    """Raise ConfigurationError if there are images and no model accepts images."""
     if images and not any(each.images for each in known):
         raise ConfigurationError(
             "an image is attached, but no configured model is said to take images. If yours does: "
@@ -162,7 +166,7 @@ def _read(given: Path | bytes, number: int) -> tuple[AttachedImage, bytes]:
         try:
             data, size = read_limited(real_files(), given.expanduser().resolve(), LARGEST_IMAGE + 1)
         except (NotPlainFile, RuntimeError, ValueError) as error:
-            # The home of an unknown user and a cycle of links raise RuntimeError.
+            # the home of an unknown user, and a cycle of links, raise RuntimeError
             raise ConfigurationError(f"{given} cannot be attached: {error}") from error
         except OSError as error:
             raise ConfigurationError(f"{given} cannot be attached: {error.strerror}") from error

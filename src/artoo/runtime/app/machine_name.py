@@ -18,8 +18,8 @@ _KEY = re.compile(r"[0-9a-f]{8}")
 def machine_name(home: Path) -> str:
     """Return `<host>-<key>`. The key belongs to the home and is created at the first call. Blocks.
 
-    A home that was copied to another host counts as another machine. Raises ConfigurationError if the key cannot be
-    read.
+    If a home is copied to another host, it counts as another machine, because the host is part of the name. Raises
+    ConfigurationError if the key cannot be read.
     """
     path = home / FILE
     try:

@@ -1,6 +1,6 @@
 """Select and start a task's MCP servers from the configuration, `mcp.json` and a project's `.mcp.json`.
 
-A project's servers start only after approval.
+The servers of a project start only after the user has approved them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ logger = logging.getLogger(__name__)
 PROJECT_FILE = ".mcp.json"
 HOME_FILE = "mcp.json"
 SHELTER = "mcp"
-"""The folder below artoo's home in which the user's own servers start."""
+"""The folder below artoo's home that is the working directory of the user's own servers."""
 
 
 def own_servers(config: Config, others: Iterable[McpServer] = ()) -> tuple[McpServer, ...]:
-    """Return the user's servers. Of equal names the first counts: configuration, then `mcp.json` in the home, then
-    `others`.
+    """Return the user's own servers. If several have the same name, the first one is used. The order is the
+    configuration, `mcp.json` in the home, `others`.
 
     Raises ConfigurationError.
     """
-    # They start in the shelter, so that no file of a project or the output folder is loaded as their module.
+    # They start in this folder, so that they load no file of a project or of the output folder as a module.
     configured = [entry.named(name) for name, entry in config.mcp_servers.items() if not entry.disabled]
     listed = (*configured, *read_servers(config.home / HOME_FILE), *others)
     first = {server.name: server for server in reversed(listed)}
@@ -44,10 +44,11 @@ def own_servers(config: Config, others: Iterable[McpServer] = ()) -> tuple[McpSe
 
 
 async def agreed_servers(project: Path, own: tuple[McpServer, ...], gate: Gate) -> tuple[McpServer, ...]:
-    """Return `own`, and the servers of the project's file if the user agrees to start them. A relative `cwd` is
-    relative to the project, and the project's servers start in the project if they have none.
+    """Return `own`, and also the servers of the project's file if the user agrees to start them. A relative `cwd`
+    is relative to the project. A server of the project without `cwd` starts in the project.
     """
-    # The project's file is foreign data. So errors in it are logged, and it cannot mark a server as trusted.
+    # Another person may have written the project's file. Therefore errors in it are only logged, and it cannot mark
+    # a server as trusted.
     own = tuple(_in_project(server, project) if server.cwd is not None else server for server in own)
     try:
         found = await in_thread(read_servers, project / PROJECT_FILE)
@@ -74,9 +75,10 @@ def preparation(
     most_tokens: int | None = None,
     keep_image: KeepImage | None = None,
 ) -> Callable[[], Awaitable[None]] | None:
-    """Return the step that starts MCP servers before a task begins; None if there are no servers.
+    """Return the step that starts MCP servers before a task begins. Return None if there are no servers.
 
-    `most_tokens`: the limit for descriptions of MCP tools. `keep_image` stores images where commands can read them.
+    `most_tokens`: maximum number of tokens for the descriptions of all MCP tools. `keep_image` stores images where
+    commands can read them.
     """
     if not own and not (project / PROJECT_FILE).is_file():
         return None

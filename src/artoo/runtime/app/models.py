@@ -1,6 +1,6 @@
 """Open the models of a process for each tier, and list the models that a server offers.
 
-There is an endpoint per tier, or the embedded model for both.
+Each tier has an endpoint, or the embedded model serves both tiers.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def open_models(
 ) -> TieredModel:
     """Return the models of this configuration.
 
-    Raises ConfigurationError for settings that cannot work.
+    Raises ConfigurationError for settings that cannot work together.
     """
-    # Nothing is contacted, fetched or loaded before the first question.
+    # No server is contacted, and no model is downloaded or loaded, before the first question.
     chosen = {tier: endpoint(config, name, environ) for tier, name in _TIERS.items()}
     by_endpoint = {_endpoint_of(settings): settings for settings in chosen.values()}
 
@@ -46,9 +46,9 @@ def open_models(
 
 
 async def served_models(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the configured model, and the other models that its server lists, at most MOST_LISTED in all.
+    """Return the configured model, and the other models that its server lists, at most MOST_LISTED in total.
 
-    Returns an empty tuple for the embedded model. Raises ConfigurationError for settings that cannot work.
+    Returns an empty tuple if the embedded model is used. Raises ConfigurationError for settings that cannot work.
     """
     settings = endpoint(config, "brain", environ)
     if settings is None:
@@ -61,7 +61,8 @@ async def served_models(config: Config, environ: Mapping[str, str]) -> tuple[str
         reply = await transport.models(timeout=_LISTING_SECONDS)
         names = [str(one["id"]) for one in listed_models(reply) if one.get("id")]
     except ModelUnreachable:
-        # The list is a convenience: a prompt reports a server that cannot be reached.
+        # An error is ignored, because the list is only a convenience. A request to the model will report a server
+        # that cannot be reached.
         names = []
     finally:
         await transport.close()
@@ -69,7 +70,7 @@ async def served_models(config: Config, environ: Mapping[str, str]) -> tuple[str
 
 
 MOST_LISTED = 200
-"""Models that are offered; hosted services list hundreds."""
+"""Maximum number of models that are offered, because hosted services list hundreds."""
 _LISTING_SECONDS = 3.0
 
 _TIERS: dict[Tier, TierName] = {Tier.BRAIN: "brain", Tier.TOOL: "tool"}
@@ -82,8 +83,9 @@ def _endpoint_of(settings: EndpointSettings | None) -> Endpoint:
 
 
 def _endpoint_model(settings: EndpointSettings, config: Config, clock: Clock, *, images: bool) -> EndpointModel:
-    """Return the model at an endpoint. `images` of one tier hold for the other if both ask the same model."""
-    # Client and aiohttp only where a server is really asked.
+    """Return the model at an endpoint. `images`: whether the models accept images. What is set for one tier also
+    applies to the other if both ask the same model."""
+    # The client and aiohttp are imported only if a server is asked.
     from artoo.llm.client import EndpointModel
     from artoo.llm.dialect import DialectMemory
     from artoo.llm.http import HttpTransport

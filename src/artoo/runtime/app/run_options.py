@@ -1,6 +1,6 @@
 """The options of one run and of one call in Python, with the parser of `--budget` and the largest amounts.
 
-They say where the task works, and limit its operations and its cost.
+The options say where the task works, and limit its operations and its cost.
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 Bound = TypeVar("Bound", int, float)
 
 _WHOLE = ("calls", "tokens")
-"""The budgets that are whole numbers."""
+"""The names of the budgets that are whole numbers."""
 _MOST = 10**12
-"""Of anything: what is beyond it is a mistake, and no log could hold some of it."""
+"""The maximum of every budget. A larger amount is surely a mistake, and some amounts could not be written to a
+log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """The limits of one task. None: the configuration decides, and else the task's effort.
+    """The limits of one task. A limit that is None is taken from the configuration, or else from the task's effort.
 
-    `seconds` is wall time, `calls` language model calls, `tokens` prompt and completion together, `money` an amount
-    in the currency of the configured prices. All are above zero: a task for which nothing is left cannot run.
+    `seconds` limits the elapsed time, `calls` the model calls, `tokens` the tokens of prompts and completions
+    together, and `money` an amount in the currency of the configured prices. All limits must be above zero, because
+    a task without anything left to spend cannot run.
     """
 
     seconds: float | None = None
@@ -46,7 +48,8 @@ class Budgets:
     money: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the amounts. Raises ConfigurationError for one that is no number, or that no task could spend."""
+        """Check the amounts. Raises ConfigurationError for a value that is no number, not above zero, or too
+        large."""
         for name in self.__slots__:
             value: object = getattr(self, name)
             whole = name in _WHOLE
@@ -54,7 +57,7 @@ class Budgets:
                 raise ConfigurationError(f"Budgets({name}={value!r}): it is not {_kind(whole=whole)}")
 
     def within(self, other: Budgets) -> Budgets:
-        """Return the narrower of both for each limit."""
+        """Return, for each limit, the smaller value of both budgets."""
         return Budgets(
             seconds=_narrower(self.seconds, other.seconds),
             calls=_narrower(self.calls, other.calls),
@@ -63,7 +66,7 @@ class Budgets:
         )
 
     def over(self, limits: Limits) -> Budgets:
-        """Return these budgets, completed by the configuration's."""
+        """Return these budgets. Limits that are None are taken from the configuration."""
         return Budgets(
             seconds=self.seconds,
             calls=limits.calls if self.calls is None else self.calls,
@@ -73,7 +76,8 @@ class Budgets:
 
     @classmethod
     def parse(cls, lines: Sequence[str]) -> Budgets:
-        """Read `seconds=60,calls=10` lines; a later one wins. Raises ConfigurationError naming the part."""
+        """Parse lines such as `seconds=60,calls=10`. If a limit occurs several times, the last value counts. Raises
+        ConfigurationError that names the invalid part."""
         values: dict[str, Any] = {}
         for part in filter(None, (part.strip() for line in lines for part in line.split(","))):
             name, equals, value = (piece.strip() for piece in part.partition("="))
@@ -109,15 +113,16 @@ def _kind(*, whole: bool) -> str:
 
 def check_policy_line(line: str) -> None:
     """Check that a standing permission names a kind of operation and its target. Raises ConfigurationError."""
-    # Imported here, because most runs have no line to check.
+    # imported here, because most runs have no line to check
     from artoo.tools.approval.policy import parse_policy
 
     parse_policy(line)
 
 
 def listed(name: str, given: object, *kinds: type) -> tuple[Any, ...]:
-    """Return a list as a tuple, because it may allow one iteration only. Raises ConfigurationError unless all of it
-    is of these kinds: callers without a type checker get the error here and not later, from the letters of a text.
+    """Return the given items as a tuple. Raises ConfigurationError unless `given` is a list of items of these
+    kinds. A caller without a type checker thus gets the error at once, and not later from the single letters of a
+    text.
     """
     wanted = " or ".join(kind.__name__ for kind in kinds)
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
@@ -130,7 +135,8 @@ def listed(name: str, given: object, *kinds: type) -> tuple[Any, ...]:
 
 
 def require(name: str, given: object, kind: type, example: str = "") -> None:
-    """Check the kind of a value, because a text would switch a switch on. Raises ConfigurationError."""
+    """Check the type of a value. For example, a text in place of a boolean would count as true. Raises
+    ConfigurationError."""
     if not isinstance(given, kind):
         such = f", as in {example}" if example else ""
         raise ConfigurationError(f"{name}={given!r} must be a {kind.__name__}{such}")
@@ -146,20 +152,23 @@ def _require_schema(given: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Options of one task. Paths may be relative to the current directory; None: the configuration decides.
+    """The options of one task. Paths may be relative to the current directory. For an option that is None, the
+    configuration decides.
 
-    `project` is the directory in which commands run (default: the current one), `workspace` the one for generated
-    output. `apply` says what of the task's changes takes effect unasked (`new`, `edits` or `ask`), `allow` are
-    standing permissions ("edits src/**") besides those of the configuration. `checks` are commands that must
-    succeed, `verify` asks for a second way of checking also where the model is not known to be small.
-    `effort` says how large the task is (`quick`, `normal`, `long`; None: its plan says it), `plan` asks a person to
-    approve each plan before it runs. `model` is another model of the configured servers, for this task alone.
+    `project` is the directory in which commands run (by default the current one), and `workspace` the directory for
+    generated output. `apply` decides which of the task's changes are applied without approval (`new`, `edits` or
+    `ask`). `allow` are standing permissions ("edits src/**") in addition to those of the configuration. `checks`
+    are commands that must succeed at the end. `verify` requests a second way of computing the result even if the
+    model is not known to be small. `effort` says how large the task is (`quick`, `normal`, `long`; None: the plan
+    decides). If `plan` is true, a user must approve each plan before it runs. `model` is another model of the
+    configured servers, which is used for this task only.
 
-    `strict` sets δ = 0, `strict_roles` makes every role call its model, `memory` False neither reads nor writes
-    shared memory. `behalf`: the agent of a team for whom it is done. `returns`: the JSON schema of the value that
-    the result is to hold. `caller`: the program that asks (None: the process's own person does). `images` are
-    files, or the bytes of some, that the models are shown (PNG, JPEG, GIF, WebP). `material`: data that belongs to
-    the request; the task finds it in the file that the request names then, in its own /tmp.
+    `strict` sets δ = 0. `strict_roles` makes every role call its model. If `memory` is false, shared memory is
+    neither read nor written. `behalf`: the agent of a team for which the task is done. `returns`: the JSON schema
+    of the value that the result must contain. `caller`: the program that asks for the task (None: the user of this
+    process asks). `images` are image files, or the bytes of images, that the models are shown (PNG, JPEG, GIF,
+    WebP). `material`: data that belong to the request. The task finds them in a file in its own /tmp, which the
+    request then names.
     """
 
     workspace: Path | None = None
@@ -182,7 +191,8 @@ class RunOptions:
     material: bytes = b""
 
     def __post_init__(self) -> None:
-        """Check the options. Raises ConfigurationError for an unknown mode, an empty check, a wrong kind."""
+        """Check the options. Raises ConfigurationError for an unknown mode, an empty check, or a value of the wrong
+        type."""
         for name, kinds in (("allow", (str,)), ("checks", (str,)), ("images", (Path, bytes))):
             object.__setattr__(self, name, listed(name, getattr(self, name), *kinds))
         for name in ("workspace", "project"):
@@ -202,14 +212,15 @@ class RunOptions:
         if any(not command.strip() for command in self.checks):
             raise ConfigurationError("a check is empty; name a command that must succeed, as in: pytest -q")
         for command in self.checks:
-            # A command with its bytes replaced would be another command.
+            # A command in which undecodable bytes are replaced would be another command.
             if (said := well_formed(command)) != command:
                 raise ConfigurationError(
                     f"the check {said!r} holds what is no UTF-8; name such a file by a pattern, as in: ls caf*"
                 )
 
     def mode(self, configured: ApplyMode) -> ApplyMode:
-        """Return the mode that says what takes effect unasked. Raises ConfigurationError for an unknown mode."""
+        """Return the mode that decides which changes are applied without approval. Raises ConfigurationError for an
+        unknown mode."""
         try:
             return configured if self.apply is None else ApplyMode(self.apply)
         except ValueError:

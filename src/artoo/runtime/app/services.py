@@ -24,7 +24,8 @@ from artoo.runtime.config.model import Config
 from artoo.tasklog.lock import TaskLock
 
 if TYPE_CHECKING:
-    # And not above: opening an Artoo needs none of these classes, which take a tenth of its time to build.
+    # Imported inside the methods instead, because opening an Artoo needs none of these classes, and building them
+    # takes a tenth of that time.
     import asyncio
     from collections.abc import Sequence
     from contextlib import AsyncExitStack
@@ -54,16 +55,17 @@ if TYPE_CHECKING:
 
 
 MCP_SHARE = 10
-"""The part of a model's window that descriptions of MCP tools may take: beyond a tenth they are found by search."""
+"""The descriptions of MCP tools may take one part in this number of a model's window. If they need more, the tools
+are found by search instead."""
 
 
 @dataclass(slots=True)
 class Workshop:
-    """The services of one Artoo. An opened part is kept for the next task, and `resources` closes it. `busy` says
-    whether a task runs.
+    """The services that all tasks of one Artoo share. A service is opened when it is first needed and kept for
+    later tasks. `resources` closes it. `busy` returns whether a task is running.
 
-    `given_model`: the caller's own model, not the configured one. `on_output` is told
-    what commands print, as `redacted` leaves it.
+    `given_model`: true if the caller passed its own model, so that the configured one is not used. `on_output`
+    receives what commands print, after `redacted` has removed the secrets.
     """
 
     config: Config
@@ -90,13 +92,14 @@ class Workshop:
     _named: dict[str, MeteredModel] = field(default_factory=dict[str, "MeteredModel"])
 
     def locked(self, task_id: str) -> TaskLock:
-        """Take the lock of a task, and return it. Raises TaskRunning."""
+        """Acquire the lock of a task, and return it. Raises TaskRunning."""
         lock = TaskLock(self.config.home, task_id)
         lock.take()
         return lock
 
     def budget(self, options: RunOptions, spent: Cost | None = None) -> Budget:
-        """Return the budget of one task; `spent` is what it used before. Raises ConfigurationError."""
+        """Return the budget of one task. `spent` is what the task has already spent in earlier runs. Raises
+        ConfigurationError."""
         from artoo.runtime.app.budgets import open_budget
 
         environ = self.environ_of(options)
@@ -109,7 +112,7 @@ class Workshop:
     def model_of(self, options: RunOptions) -> MeteredModel:
         """Return the models that a task asks. Raises ConfigurationError for settings that cannot work.
 
-        Models that a task names are opened once and closed with the others.
+        A model that the options name is opened once and closed together with the others.
         """
         if options.model is None or self.given_model:
             return self.model
@@ -122,10 +125,10 @@ class Workshop:
         return self._named[options.model]
 
     def answers(self, options: RunOptions, roots: Roots, task_id: str) -> Answers:
-        """Return what answers the gate's questions for the user. Raises ConfigurationError for a permission
-        that cannot be read.
+        """Return the object that answers the gate's questions, by policies and by asking the user. Raises
+        ConfigurationError for a permission line that cannot be parsed.
         """
-        # Where a user is asked, their other windows may answer too.
+        # If a user can be asked here, the user's other windows may answer too.
         from artoo.runtime.approvals.consent import Answers
         from artoo.runtime.approvals.multi_prompt import HERE, AskedEverywhere
         from artoo.runtime.approvals.prompt_store import TaskDesk
@@ -147,16 +150,17 @@ class Workshop:
         return Policies.parse((*self.config.allow, *options.allow), project, home)
 
     async def workspace(self, task_id: str, roots: Roots) -> Workspace:
-        """Return the task's workspace as it stands; what a crash left of earlier applies is rolled back first.
+        """Return the task's workspace in its present state. Before that, applies that a crash interrupted are
+        rolled back.
 
-        Raises SandboxError where nothing on this machine can confine commands.
+        Raises SandboxError if nothing on this machine can confine commands.
         """
         if self._workspaces is None:
             from artoo.runtime.changes.startup_recovery import forget_old_logs, settle_earlier
 
             await settle_earlier(self.config)
             self.group.create_task(forget_old_logs(self.config, self.auditing.note_forgotten))
-            # Probes the kernel: only for real tasks.
+            # Choosing a backend tests the kernel, so this is done only for a task.
             from artoo.ports.workspace import MIB, SandboxLimits
             from artoo.sandbox.backends.select import open_backend
             from artoo.workspace.workspace import workspaces_in
@@ -178,12 +182,13 @@ class Workshop:
         permitted: Policies,
         verify: bool = False,
     ) -> Hands:
-        """Make the tools of one task. `port`: the gate's place on the stream. `past`: of a resumed task.
+        """Make the tools of one task. `port`: the port through which the gate publishes its questions. `past`: the
+        past of a task that is resumed, else None.
 
-        `mode`: what of the task's difference may take effect unasked, `permitted`: what of it besides, by lines of
-        permission; `settling`, if given, decides instead.
-        `servers`: MCP servers besides the person's own, whose names go before. `verify`: results need a second way.
-        Raises ConfigurationError.
+        `mode`: which of the task's changes may be applied without approval. `permitted`: further changes that
+        permission lines allow. If `settling` is given, it decides instead. `servers`: MCP servers in addition to
+        the user's own. If two have the same name, the user's own is used. `verify`: true if results need a second
+        way. Raises ConfigurationError.
         """
         from artoo.runtime.app.mcp import own_servers
         from artoo.runtime.changes.startup_recovery import keeping_of
@@ -217,7 +222,7 @@ class Workshop:
         return open_hands(outfit, port)
 
     def _hooks(self, task_id: str, project: Path, text: str) -> TaskHooks | None:
-        """Return the hooks of a task; None if neither the user nor the project has any."""
+        """Return the hooks of a task. Return None if neither the user nor the project has any."""
         mine = self.config.hooks
         if mine == type(mine)() and not os.path.lexists(project / ".artoo" / "hooks.yaml"):
             return None
@@ -233,11 +238,12 @@ class Workshop:
         return Printing(task_id, self.on_output, self.redacted)
 
     async def memory(self, options: RunOptions) -> TaskMemory | None:
-        """Return both sides of shared memory; None if the configuration or the run wants none."""
+        """Return the reading and the writing interface of shared memory. Return None if the configuration or the
+        run has switched it off."""
         if not (self.config.memory.enabled and options.memory):
             return None
         if self._memories is None:
-            # The store only where something is remembered.
+            # The store is opened only if memory is used.
             from artoo.runtime.memory.shared_memory import Memories
 
             self._memories = Memories(
@@ -257,7 +263,7 @@ class Workshop:
         return replace(found, remember=WithoutSecrets(found.remember, self.redacted))
 
     def upkeep(self) -> UpkeepModel | None:
-        """Return the model for memory's own work, on its own budget; None if no model may be asked.
+        """Return the model for memory's own work, with its own budget. Return None if no model may be asked.
 
         Raises ConfigurationError when money is limited and a model has no price.
         """
@@ -272,7 +278,7 @@ class Workshop:
         return self._upkeep
 
     def _mcp_pool(self) -> McpPool:
-        """Return what connects to MCP servers, when a task first asks."""
+        """Return the pool of connections to MCP servers. It is made when a task first needs it."""
         if self._mcp is None:
             from artoo.tools.mcp.tool import McpPool
 
@@ -281,12 +287,13 @@ class Workshop:
         return self._mcp
 
     def roots(self, options: RunOptions) -> Roots:
-        """Return the directories in which a task works. Raises ConfigurationError for one that cannot be used."""
+        """Return the directories in which a task works. Raises ConfigurationError for a directory that cannot be
+        used."""
         from artoo.ports.sandbox import Roots
 
         project = _real(options.project or Path.cwd())
         workspace = _real(options.workspace or self.config.workspace_path)
-        # The output folder is the project of a task without one, so it must exist.
+        # A task without a project uses the output folder as its project, so this folder must exist.
         if not workspace.is_dir():
             try:
                 workspace.mkdir(parents=True, exist_ok=True)
@@ -300,7 +307,7 @@ class Workshop:
         return Roots(home, workspace, project, opened=opened)
 
     def settings(self, options: RunOptions, persona: str) -> TaskSettings:
-        """Return how a task is run: its options before the configuration."""
+        """Return the settings with which a task runs. Its options override the configuration."""
         from artoo.loops.fast.agreement import SecondLook
         from artoo.loops.heuristics import without
         from artoo.runtime.app.budgets import allowance
@@ -329,15 +336,16 @@ class Workshop:
             self._memories.nudge()
 
     async def dream_briefly(self) -> None:
-        """Give memory's Dreamer a short pass, if one is due."""
+        """Run a short pass of memory's Dreamer, if one is due."""
         if self._memories is not None:
             await self._memories.dream_briefly()
 
 
 def _real(path: Path) -> Path:
-    """Resolve a path. A name that artoo has printed leads to its place.
+    """Return the resolved form of a path. A path in the printable form that artoo shows is converted back.
 
-    Raises ConfigurationError for a text that cannot be a place: an unknown user's home, or a character zero.
+    Raises ConfigurationError for a text that cannot be a path, such as the home of an unknown user or a text with a
+    null character.
     """
     text = str(path)
     try:

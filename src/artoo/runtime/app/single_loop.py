@@ -8,17 +8,19 @@ from artoo.contracts.errors import ConfigurationError
 
 
 class OneLoop:
-    """The event loop that opened an Artoo. Its connections, locks and background tasks belong to that loop."""
+    """The event loop that opened an Artoo. The connections, locks and background tasks of the Artoo belong to that
+    loop."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> bool:
-        """Mark the Artoo as open. Return True if an earlier loop was closed before the Artoo was.
+        """Mark the Artoo as open. Return True if the Artoo is still marked as open although its earlier loop was
+        closed.
 
-        Raises ConfigurationError if it is open already, because a second opening would audit and log everything
-        twice, and closing it would close the first. The error is also raised if the earlier loop is closed but has
-        unfinished tasks, because no one can wait for them.
+        Raises ConfigurationError if it is open already. A second opening would audit and log everything twice, and
+        closing it would close the first one too. The error is also raised if the earlier loop was closed with
+        unfinished tasks, because no one can wait for these.
         """
         before = self._loop
         left = before is not None and before.is_closed() and not asyncio.all_tasks(before)
@@ -30,11 +32,11 @@ class OneLoop:
         return left
 
     def require(self) -> None:
-        """Raise ConfigurationError in any other event loop, because waiting there would never end."""
+        """Raise ConfigurationError if called in any other event loop, because waiting there would never end."""
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:
-            # A caller outside any loop does not wait, so it may continue.
+            # A caller outside of any loop does not wait for anything, so it may continue.
             return
         if running is not self._loop:
             raise ConfigurationError(

@@ -1,6 +1,6 @@
 """The folder names of skills in a project and in the home, and the check if any exists.
 
-This is separate from the code that reads skills, because every task makes this check.
+This is a module of its own, apart from the code that reads skills, because every task makes this check.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ PROJECT_FOLDERS = (".artoo/skills", ".agents/skills", ".claude/skills")
 HOME_FOLDER = "skills"
 """The folder below artoo's home with the user's own skills."""
 COPIES = ".local/share/artoo/skills"
-"""The folder below the user's home with copies of own skills, because tasks cannot read artoo's home."""
+"""The folder below the user's home for copies of the user's own skills. Copies are needed because tasks cannot read
+artoo's home."""
 
 
 def any_skills(artoo_home: Path, project: Path) -> bool:

@@ -1,6 +1,6 @@
 """Select a task's skills, and store the user's approvals in `skills-agreed.json`.
 
-These are the user's own skills, and a project's if the user has approved exactly their content.
+These are the user's own skills, and those skills of the project whose exact content the user has approved.
 
 <home>/skills/NAME/…        the user's own; copies, one for each content, are placed where tasks can read them
 PROJECT/.artoo|.agents|.claude/skills/NAME/…
@@ -42,13 +42,13 @@ logger = logging.getLogger(__name__)
 
 AGREED_FILE = "skills-agreed.json"
 MOST_AGREED = 1_000
-"""The most answers that are kept; older ones are dropped."""
+"""The maximum number of answers that are kept. The oldest are dropped."""
 _COPY_SECONDS = 7 * 86_400.0
 _DIGEST_SHOWN = 12
 
 
 class Said(BaseModel):
-    """The answer about one skill, with the name and folder that the skill had then."""
+    """The answer about one skill, with the name and the folder that the skill had at that time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     answer: Literal["yes", "no"]
@@ -56,12 +56,13 @@ class Said(BaseModel):
     name: str = ""
 
     def was(self, name: str, project: Path) -> bool:
-        """Return whether the answer is about this skill of this (resolved) project, whatever its content was."""
+        """Return whether the answer is about this skill of this (resolved) project, whatever the skill contained at
+        that time."""
         return is_within(Path(self.folder), project) and name == (self.name or Path(self.folder).name)
 
 
 class Approvable(Protocol):
-    """A part of a project that needs approval: its name, its folder, and the hash of its whole content."""
+    """A part of a project that needs approval, with its name, its folder, and the hash of its whole content."""
 
     @property
     def name(self) -> str: ...
@@ -85,12 +86,12 @@ class Agreed:
     home: Path
 
     def of(self, skill: Approvable) -> bool | None:
-        """Return the answer about a skill; None if there is none for exactly this content."""
+        """Return the answer about a skill. Return None if there is none for exactly this content."""
         said = self._read().skills.get(skill.digest)
         return None if said is None else said.answer == "yes"
 
     def note(self, skills: Iterable[Approvable], *, yes: bool) -> None:
-        """Store an answer. Raises ConfigurationError if the file cannot be written."""
+        """Store the same answer for several skills. Raises ConfigurationError if the file cannot be written."""
         known = dict(self._read().skills)
         for one in skills:
             known.pop(one.digest, None)
@@ -98,7 +99,8 @@ class Agreed:
         self._keep(known)
 
     def kept(self) -> tuple[tuple[str, bool, str], ...]:
-        """Return every answer, latest last: the hash of the skill, whether it was approved, and its folder."""
+        """Return every answer, the latest last. Each has the hash of the skill, whether it was approved, and the
+        skill's folder."""
         return tuple((digest, said.answer == "yes", said.folder) for digest, said in self._read().skills.items())
 
     def forget(self, wanted: Callable[[str, Said], bool]) -> int:
@@ -129,7 +131,7 @@ class Agreed:
 
 
 def own_skills(artoo_home: Path, person: Path) -> Found:
-    """Return the user's own skills, copied to a place where tasks can read them. Blocking."""
+    """Copy the user's own skills to a place where tasks can read them, and return them. Blocking."""
     folder = artoo_home / HOME_FOLDER
     found = skills_in(real_files(), folder, folder.resolve(), foreign=False)
     laid, problems = list[Skill](), list(found.problems)
@@ -154,14 +156,14 @@ def project_skills(files: Files, roots: Roots, places: Places) -> Found:
 def equipment(
     artoo_home: Path, roots: Roots, files: Callable[[], Files], places: Places, gate: Gate, registry: Registry
 ) -> Callable[[], Awaitable[None]]:
-    """Return the step that offers the skills to a task before it begins. It does not raise."""
+    """Return the step that offers the skills to a task before the task begins. It does not raise."""
 
     async def equip() -> None:
         try:
             own = await in_thread(own_skills, artoo_home, roots.home)
             project = await in_thread(lambda: project_skills(files(), roots, places))
         except ToolError as error:
-            # All tool threads are busy or stuck.
+            # no thread for tools is free, because all are busy or stuck
             logger.warning("no skill is offered: %s", error)
             return
         for problem in (*own.problems, *project.problems):
@@ -177,8 +179,9 @@ def equipment(
 
 
 async def _agreed(skills: tuple[Skill, ...], answers: Agreed, roots: Roots, gate: Gate) -> tuple[Skill, ...]:
-    """Return the skills that the user approves now or has approved before. The same content is asked about once."""
-    # A permission by policy is valid only for its task, so it is not stored as an answer.
+    """Return the skills that the user approves now or has approved before. The user is asked only once about the
+    same content."""
+    # A permission by a policy is valid only for this task, so it is not stored as an answer.
     known = {one.digest: await in_thread(answers.of, one) for one in skills}
     fresh = tuple(one for one in skills if known[one.digest] is None)
     if fresh:
@@ -215,7 +218,8 @@ def named_once(skills: tuple[Skill, ...], before: tuple[Skill, ...]) -> tuple[Sk
 
 
 def _laid_out(skill: Skill, copies: Path) -> Skill:
-    """Copy a skill into a folder named after its content, and return it with that folder. Raises OSError."""
+    """Copy a skill into a folder that is named after the skill's content. Return the skill with that folder. Raises
+    OSError."""
     if len(skill.files) == 1:
         return skill
     place = copies / f"{skill.name}-{skill.digest[:16]}"
@@ -247,7 +251,8 @@ def _is_copy(skill: Skill, place: Path) -> bool:
 
 
 def _forget_old(name: str, copies: Path, place: Path) -> None:
-    """Remove copies of earlier contents of a skill that are so old that no task uses them."""
+    """Remove the copies of earlier contents of a skill. A copy is removed only if it is so old that no task uses
+    it."""
     of_it = re.compile(re.escape(name) + "-[0-9a-f]{16}")
     for other in copies.iterdir():
         # Another process may have removed the copy meanwhile.

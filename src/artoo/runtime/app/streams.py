@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 
 class Streams:
-    """The tasks of one process that are read as streams. If a reader stops, its task ends and can be resumed."""
+    """The tasks of one process that are read as streams. If a reader leaves, its task ends and can be resumed."""
 
     def __init__(self, bus: InProcessBus, home: Path) -> None:
-        """Set up without any task. `home`: artoo's own directory, for messages that exceed the memory limit."""
+        """Create the object without any task. `home`: artoo's own directory, in which messages are stored that
+        exceed the memory limit."""
         self._bus = bus
         self._home = home
         self._playing: set[asyncio.Task[FinalResult]] = set()
@@ -31,7 +32,7 @@ class Streams:
     async def messages(
         self, begun: Begun, play: Callable[[Begun], Coroutine[None, None, FinalResult]]
     ) -> AsyncGenerator[Envelope, None]:
-        """Yield the task's earlier messages, then the new ones while `play` runs it. The last is its
+        """Yield the earlier messages of a task, then the new ones while `play` runs the task. The last is its
         FinalResult.
         """
         from artoo.contracts.solution import FinalResult
@@ -47,7 +48,8 @@ class Streams:
 
         detach = self._bus.attach(tap)
         with spool:
-            # A task group is not used, because errors in it would be raised in the reader of this generator.
+            # A task group is not used, because errors in it would be raised inside the code that reads this
+            # generator.
             playing = asyncio.create_task(play(begun))
             self._playing.add(playing)
             playing.add_done_callback(lambda _: (detach(), spool.finish()))
@@ -61,19 +63,20 @@ class Streams:
             finally:
                 await self._end(playing)
                 spool.forget()
-                # The task may never have started, so nothing else would close it.
+                # The task may never have started, and then nothing else would close it.
                 self._bus.close_task(task_id)
                 begun.lock.release()
 
     async def close(self) -> None:
-        """End the tasks whose readers left without closing the generator, as `break` in an `async for` does."""
+        """End the tasks whose readers have left without closing the generator, for example by `break` in an `async
+        for`."""
         for playing in tuple(self._playing):
             await self._end(playing)
 
     async def _end(self, playing: asyncio.Task[FinalResult]) -> None:
         """Cancel the task and wait for it."""
-        # Its error is only retrieved and ignored, because no reader is left.
-        # If the task is done, nothing is awaited, because its loop may be closed.
+        # Its error is retrieved and ignored, because no reader is left. If the task is done already, nothing is
+        # awaited, because its event loop may be closed.
         if playing.cancel():
             await asyncio.wait([playing])
         self._playing.discard(playing)

@@ -39,8 +39,8 @@ def run_sync(text: str, *, returns: type[T], **call: Unpack[SyncCall]) -> Return
 def run_sync(text: str, *, returns: type[T] | None = None, **call: Unpack[SyncCall]) -> RunResult | Returned[T]:
     """Run `Artoo.run` on a new Artoo, which is opened and closed for this request.
 
-    Raises ConfigurationError if an event loop is already running, and the errors of opening and running. Ctrl-C
-    raises KeyboardInterrupt; the task can then be resumed.
+    Raises ConfigurationError if an event loop is already running. Also raises the errors of opening and running.
+    Ctrl-C raises KeyboardInterrupt, and the task can then be resumed.
     """
     try:
         asyncio.get_running_loop()

@@ -23,7 +23,8 @@ class SystemClock:
 
 
 class UuidIds:
-    """UUIDv7: ordered by creation within this process, and by time between processes. Implements `Ids`."""
+    """Generates UUIDv7 ids. They are ordered by creation within this process, and by time between processes.
+    Implements `Ids`."""
 
     def new(self) -> str:
         return str(uuid_utils.uuid7())

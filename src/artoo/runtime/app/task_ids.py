@@ -7,11 +7,12 @@ from collections.abc import Collection, Sequence
 from artoo.contracts.errors import ConfigurationError
 
 SHORTEST = 13
-"""The fewest shown characters of an id: its time in milliseconds. Fewer would soon fit later tasks too."""
+"""The minimum number of characters of an id that are shown. They contain its time in milliseconds. With fewer
+characters, later tasks would soon have the same beginning."""
 
 
 def short_name(task_id: str, among: Collection[str]) -> str:
-    """Return the shortest beginning of an id that no other given id has."""
+    """Return the shortest beginning of an id that no other id in `among` has."""
     others = [other for other in among if other != task_id]
     for length in range(SHORTEST, len(task_id)):
         if not any(other.startswith(task_id[:length]) for other in others):
@@ -20,9 +21,10 @@ def short_name(task_id: str, among: Collection[str]) -> str:
 
 
 def named(beginning: str, known: Sequence[str], nothing: str, where: str) -> str:
-    """Return the only id that begins with `beginning`. Raises ConfigurationError if there are none or several.
+    """Return the only id that begins with `beginning`. Raises ConfigurationError if no id begins with it, or if
+    several do.
 
-    `nothing` and `where` are parts of the error text: that none fits, and how to list the tasks.
+    `nothing` and `where` are parts of the error text. They say that no id fits, and how to list the tasks.
     """
     if beginning in known:
         return beginning

@@ -1,6 +1,6 @@
 """Start the export of OpenTelemetry for a process, if its environment variables configure an exporter.
 
-OpenTelemetry is imported only if its environment variables (`OTEL_…`) configure an exporter.
+OpenTelemetry is imported only in that case (its variables begin with `OTEL_`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _HINT = "OpenTelemetry is configured (%s), but its packages are not installed: p
 async def observed(
     bus: InProcessBus, config: Config, environ: Mapping[str, str], *, given_model: bool = False
 ) -> AsyncGenerator[None]:
-    """Export the messages on `bus` as spans and measurements while the block runs, if `environ` configures that."""
+    """Export the messages on `bus` as spans and measurements while the block runs, if `environ` configures an
+    exporter."""
     if not any(name.startswith("OTEL_") for name in environ):
         yield
         return
@@ -62,7 +63,7 @@ async def observed(
 
 
 def _peers(config: Config, environ: Mapping[str, str]) -> Peers:
-    """Return the server of each tier. Raises ConfigurationError for an incomplete endpoint."""
+    """Return the server and the model of each tier. Raises ConfigurationError for an incomplete endpoint."""
     from artoo.runtime.config.endpoints import TIERS, endpoint
     from artoo.telemetry.peers import peer_of
 

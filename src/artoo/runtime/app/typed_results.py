@@ -18,10 +18,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Returned(Generic[T]):
-    """The result of `Artoo.run(text, returns=…)`: the value, and the whole result.
+    """The result of `Artoo.run(text, returns=…)`, with the value and the whole result.
 
-    `value` is None if the task was abandoned or its answer did not fit the type. `result.facts` gives the reason,
-    and names the parts that a model filled in; `result.assurance` says how reliable the value is.
+    `value` is None if the task was abandoned or its answer did not fit the type. `result.facts` contains the
+    reason, and names the parts of the value that a model filled in. `result.assurance` says how reliable the value
+    is.
     """
 
     value: T | None
@@ -29,7 +30,8 @@ class Returned(Generic[T]):
 
 
 class Form(Generic[T]):
-    """A type that Pydantic can build from JSON (model, dataclass, TypedDict, `list[int]`, …), with its schema."""
+    """A type that Pydantic can build from JSON (such as a model, a dataclass, a TypedDict or `list[int]`), with its
+    schema."""
 
     def __init__(self, wanted: type[T]) -> None:
         """Create the schema. Raises ConfigurationError for a type without a JSON schema."""
@@ -45,7 +47,7 @@ class Form(Generic[T]):
 
     def of(self, result: RunResult) -> Returned[T]:
         """Return the result with its value converted to the type."""
-        # A validator of the type may reject the value. Then there is no value, and a fact gives the reason.
+        # A validator of the type may reject the value. Then the result has no value, and a fact gives the reason.
         if result.value is None:
             return Returned(None, result)
         try:

@@ -38,9 +38,9 @@ logger = logging.getLogger(__name__)
 class Answers:
     """Answers the questions of one task. The user is asked one question at a time.
 
-    `mode`: which changes of the task may be applied without approval. `through`: the program through which the user
-    is asked; it is left empty if another window answered. `roots`: project, output folder and home, for
-    `--apply all`.
+    `mode`: decides which changes of the task may be applied without approval. `through`: the name of the program
+    through which the user is asked. An answer from another window is recorded without it. `roots`: the project, the
+    output folder and the home, which `--apply all` needs.
     """
 
     policies: Policies = field(default_factory=Policies)
@@ -51,8 +51,8 @@ class Answers:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def answer(self, request: ConfirmationRequest) -> ConfirmationAnswer:
-        """Return the answer, and who gave it."""
-        # If `confirm` fails, or is cancelled by other code, the answer is no.
+        """Return the answer to a question, and who gave it."""
+        # If `confirm` fails, or is cancelled by other code than the task, the answer is no.
         lines = self._permitting(request)
         if lines:
             permitted = f"{POLICY}{'; '.join(lines)}"
@@ -74,14 +74,14 @@ class Answers:
                 logger.info("nobody has answered %s: the dialogue was cancelled", request.title)
                 return nobody
             except Exception:
-                # The caller's own code failed, so no one has given consent.
+                # The caller's own code has failed, so no one has given consent.
                 logger.exception("the confirmation dialogue failed; the answer is no")
                 return nobody
         elsewhere = isinstance(self.confirm, AskedEverywhere) and self.confirm.was_elsewhere
         return answer_of(request, said, PERSON).model_copy(update={"through": "" if elsewhere else self.through})
 
     async def words(self, request: ConfirmationRequest) -> Words | Consent:
-        """Ask the user a question that needs a text as answer. NO: no one can be asked, or no one answered."""
+        """Ask the user a question whose answer is a text. Returns NO if no one can be asked or no one answered."""
         # A policy cannot give a text, so policies are not asked here.
         if self.confirm is None:
             return Consent.NO
@@ -91,15 +91,16 @@ class Answers:
             except TimeoutError:
                 return Consent.NO
             except Exception:
-                # The caller's own code failed, so there is no answer.
+                # The caller's own code has failed, so there is no answer.
                 logger.exception("the dialogue failed; nothing was answered")
                 return Consent.NO
         return Consent.NO if isinstance(said, Choice) else said
 
     def _permitting(self, request: ConfirmationRequest) -> tuple[str, ...]:
-        """Return the policy lines that together permit a request; empty if they do not permit all of it."""
-        # Policies permit a whole change set or nothing of it, because only a user chooses a part. They never permit
-        # an unfinished change set, or one with conflicts.
+        """Return the policy lines that together permit a request. Return nothing if they do not permit all of
+        it."""
+        # Policies permit a whole change set or nothing of it, because choosing a part is left to the user. They
+        # never permit the changes of an unfinished task, or changes with conflicts.
         review = request.review
         if review is None:
             return self.policies.covering(request.acts)
@@ -115,13 +116,13 @@ class Answers:
         return (by_mode, *lines) if lines and len(rest) < len(request.acts) else lines
 
     def _is_trusted(self, change: ClassifiedChange) -> bool:
-        """Return whether the mode alone approves a change that is not silent."""
+        """Return whether the mode alone approves a change which needs approval otherwise."""
         if self.mode in (ApplyMode.EDITS, ApplyMode.LIVE):
             return change.change_class is ChangeClass.EDIT
         if self.mode is not ApplyMode.ALL or self.roots is None:
             return False
-        # Two kinds of files need approval by name: those that start programs in a repository, and the start-up
-        # files of a home directory that is inside the project.
+        # The mode does not approve two kinds of files, which need approval by name. These are files that start
+        # programs in a repository, and start-up files of a home directory that is inside the project.
         by_name = is_gits(change.path) or self.roots.home.is_relative_to(self.roots.project)
         if change.change_class is ChangeClass.PERSISTENCE and by_name:
             return False
@@ -140,7 +141,8 @@ def question_of(asked: QuestionAsked) -> ConfirmationRequest:
 
 
 def plan_shown(proposed: PlanProposed) -> ConfirmationRequest:
-    """Return a plan in the form that the user interfaces show: the subtasks, then the criteria for the result."""
+    """Return a plan in the form that the user interfaces show. It lists the subtasks, then the criteria for the
+    result."""
     plan = proposed.plan
     steps = (f"{number}. {each.intent}" for number, each in enumerate(plan.subtasks, 1))
     criteria = (f"✓ {each.text}" for each in plan.task_criteria)
@@ -155,7 +157,8 @@ def plan_shown(proposed: PlanProposed) -> ConfirmationRequest:
 
 
 def decision_on(said: Words | Consent) -> PlanAnswered:
-    """Return the decision in an answer to a proposed plan. A text asks for changes; an empty text approves."""
+    """Return the decision that an answer to a proposed plan contains. A text asks for changes, and an empty text
+    approves the plan."""
     if isinstance(said, Words):
         remarks = said.text.strip()
         return PlanAnswered(decision="change", remarks=remarks) if remarks else PlanAnswered(decision="approve")

@@ -1,6 +1,6 @@
 """Ask one question in several windows, with the interval of polling, and accept the first answer.
 
-One window asks, and the prompt queue offers the question to the others.
+One window asks the user, and the prompt queue offers the same question to the other windows.
 
 The first answer counts.
 """
@@ -20,14 +20,15 @@ from artoo.runtime.approvals.prompt_store import Given, TaskDesk
 LOOK_SECONDS = 0.2
 """Seconds between two reads of the prompt queue while a question is pending."""
 STOP_SECONDS = 0.5
-"""Seconds between two checks of a running task for a stop request. A check is one `stat`, about 3 µs."""
+"""Seconds between two checks of a running task for a stop request. One check is a single `stat` call of about 3
+µs."""
 
 HERE = "terminal"
 
 
 @runtime_checkable
 class Hears(Protocol):
-    """A `confirm` callback that wants to be notified when the answer came from another window."""
+    """A `confirm` callback that is notified if the answer came from another window."""
 
     def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
         """Show, in the window that asked, that the question was answered elsewhere."""
@@ -38,7 +39,8 @@ class AskedEverywhere:
     """Asks here with `confirm`, and also puts the question into the prompt queue for other windows. Implements
     ports.confirm.Confirm.
 
-    `here` is the name of this window that others are shown. `was_elsewhere`: another window gave the last answer.
+    `here` is the name of this window, which the other windows show. `was_elsewhere`: true if the last answer came
+    from another window.
     """
 
     def __init__(self, confirm: Confirm, desk: TaskDesk, here: str = HERE) -> None:
@@ -48,8 +50,8 @@ class AskedEverywhere:
         self.was_elsewhere = False
 
     async def __call__(self, request: ConfirmationRequest) -> Consent | Choice | Words:
-        """Return the first answer."""
-        # A task that was asked to stop gets the answer no.
+        """Return the first answer, from whichever window."""
+        # If the task was asked to stop, the answer is no.
         self.was_elsewhere = False
         with self._desk.laid(request) as slip:
             here = asyncio.ensure_future(self._confirm(request))
@@ -80,7 +82,8 @@ class AskedEverywhere:
 
 @contextmanager
 def stoppable(desk: TaskDesk, stop: Callable[[], None], send: Callable[[UserMessage], None]) -> Generator[None]:
-    """Pass queued messages to `send` while the block runs. Call `stop` once if a stop is requested."""
+    """Watch the prompt queue while the block runs, and pass each queued message to `send`. If a stop is requested,
+    call `stop` once."""
     loop = asyncio.get_running_loop()
 
     def look() -> None:

@@ -7,8 +7,8 @@ Processes use it to exchange questions of running tasks, answers and stop reques
                 <task>.stop             a request to stop the task
                 <task>.<time>.message   a message to the running task, or a request to interrupt its turn
 
-Each item is a small file that appears atomically, so a process that dies leaves no partial file. If the asking
-process died, the next reader removes its question.
+Each item is a small file that appears atomically, so a process that dies leaves no partial file. If the process
+that asked has died, the next reader removes its question.
 """
 
 from __future__ import annotations
@@ -36,13 +36,15 @@ from artoo.tasklog.lock import is_running
 logger = logging.getLogger(__name__)
 
 ANSWERS_KEPT_SECONDS = 3_600.0
-"""An answer is kept this long, so that a caller that answers too late can read which answer was accepted."""
+"""Number of seconds for which an answer is kept. A caller whose answer came too late can then read which answer was
+accepted."""
 LONGEST = 64 * 1024 * 1024
-"""Bytes of a question. Questions can be long, because a review contains the diffs of small files."""
+"""Maximum number of bytes of a question. Questions can be long, because a review contains the diffs of small
+files."""
 MOST_ASKED = 200
 MOST_MESSAGES = 100
 LONGEST_MESSAGE = 256 * 1024
-"""Characters of one message to a running task."""
+"""Maximum number of characters of one message to a running task."""
 
 _KEY = re.compile(r"[0-9a-f]{16}")
 
@@ -58,7 +60,8 @@ class _Answer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An accepted answer and its source (`terminal`, `page`). `first`: it was given just now, not earlier."""
+    """The accepted answer, and the window that it came from (`terminal`, `page`). `first`: true if it was given
+    just now, so that no earlier answer exists."""
 
     said: Consent | Choice | Words
     via: str
@@ -66,7 +69,7 @@ class Given:
 
 
 class OpenQuestion(BaseModel):
-    """A pending question. `key` identifies it; `asked_at`: seconds since the epoch (UTC)."""
+    """A pending question. `key` identifies it. `asked_at`: the time in seconds since the epoch (UTC)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     task_id: str
@@ -76,7 +79,7 @@ class OpenQuestion(BaseModel):
 
 
 class NotAsked(ConfigurationError):
-    """The question is no longer pending, or it differs from the one that was shown."""
+    """Raised if the question is no longer pending, or differs from the one that the user was shown."""
 
 
 class TaskDesk:
@@ -91,13 +94,13 @@ class TaskDesk:
         return self._stop.exists()
 
     def begin(self) -> None:
-        """Delete earlier stop requests and messages, because they were sent to an earlier run of the task."""
+        """Delete earlier stop requests and messages, because they were meant for an earlier run of the task."""
         with suppress(OSError):
             self._stop.unlink(missing_ok=True)
         self.take_messages()
 
     def take_messages(self) -> tuple[UserMessage, ...]:
-        """Return and delete the messages to the task. A message that cannot be read is dropped and logged."""
+        """Return and delete the messages to the task. A message that cannot be read is dropped, which is logged."""
         found: list[UserMessage] = []
         for path in _message_files(self._folder, self._task_id):
             try:
@@ -122,7 +125,7 @@ class TaskDesk:
 
 
 class TaskSlip:
-    """A question in the prompt queue, from the side of the asking task."""
+    """A question in the prompt queue, as the task that asks it sees it."""
 
     def __init__(self, folder: Path, task_id: str, request: ConfirmationRequest) -> None:
         self._folder = folder
@@ -141,7 +144,7 @@ class TaskSlip:
         descriptor = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             data = asked.model_dump_json().encode()
-            # On a full disk, `write` may write only a part, and raises the error at the next call.
+            # If the disk is full, `write` may write only a part, and raises the error at the next call.
             while data:
                 data = data[os.write(descriptor, data) :]
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -153,7 +156,7 @@ class TaskSlip:
         self._descriptor = descriptor
 
     def close(self) -> None:
-        """Remove the question. The answer stays for callers that answer late."""
+        """Remove the question. The answer stays, for callers that answer later."""
         if self._descriptor is not None:
             with suppress(OSError):
                 (self._folder / f"{self._stem}.question").unlink(missing_ok=True)
@@ -182,7 +185,8 @@ def open_questions(home: Path, task_id: str | None = None) -> tuple[OpenQuestion
 def answer_question(
     home: Path, task_id: str, key: str, digest: str, said: Consent | Choice | Words, via: str
 ) -> Given:
-    """Answer exactly the question that was shown (`digest`). Return the accepted answer, which is the first one.
+    """Answer a question, if it is exactly the one that the user was shown (`digest`). Return the accepted answer,
+    which is the first one that was given.
 
     Raises NotAsked if the question is no longer pending and its answer is unknown, or if the question has changed.
     """
@@ -206,7 +210,8 @@ def answer_question(
 
 
 def ask_to_stop(home: Path, task_id: str) -> bool:
-    """Ask a running task to end now, in whatever process it runs. False if it is not running. Raises OSError."""
+    """Ask a running task to end now, whichever process runs it. Return False if the task is not running. Raises
+    OSError."""
     if not is_running(task_directory(home, task_id)):
         return False
     folder = _folder(home)
@@ -216,10 +221,10 @@ def ask_to_stop(home: Path, task_id: str) -> bool:
 
 
 def send_message(home: Path, task_id: str, message: UserMessage) -> bool:
-    """Send a message to a running task, in whatever process it runs. Return False if it is not running.
+    """Send a message to a running task, whichever process runs it. Return False if it is not running.
 
-    Raises ConfigurationError if too many messages are pending or the text is too long; OSError if it cannot be
-    written.
+    Raises ConfigurationError if too many messages are pending or the text is too long, and OSError if the message
+    cannot be written.
     """
     if not is_running(task_directory(home, task_id)):
         return False
@@ -249,7 +254,7 @@ def _stop_name(task_id: str) -> str:
 
 
 def _asked(path: Path) -> OpenQuestion | None:
-    """Read the question in a file. Returns None, and removes the file, if no process waits for its answer."""
+    """Read the question in a file. If no process waits for its answer any more, remove the file and return None."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -281,7 +286,7 @@ def _given(path: Path, digest: str) -> Given | None:
 
 
 def _bring(folder: Path, stem: str, digest: str, said: Consent | Choice | Words, via: str) -> Given:
-    """Write the answer atomically. Return the earlier answer instead if there is one."""
+    """Write the answer atomically. If there is an earlier answer, return that one instead."""
     paths = said.paths if isinstance(said, Choice) else ()
     consent = said if isinstance(said, Consent) else None
     words = said.text if isinstance(said, Words) else None

@@ -16,9 +16,10 @@ logger = logging.getLogger(__name__)
 
 
 def continue_pending(home: Path, history: Sequence[Turn], project: Path, task_id: str) -> str:
-    """Start a task's workspace from the latest pending changes of its conversation. Blocking.
+    """Start the workspace of a task with the latest pending changes of its conversation. Blocking.
 
-    Return the id of the task that made them; empty if nothing is pending, or the changes cannot be carried over.
+    Return the id of the task that made these changes. Return "" if nothing is pending or the changes cannot be
+    carried over.
     """
     workspaces = Workspaces(home)
     for turn in reversed(history):

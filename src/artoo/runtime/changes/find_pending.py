@@ -1,6 +1,6 @@
 """Find and list the pending change sets of all ended tasks, or of one task.
 
-The module `pending_changes` applies them.
+The module `pending_changes` applies or discards them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from artoo.workspace.settlement.pending import DAY, PendingRecord, read_pending
 from artoo.workspace.settlement.service import settled_already
 
 ATTEMPT = " attempt"
-"""The suffix of the id of the workspace in which an agent works on a board task until it submits the work."""
+"""An agent works on a board task in a workspace of its own until it submits the work. This suffix ends the id of
+that workspace."""
 
 _OUTDATED = "it was made by another version of artoo, and can only be discarded"
 _NEVER = 253_370_764_800.0
-"""The year 9999, because every interface can show this date, but not infinity."""
+"""A time in the year 9999 that means "never". Every interface can show this date, but not infinity."""
 
 
 def pendings(config: Config) -> tuple[Pending, ...]:
-    """Return all pending changes, oldest first. Tasks that were cut off are included, running tasks are not.
+    """Return all pending changes, oldest first. Tasks that were interrupted are included. Running tasks are not.
 
     Blocking.
     """
@@ -36,7 +37,8 @@ def pendings(config: Config) -> tuple[Pending, ...]:
             with directory.locked():
                 found.append(_pending(directory, config))
         except SandboxError:
-            # Another process uses the workspace, or it is damaged. `find_pending` reports which.
+            # Another process uses the workspace, or the workspace is damaged. `find_pending` reports which.
+            # `find_pending` reports which.
             continue
     found += _outdated(config)
     return tuple(sorted(found, key=lambda one: one.since))
@@ -45,7 +47,8 @@ def pendings(config: Config) -> tuple[Pending, ...]:
 def find_pending(config: Config, task_id: str) -> Pending:
     """Return the pending changes of the task whose id begins with `task_id`. Blocking.
 
-    Raises ConfigurationError if there are none or several, SandboxError if the task runs or was just settled.
+    Raises ConfigurationError if there is no such task or more than one. Raises SandboxError if the task is running
+    or its changes were just settled.
     """
     places: dict[str, WorkspaceDirectory | Pending] = {one.task_id: one for one in _outdated(config)}
     places |= {task_of(directory): directory for directory in _candidates(config)}
@@ -64,13 +67,13 @@ def find_pending(config: Config, task_id: str) -> Pending:
 
 
 def task_of(directory: WorkspaceDirectory) -> str:
-    """Return the id of the task whose work a workspace holds. For an attempt it is the board task's id."""
+    """Return the id of the task whose changes a workspace holds. For an attempt, it is the id of the board task."""
     return directory.task_id.removesuffix(ATTEMPT)
 
 
 def _candidates(config: Config) -> Iterator[WorkspaceDirectory]:
-    """Yield the workspaces to list. Workspaces that were brought from another machine for a review are left out. So
-    is the attempt of a board task with submitted work.
+    """Yield the workspaces to list. Workspaces that were brought from another machine for a review are not listed.
+    If a board task has submitted work, its attempt is not listed.
     """
     listed = {directory.task_id: directory for directory in Workspaces(config.home).listed()}
     for task_id, directory in listed.items():
@@ -81,7 +84,7 @@ def _candidates(config: Config) -> Iterator[WorkspaceDirectory]:
 
 def _pending(directory: WorkspaceDirectory, config: Config) -> Pending:
     if not directory.exists:
-        # Taking the lock has recreated the directory.
+        # taking the lock has made the directory again
         directory.remove()
         raise settled_already(task_of(directory))
     record = read_pending(directory)
@@ -108,7 +111,8 @@ def _pending(directory: WorkspaceDirectory, config: Config) -> Pending:
 def _without_record(
     directory: WorkspaceDirectory, config: Config, warning: PendingRecord | None, board: str
 ) -> Pending:
-    """Describe a task that was cut off, or whose record could not be written. Its log shows how it ended."""
+    """Describe the pending changes of a task that was interrupted, or whose record could not be written. The task's
+    log shows how the task ended."""
     task_id = task_of(directory)
     since = directory.record().created_at
     told = summary_of(config.home, task_id)
@@ -134,14 +138,14 @@ def _without_record(
 
 
 def _outdated(config: Config) -> list[Pending]:
-    """Describe the workspaces of other versions of artoo."""
+    """Describe the workspaces that other versions of artoo made."""
     # They never expire, because this version cannot read them. Only the user can discard them.
     found: list[Pending] = []
     for one in Workspaces(config.home).outdated():
         try:
             since = one.base.stat().st_mtime
         except OSError:
-            # It was discarded since the listing.
+            # the workspace was discarded after it was listed
             continue
         told = summary_of(config.home, one.task_id)
         request = "" if told is None else told.request

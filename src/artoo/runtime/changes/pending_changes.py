@@ -1,12 +1,13 @@
 """Show, apply or discard one pending change set, in any process after the task's end.
 
-This serves `artoo diff|apply|discard` and the library.
+`artoo diff|apply|discard` and the library use this module.
 
     pendings(config) ─► Pending ─► diff()      show the changes against the present files, with conflicts
                                ├─► apply()     apply all changes, or only the named paths
                                └─► discard()   delete the changes without applying them
 
-This works in any process, also days later. Each call locks the workspace; if the process is killed, it stays valid.
+This works in any process, also days later. Each call locks the workspace. If the process is killed, the changes
+stay pending and valid.
 """
 
 from __future__ import annotations
@@ -42,12 +43,14 @@ from artoo.workspace.settlement.service import Settlement, Subject, opened, sett
 class Pending:
     """One task's pending changes. Times are seconds since the epoch (UTC).
 
-    `reason`: why they are pending. `cut_off`: the task did not end. `on_board`: they belong to a task of the team,
-    whose review applies or discards them; if `cut_off` too, they were not submitted yet. `stands`: the task's state
-    on the board, empty if not looked up. `forsaken`: no agent continues or reviews the task, so the user may apply
-    or discard its changes. `outdated`: another version of artoo made them, so they can only be discarded.
-    `workspace`: the id of the workspace, if it differs from the task's. `counts` and `conflicts` (paths in
-    conflict, not in `counts`) were taken when the changes became pending; `diff` returns the present state.
+    `reason`: why the changes are pending. `cut_off`: true if the task was interrupted before its end. `on_board`:
+    true if they belong to a task of the team. A review of the team then applies or discards them. If `cut_off` is
+    true too, the work was not submitted yet. `stands`: the state of the task on the board. It is empty if it was
+    not looked up. `forsaken`: true if no agent will continue or review the task, so that the user may apply or
+    discard its changes. `outdated`: true if another version of artoo made them, so that they can only be discarded.
+    `workspace`: the id of the workspace, if it differs from the task's. `counts` and `conflicts` (the paths in
+    conflict, which are not in `counts`) are those of the time when the changes became pending. `diff` returns the
+    present state.
     """
 
     task_id: str
@@ -71,8 +74,9 @@ class Pending:
 
     @property
     def resumable(self) -> bool:
-        """Return whether the task was cut off and can be resumed, so its changes may not be applied."""
-        # A single command (`artoo sandbox`) has no log to resume from, so its changes can be applied.
+        """Return whether the task was interrupted and can be resumed. If so, its changes must not be applied."""
+        # A single command (`artoo sandbox`) has no log from which it could be resumed, so its changes can be
+        # applied.
         return self.cut_off and bool(self.request) and not self.on_board
 
     @property
@@ -81,7 +85,7 @@ class Pending:
         return self.conflicts > 0 and not self.counts
 
     async def diff(self) -> Review:
-        """Return all changes against the present files, most dangerous first, and the conflicts.
+        """Return all changes compared with the user's present files, the most dangerous first, and the conflicts.
 
         Raises SandboxError if another process holds the workspace, or the changes were applied or discarded
         already.
@@ -98,28 +102,30 @@ class Pending:
     ) -> Settled:
         """Apply all changes, or only `paths` (printable, relative to the project; a directory includes all in it).
 
-        `by`: who approved, which is recorded. `digest`: the digest that was shown (`digest()`); a different change
-        set is refused. If there are conflicts, nothing is applied unless paths are named or `rest` is set, which
-        applies everything without a conflict. The state of the result is `applied`, `partly` (the rest is still
-        pending) or `pending` (nothing was applied; see `reason` and `conflicts`). Raises SandboxError as `diff`
-        does; if the system refuses (nothing is applied then); for an empty list or a path that is not part of the
-        changes; and for a task that can be resumed.
+        `by`: who approved the changes, which is recorded. `digest`: the digest of the change set that the user was
+        shown (`digest()`). If the change set is a different one now, it is refused. If there are conflicts, nothing
+        is applied, unless paths are named or `rest` is true. `rest` applies everything that has no conflict. The
+        state of the result is `applied`, `partly` (the other changes are still pending) or `pending` (nothing was
+        applied; see `reason` and `conflicts`). Raises SandboxError in these cases: those of `diff`; the system
+        refuses (nothing is applied then); the list is empty; a path is not part of the changes; the task can be
+        resumed.
         """
         return await to_its_end(lambda: self._apply(paths, digest, rest, by))
 
     async def discard(self, *, by: str = PERSON) -> Settled:
-        """Delete the changes; no file is modified. Sent data cannot be recalled. Raises SandboxError."""
+        """Delete the changes. No file of the user is modified. Sent data cannot be recalled. Raises
+        SandboxError."""
         return await to_its_end(lambda: self._discard(by))
 
     async def named(self, paths: Collection[str]) -> tuple[str, ...]:
         """Return the paths in the form that `diff` uses. Relative paths start at the task's project.
 
-        Raises SandboxError for an empty path, for the root, and for an empty list.
+        Raises SandboxError for an empty list, an empty path, or the project itself.
         """
         return await asyncio.to_thread(lambda: named(self._directory(), paths))
 
     async def digest(self) -> str:
-        """Return the digest of the present change set. Raises SandboxError as `diff` does."""
+        """Return the digest of the change set as it is now. Raises SandboxError as `diff` does."""
         return await asyncio.to_thread(self._digest)
 
     # --- blocking -----------------------------------------------------------------------------------------------
@@ -152,7 +158,7 @@ class Pending:
             yield settlement
 
     def _before_apply(self, directory: WorkspaceDirectory, paths: Sequence[str]) -> None:
-        """Run the user's hooks, and the project's if they are approved. Raises SandboxError if one refuses."""
+        """Run the user's hooks, and the project's if they are approved. Raises SandboxError if a hook refuses."""
         project = directory.record().roots.project
         if not self._hooks.before_apply and not os.path.lexists(project / ".artoo" / "hooks.yaml"):
             return
@@ -192,7 +198,7 @@ class Pending:
             return settlement.apply(found, paths, by=by)
 
     def _require_settleable(self) -> None:
-        """Raise SandboxError if the task can be resumed, or the team continues it."""
+        """Raise SandboxError if the task can be resumed, or if the team is still working on it."""
         Workspaces(self._home).require_readable(self.task_id)
         if self.cut_off and self.on_board and not self.forsaken:
             raise SandboxError(
@@ -219,9 +225,9 @@ class Pending:
         return Settled(state="discarded", counts=self.counts, went_out=self.went_out)
 
     def _take_attempt(self) -> None:
-        """Make the attempt the submitted work if the task is forsaken, because the user takes it over."""
+        """If the task is forsaken, make the agent's attempt the submitted work, because the user takes it over."""
         if self.forsaken:
-            # Imported here, because other tasks do not need the team.
+            # Imported here, because tasks outside of a team do not need it.
             from artoo.runtime.changes.submissions import Submissions
 
             Submissions(self._home).adopt_attempt(self.task_id)
@@ -235,7 +241,7 @@ class Pending:
 
 
 def has_ended(told: TaskSummary | None) -> bool:
-    """Return whether the task's log has a result from which it cannot be resumed."""
+    """Return whether the task's log ends with a result from which the task cannot be resumed."""
     return told is not None and told.result is not None and not resumable(told.result)
 
 
@@ -243,9 +249,10 @@ _T = TypeVar("_T")
 
 
 async def to_its_end(work: Callable[[], _T]) -> _T:
-    """Return what `work` returns. If cancelled, wait until the work has ended, then raise CancelledError."""
-    # A plain thread is used, because a loop that ends cancels its asyncio tasks, and then nothing would wait for
-    # the work.
+    """Return the result of `work`. If the caller is cancelled, wait until the work has ended, then raise
+    CancelledError."""
+    # This is a plain thread and no asyncio task. An event loop that ends cancels its tasks, and then nothing would
+    # wait for the work.
     running = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, work)
     try:
         return await asyncio.shield(running)

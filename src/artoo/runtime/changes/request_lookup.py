@@ -9,9 +9,11 @@ from artoo.workspace.settlement.history import settled_records
 
 
 def what_was_asked(home: Path, task_id: str) -> str:
-    """Return the request from the task's log, the board, or the history; empty if none has it. Blocking.
+    """Return the request from the task's log, from the board, or from the history. Return "" if none of them
+    contains it. Blocking.
 
-    A board task has no log under its own id, because each attempt has its own log. A single command has no log.
+    A board task has no log under its own id, because each attempt at it has a log of its own. A single command has
+    no log.
     """
     return request_of(home, task_id) or asked_on_the_board(home, task_id) or _settled(home, task_id)
 

@@ -1,7 +1,7 @@
 """The history of a task's changes after its end, and the present state for later prompts.
 
-The log ends with the task. A later apply, discard or undo adds a line to `settled.jsonl`, and pending changes have
-a workspace. Both exist only on this machine.
+The log ends with the task. A later apply, discard or undo adds a line to `settled.jsonl`, and pending changes are
+in a workspace. Both exist only on this machine.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from artoo.workspace.settlement.history import SettledRecord, settled_records
 from artoo.workspace.settlement.pending import PendingRecord, read_pending
 
 State = Literal["waits", "waited", "applied", "part applied", "discarded", "expired", "put back"]
-"""The present state. `waited`: they were pending at the end of the task, and no later event is on record."""
+"""The present state of a task's changes. `waited`: they were pending at the end of the task, and it is not recorded
+what happened later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """One event in the history of a task's changes. `at`: seconds since the epoch; None: at the task's end.
-    `paths` may hold only the first of `count` paths; `left`: the number of paths that could not be restored.
+    """One event in the history of a task's changes. `at`: the time in seconds since the epoch. None means at the
+    end of the task. `paths` may contain only the first of all `count` paths. `left`: the number of paths that could
+    not be restored.
     """
 
     act: Act
@@ -39,8 +41,9 @@ class Became:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Pending changes: their counts, since when and until when they are pending (None: without an end), how many
-    further paths are in conflict, and the reason in the language of the request.
+    """The pending changes of a task. The fields are their counts, the times since when and until when they are
+    pending (None: without an end), the number of further paths in conflict, and the reason in the language of the
+    request.
     """
 
     counts: tuple[ClassCount, ...] = ()
@@ -52,8 +55,8 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Afterwards:
-    """The events, oldest first, and the present state. `waited`: the changes that were pending at the end of the
-    task, if nothing later is on record.
+    """The events in the history of a task's changes, oldest first, and their present state. `waited`: the changes
+    that were pending at the end of the task, if no later event is recorded.
     """
 
     became: tuple[Became, ...] = ()
@@ -87,7 +90,7 @@ class SettledBooks:
 
     @classmethod
     def of(cls, home: Path) -> SettledBooks:
-        """Read the present history; entries that cannot be read are skipped. Blocking."""
+        """Read the history as it is now. Entries that cannot be read are skipped. Blocking."""
         acts: dict[str, list[SettledRecord]] = defaultdict(list)
         waiting: dict[str, PendingRecord | None] = {}
         try:
@@ -104,9 +107,10 @@ class SettledBooks:
         return cls(acts, waiting)
 
     def afterwards(self, task_id: str, ended: Settled | None) -> Afterwards:
-        """Return the history of one task. `ended`: the changes in its result; None: the task has not ended."""
-        # The work of a board task is recorded under the board task's id, but an earlier discard of a run under the
-        # run's own id.
+        """Return the history of one task. `ended`: the changes in the task's result. It is None if the task has not
+        ended."""
+        # The work on a board task is recorded under the id of the board task. If a run was discarded earlier, that
+        # is recorded under the id of the run.
         settled = ended or Settled()
         own = self.acts.get(task_id, ())
         name = task_id if own else settled.kept_under or task_id
@@ -144,14 +148,14 @@ _ACTS: Mapping[str, Act] = {"discarded": "discarded", "expired": "expired", "und
 
 
 MOST_PATHS = 200
-"""Paths of one turn that are passed on; a prompt lists fewer of them."""
+"""Maximum number of paths of one turn that are passed on. A prompt lists fewer of them."""
 
 
 def with_what_became(home: Path, history: Sequence[Turn], project: Path) -> tuple[Turn, ...]:
-    """Return the turns, each with the present state of its changes: the paths that are pending, and those that were
-    applied, discarded or restored, relative to the project. Blocking.
+    """Return the turns, each with the present state of its changes. The state lists the paths that are pending and
+    those that were applied, discarded or restored, relative to the project. Blocking.
     """
-    # The state may change between two requests, so it is read each time.
+    # The state may change between two requests, so it is read again each time.
     if not any(turn.task_id for turn in history):
         return tuple(history)
     books = SettledBooks.of(home)
@@ -160,7 +164,7 @@ def with_what_became(home: Path, history: Sequence[Turn], project: Path) -> tupl
 
 def _looked_up(home: Path, books: SettledBooks, turn: Turn, project: str) -> Turn:
     told = summary_of(home, turn.task_id) if turn.task_id is not None else None
-    # The task has not ended, or its log is gone.
+    # the task has not ended, or its log no longer exists
     if told is None or told.result is None:
         return turn
     changes = told.result.changes

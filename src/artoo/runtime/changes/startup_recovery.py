@@ -28,12 +28,12 @@ _OWNER = re.compile(r"-(\d+)-[^-]+\.jsonl$")
 
 
 def keep_of(config: Config) -> Keep:
-    """Return how long, and up to which size, data is kept for `artoo undo`."""
+    """Return for how long, and up to which size, the data for `artoo undo` are kept."""
     return Keep(days=config.undo.days, total_bytes=config.undo.megabytes << 20)
 
 
 async def settle_earlier(config: Config) -> None:
-    """Recover interrupted operations, then delete old undo data and expired changes."""
+    """Finish or roll back interrupted operations, then delete old undo data and expired changes."""
     # An error is logged, and the next start tries again.
     try:
         _tell(await asyncio.to_thread(recover_earlier, config))
@@ -56,7 +56,7 @@ def recover_earlier(config: Config) -> RecoveryReport:
 
 
 def _note_undone(home: Path, task_id: str) -> None:
-    """Record the end of an undo that a crash had interrupted and the recovery has completed."""
+    """Record that the recovery has completed an undo which a crash had interrupted."""
     try:
         note_settled(home, SettledRecord(at=time.time(), task_id=task_id, what="undone", by=PERSON))
     except OSError as error:
@@ -64,9 +64,9 @@ def _note_undone(home: Path, task_id: str) -> None:
 
 
 async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str]], None] | None = None) -> None:
-    """Delete old task logs according to the configuration.
+    """Delete the old task logs that the configuration no longer keeps.
 
-    `forgotten_logs` is called with their names, because the Auditor would report them as missing otherwise.
+    `forgotten_logs` is called with their names, because the Auditor would otherwise report them as missing.
     """
     # An error is logged, and the next start tries again.
     keep = KeepLogs(days=config.log.keep_days, total_bytes=config.log.keep_megabytes << 20)
@@ -83,7 +83,8 @@ async def forget_old_logs(config: Config, forgotten_logs: Callable[[Sequence[str
 
 
 def remove_left_spools(home: Path) -> int:
-    """Remove the spool files of killed processes, which no process reads any more. Return how many."""
+    """Remove the spool files of processes that were killed, because no process reads these files any more. Return
+    how many."""
     removed = 0
     for path in (home / "spool").glob("spool-*.jsonl"):
         owner = _OWNER.search(path.name)
@@ -113,7 +114,7 @@ def _tell(report: RecoveryReport) -> None:
 
 
 def keeping_of(config: Config) -> Keeping:
-    """Return how long, and up to which size, changes may be pending."""
+    """Return for how long, and up to which size, changes may be pending."""
     return Keeping(days=config.pending.days, total_bytes=config.pending.megabytes << 20)
 
 
@@ -122,7 +123,8 @@ def drop_expired(config: Config, now: float | None = None) -> tuple[PendingRecor
 
     Blocking.
     """
-    # Changes are kept for at least three days after the first warning, which `artoo status` and every start show.
+    # Changes are kept for at least three days after the first warning. `artoo status` and every start show the
+    # warning.
     found = expire(config.home, keeping_of(config), time.time() if now is None else now)
     for gone in found.dropped:
         logger.warning(

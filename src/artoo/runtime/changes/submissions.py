@@ -1,6 +1,6 @@
 """The documents of submitted board work on disk, such as request, dossier, note and `approval.json`.
 
-The files of the work are in its workspace.
+The files of the submitted work are in its workspace.
 
 <home>/workspaces/<board task>/              the submitted work
 <home>/workspaces/<board task> attempt/      the work of an agent until it submits it; begins as a copy of the above
@@ -44,7 +44,8 @@ _REMEDIES = {
 
 
 class Intent(Contract):
-    """An approval that was given. `digest` binds it to the change set that was shown; `actor` may be the policy."""
+    """An approval that was given, and whose apply may not be complete. `digest` binds it to the change set that was
+    shown. `actor` may be a policy instead of a user."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -67,7 +68,7 @@ def writing(place: Path) -> Generator[None]:
 
 
 def _named(error: OSError) -> str:
-    """Return the path in the error if a user can find it; empty for descriptors and paths below open
+    """Return the path in the error if a user can find it. Return "" for descriptors, and for paths relative to open
     directories.
     """
     name: object = error.filename
@@ -77,7 +78,8 @@ def _named(error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The documents of one submission, which may not exist. All methods block; writing ones raise SandboxError."""
+    """The documents of one submission. The submission may not exist. All methods block, and those that write raise
+    SandboxError."""
 
     place: Path
 
@@ -94,11 +96,11 @@ class Submission:
         self._write("approval.json", intent)
 
     def noted(self) -> Intent | None:
-        """Return the approval whose apply is not completed yet; None if there is none."""
+        """Return the approval whose apply is not completed yet. Return None if there is none."""
         return self._read("approval.json", Intent)
 
     def forget_approval(self) -> None:
-        """Delete the approval, so that a restart does not complete it."""
+        """Delete the approval, so that a restart does not complete its apply."""
         with writing(self.place):
             (self.place / "approval.json").unlink(missing_ok=True)
 
@@ -116,7 +118,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Submissions:
-    """The documents of all board tasks of one home (a resolved path), and the workspaces that belong to them."""
+    """The documents of all board tasks of one home (a resolved path), and the workspaces of these tasks."""
 
     home: Path
 
@@ -125,7 +127,7 @@ class Submissions:
         return self.home / "submissions"
 
     def of(self, board_task: str, number: int) -> Submission:
-        """Return the submission of this number."""
+        """Return the submission with this number."""
         return Submission(self._papers(board_task) / str(number))
 
     def workspace(self, board_task: str) -> WorkspaceDirectory:
@@ -133,11 +135,12 @@ class Submissions:
         return Workspaces(self.home).directory(board_task)
 
     def attempt(self, board_task: str) -> WorkspaceDirectory:
-        """Return the workspace of an agent for a task until it submits its work."""
+        """Return the workspace in which an agent works on a task until it submits the work."""
         return Workspaces(self.home).directory(board_task + ATTEMPT)
 
     def adopt_attempt(self, board_task: str) -> None:
-        """Replace the task's submitted work by the attempt, if there is an attempt. Idempotent, also after a crash.
+        """If an agent has made an attempt at the task, replace the submitted work by it. Idempotent. The call may
+        also be repeated after a crash.
 
         Raises SandboxError.
         """
@@ -149,7 +152,7 @@ class Submissions:
             attempt.locked(PATIENCE_SECONDS),
             submitted.locked(PATIENCE_SECONDS),
         ):
-            # Another process has adopted it since the first check.
+            # Another process has already made it the submitted work, after the first check.
             if not attempt.exists:
                 attempt.remove()
                 return
@@ -160,27 +163,30 @@ class Submissions:
             attempt.base.rename(submitted.base)
 
     def enter(self, board_task: str, text: str) -> None:
-        """Record that a task has a workspace, so that it is found if the task is deleted. Raises SandboxError."""
+        """Record that a task has a workspace, so that the workspace can be found even if the task is deleted from
+        the board. Raises SandboxError."""
         papers = self._papers(board_task)
         with writing(papers):
             papers.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_durably(papers / _ASKED, text.encode("utf-8", "replace"))
 
     def asked(self, board_task: str) -> str:
-        """Return the text of a task that has documents here, else an empty string. Blocks. Raises nothing."""
+        """Return the text of a task that has documents here. Return an empty string for any other task. Blocks.
+        Raises nothing."""
         try:
             return (self._papers(board_task) / _ASKED).read_text("utf-8", "replace")
         except OSError:
             return ""
 
     def lock(self, board_task: str) -> Path:
-        """Return the file that is locked during a decision about the task's submission."""
+        """Return the file that is locked while a decision about the task's submission is made."""
         return self.folder / f".ruling-{self._papers(board_task).name}"
 
     def discard(self, board_task: str, actor: str) -> None:
-        """Delete all documents of a task and its workspaces. If changes were submitted, their deletion is recorded.
+        """Delete all documents of a task and its workspaces. If changes had been submitted, their deletion is
+        recorded.
 
-        Raises SandboxError, also if a process uses a workspace.
+        Raises SandboxError, for example if a process uses one of the workspaces.
         """
         papers = self._papers(board_task)
         with writing(papers):
@@ -195,7 +201,8 @@ class Submissions:
             remove_tree(papers)
 
     def discarded(self, board_task: str, actor: str, run: str = "") -> SettledRecord:
-        """Return the history record of the deletion, for a task or one of its runs. Blocks."""
+        """Return the record for the history that a task's changes, or those of one of its runs, were deleted.
+        Blocks."""
         request = self.asked(board_task)
         return SettledRecord(at=time.time(), task_id=run or board_task, what="discarded", by=actor, request=request)
 
@@ -206,7 +213,7 @@ class Submissions:
         return tuple(name for name in names if not name.startswith("."))
 
     def _handed_in(self, board_task: str) -> bool:
-        """Return whether a submission of the task has changed files."""
+        """Return whether a submission of the task contains changes of files."""
         papers = self._papers(board_task)
         numbers = papers.iterdir() if papers.is_dir() else ()
         works = (Submission(place).work() for place in numbers if place.is_dir())

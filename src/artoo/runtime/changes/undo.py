@@ -24,20 +24,23 @@ logger = logging.getLogger(__name__)
 
 
 def can_be_undone(config: Config) -> tuple[UndoableTask, ...]:
-    """Return all tasks that can be undone, after recovery from crashes. Raises SandboxError."""
+    """Return all tasks that can be undone. Before that, interrupted operations are recovered. Raises
+    SandboxError."""
     recover_earlier(config)
     return undoable(config.home, keep_of(config))
 
 
 def undoable_task(known: Sequence[UndoableTask], beginning: str) -> str:
-    """Return the only id that begins with `beginning`. Raises ConfigurationError if there are none or several."""
+    """Return the only id that begins with `beginning`. Raises ConfigurationError if no id begins with it, or if
+    several do."""
     ids = [one.task_id for one in known]
     return named(beginning, ids, "nothing can be undone of a task", "artoo undo --list shows what can be")
 
 
 def undone_already(config: Config, known: Sequence[UndoableTask], beginning: str) -> SettledRecord | None:
-    """Return the record of the only matching task that was undone completely and not applied again since."""
-    # This start may itself have completed an undo that a crash interrupted.
+    """Return the undo record of the only matching task, if that task was undone completely and not applied again
+    since."""
+    # This start may itself have completed an undo that a crash had interrupted.
     if not beginning or any(one.task_id.startswith(beginning) for one in known):
         return None
     try:
@@ -51,7 +54,8 @@ def undone_already(config: Config, known: Sequence[UndoableTask], beginning: str
 
 
 def latest_here(config: Config, known: Sequence[UndoableTask], here: str) -> UndoableTask | None:
-    """Return the task that was applied last among those requested in directory `here`, or that changed files in it.
+    """Return the task that was applied last, among the tasks that were requested in the directory `here` or have
+    changed files in it.
 
     `here` is an absolute printable path.
     """
@@ -73,9 +77,9 @@ def paths_of(config: Config, task_id: str) -> tuple[str, ...]:
 
 
 def put_back(config: Config, task_id: str, *, by: str) -> UndoReport:
-    """Undo a task that is not running. `by`: who asked for it, which is recorded.
+    """Undo a task that is not running. `by`: who asked for the undo, which is recorded.
 
-    Raises TaskRunning; raises SandboxError if nothing can be undone or the system refuses.
+    Raises TaskRunning if the task is running. Raises SandboxError if nothing can be undone or the system refuses.
     """
     with not_running(config.home, task_id):
         report = undo(config.home, task_id)
@@ -87,7 +91,7 @@ def put_back(config: Config, task_id: str, *, by: str) -> UndoReport:
 
 def _note(config: Config, report: UndoReport, by: str) -> None:
     """Add the undo to the history of applied and discarded changes."""
-    # If the line cannot be written, the undo has still happened, so this is only logged.
+    # If the line cannot be written, the undo has nevertheless happened, so the error is only logged.
     line = SettledRecord(
         at=time.time(),
         task_id=report.task_id,

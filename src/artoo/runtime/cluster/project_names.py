@@ -1,6 +1,6 @@
 """Name a project by its git remote as `host/path`, or by its directory.
 
-The names are the same on every machine. Reference: SPEC section 13.
+With these names, the same project is recognised on every machine. Reference: SPEC section 13.
 
 A directory with a git remote is named by the remote's URL, as `host/path` without user, password and `.git`, so
 that clones over HTTPS and SSH are one project. Any other directory is named by its path.
@@ -24,7 +24,8 @@ _SSH = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")
 
 @dataclass(frozen=True, slots=True)
 class Projects:
-    """Declared projects by name. `everywhere`: there is only one machine, so every directory is available."""
+    """Declared projects by name. `everywhere`: true if there is only one machine, so that every directory is
+    available."""
 
     places: dict[str, Path]
     everywhere: bool = False
@@ -42,11 +43,11 @@ class Projects:
 
     @property
     def names(self) -> Collection[str] | None:
-        """Return the names of the projects whose tasks may run here; None: all projects."""
+        """Return the names of the projects whose tasks may run here. Return None if all projects may."""
         return None if self.everywhere else tuple(self.places)
 
     def name(self, path: Path) -> str:
-        """Return the project name for a task in this directory. Blocks."""
+        """Return the name of the project to which a task in this directory belongs. Blocks."""
         return str(path.resolve()) if self.everywhere else project_name(path)
 
     def place(self, name: str) -> Path:
@@ -76,13 +77,13 @@ def project_name(path: Path) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return str(path.resolve())
-    # The remote names only the top directory of a repository, not the directories below it.
+    # The remote names only the top directory of a repository, so a directory below it is named by its path.
     top = (path / ".git").exists()
     return remote_name(found.stdout.strip()) or str(path.resolve()) if top else str(path.resolve())
 
 
 def remote_name(url: str) -> str:
-    """Return `host/path` of a git URL; an empty string if the URL names no other machine."""
+    """Return the `host/path` of a git URL. Return an empty string if the URL names no other machine."""
     if "://" in url:
         try:
             parts = urlsplit(url)

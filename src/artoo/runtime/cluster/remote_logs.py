@@ -26,18 +26,19 @@ if TYPE_CHECKING:
     from artoo.store.stream import Connection
 
 FOLDER = "elsewhere"
-"""The folder below the home for copies of other machines' task logs. It may be deleted at any time."""
+"""The folder below the home for copies of the task logs of other machines. It may be deleted at any time."""
 SHOWN = 5
 ENDS = 1 << 20
-"""Bytes that are read at each end of a log for a list."""
+"""Number of bytes that are read at the beginning and at the end of a log for a list of tasks."""
 RUNNING_SECONDS = 60.0
-"""Seconds after which a task without a result and without new messages is not listed as running any more."""
+"""Number of seconds without a new message after which a task without a result no longer counts as running."""
 
 
 def find_log_elsewhere(home: Path, address: StoreAddress, task_id: str) -> TaskLogReader:
-    """Return the log of a task of any machine, as far as the store has it. A unique beginning of the id is enough.
+    """Return the log of a task of any machine, as far as it is in the store. The beginning of the id is enough if
+    it is unique.
 
-    Raises ConfigurationError if the store has none or several such tasks, or cannot be reached.
+    Raises ConfigurationError if the store has no such task or several, or if the store cannot be reached.
     """
     with opened(address, "read") as connection:
         found = stream.tasks(connection, task_id, SHOWN + 1)
@@ -54,7 +55,7 @@ def find_log_elsewhere(home: Path, address: StoreAddress, task_id: str) -> TaskL
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A task of another machine, in the state that has reached the store."""
+    """A task of another machine, in the state in which it is in the store."""
 
     machine: str
     summary: TaskSummary
@@ -76,7 +77,8 @@ def list_elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewh
 
 
 def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> TaskSummary | None:
-    """Summarise a log from its two ends. Without a result, a log that grew in the last minute is a running task."""
+    """Summarise a log from its beginning and its end. If it has no result but grew in the last minute, the task
+    counts as running."""
     parts = [each for each in files if PurePosixPath(each.file).suffix == ".jsonl"]
     if not parts:
         return None
@@ -86,7 +88,7 @@ def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> Ta
     start = max(last.size - ENDS, len(head) if first is last else 0)
     tail = stream.part(connection, last.machine, last.file, start, last.size) if start < last.size else b""
     if first is not last or start > len(head):
-        # Both parts may begin or end in the middle of a line.
+        # each part may begin or end in the middle of a line
         head, tail = head[: head.rfind(b"\n") + 1], tail.partition(b"\n")[2] if start else tail
     log = part_path(place, 0)
     log.write_bytes(head + tail)
@@ -99,11 +101,12 @@ def _summary(connection: Connection, files: Sequence[Extent], place: Path) -> Ta
 
 
 def verify_shared(home: Path, address: StoreAddress, found: Verification) -> list[str]:
-    """Compare this machine's audit with the store, and verify the other machines' audits from the copies they sent.
+    """Compare this machine's audit with the store, and verify the audits of other machines by their copies in the
+    store.
 
     Problems are added to `found`. Returns one line of text per verified machine.
     """
-    # A store that cannot be reached is a problem, because nothing in it was verified.
+    # A store that cannot be reached is reported as a problem, because nothing in it was verified.
     try:
         with opened(address, "read") as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -138,7 +141,7 @@ def _verified(connection: Connection, home: Path, found: Verification) -> list[s
 
 
 def _against_store(kept: Sequence[KeptAnchor], directory: Path, who: str, found: Verification) -> None:
-    """Compare the audit chains of a machine with the anchors that the store has of them."""
+    """Compare the audit chains of a machine with the anchors of these chains in the store."""
     path = directory / ANCHORS
     there: dict[int, str] = {}
     for line, whole in lines_of(path) if path.exists() else ():
@@ -161,7 +164,7 @@ def _against_store(kept: Sequence[KeptAnchor], directory: Path, who: str, found:
 
 
 def _against_witness(connection: Connection, seen: Sequence[Witnessed], who: str, found: Verification) -> None:
-    """Check that the store still has the anchors that another machine has witnessed and recorded."""
+    """Check that the store still has the anchors that another machine has recorded as a witness."""
     for machine in dict.fromkeys(each.machine for each in seen):
         kept = {each.number: each.hash for each in stream.anchors_of(connection, machine)}
         for each in seen:
@@ -182,8 +185,9 @@ def _all_files(connection: Connection, machine: str) -> list[str]:
 
 
 def _copied(connection: Connection, machine: str, files: Sequence[str], place: Path) -> None:
-    """Write a machine's files completely below `place`. Raises ConfigurationError for names that lead elsewhere."""
-    # Other machines can write to the store, so its file names are not trusted.
+    """Copy all files of a machine from the store below `place`. Raises ConfigurationError for a file name that
+    leads outside of `place`."""
+    # Other machines can write to the store, so the file names in it are not trusted.
     if machine in ("", ".", "..") or "/" in machine or "\0" in machine:
         raise ConfigurationError(f"The store names a machine {machine!r}: that is no name of one.")
     for file in files:

@@ -1,12 +1,12 @@
 """Upload this machine's task logs and audit chains to the store at intervals.
 
-No task waits for it.
+No task waits for the upload.
 
-The local files are kept until they are in the store. So if the store cannot be reached, only time is lost, and if
-the process dies, the next process sends the rest. Pieces are sent in an order that keeps every state of the store
-verifiable: first task logs, then the audit chains that refer to them, then the anchors that refer to the chains. A
-task log that was deleted here is deleted in the store only after the audit chain that records the deletion was
-sent.
+The local files are kept until the store has them. If the store cannot be reached, the upload is only delayed. If
+the process dies, the next process sends what is missing. The order of sending keeps every state of the store
+verifiable. Task logs come first, then the audit chains that refer to them, then the anchors that refer to the
+chains. A task log that was deleted here is deleted in the store only after the audit chain that records the
+deletion was sent.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ EVERY_SECONDS = 2.0
 AWAY_SECONDS = 15.0
 CLOSING_SECONDS = 5.0
 LOOK_SECONDS = 600.0
-"""Seconds between two searches for logs that were deleted in this home."""
+"""Number of seconds between two searches for logs that were deleted in this home."""
 
 logger = logging.getLogger(__name__)
 
 
 class Sharing:
-    """Sends logs in one thread over one connection. `note` reports that a task's log has grown."""
+    """Uploads logs in one thread over one connection. `note` reports that a task's log has grown."""
 
     def __init__(self, home: Path, address: StoreAddress) -> None:
         self._home = home
@@ -60,7 +60,7 @@ class Sharing:
         self._lock = threading.Lock()
         self._sizes: dict[str, int] | None = None
         self._unreadable: set[str] = set()
-        """Files for which a read error was logged already."""
+        """Files for which a read error has already been logged."""
         self._next_look = 0.0
         self._witnessed: dict[str, int] = {}
         self._away = False
@@ -71,16 +71,16 @@ class Sharing:
         self._thread.start()
 
     def witness_through(self, auditing: Auditing) -> None:
-        """Let `auditing` record the positions of the other machines' audits."""
+        """Set the `auditing` that records the positions of the other machines' audit chains."""
         self._auditing = auditing
 
     def note(self, task: str) -> None:
-        """Record that a task's log has grown. Thread-safe and fast."""
+        """Record that a task's log has grown. The call is fast and may be made in any thread."""
         with self._lock:
             self._grown.add(task)
 
     def close(self) -> None:
-        """Send the remaining data for at most five seconds; the next start sends the rest."""
+        """Send the remaining data for at most five seconds. The next start sends what is still missing."""
         self._ending.set()
         self._thread.join(CLOSING_SECONDS)
 
@@ -89,7 +89,7 @@ class Sharing:
         try:
             last = False
             while not last:
-                # A last pass runs after the end was requested.
+                # One last pass runs after the end was requested.
                 last = self._ending.is_set()
                 try:
                     connection = connection if connection is not None else self._connected()
@@ -132,7 +132,8 @@ class Sharing:
 
     def _pass(self, connection: Connection) -> None:
         """Send all data that was added since the last pass."""
-        # The sizes of the audit files are read before the task logs, which keeps the order in the module docstring.
+        # The sizes of the audit files are read before those of the task logs, which keeps the order that the
+        # module's docstring describes.
         audit = audit_directory(self._home)
         sizes = {path: path.stat().st_size for path in sorted(audit.glob("*.jsonl"))}
         anchors = sizes.pop(audit / ANCHORS, 0)
@@ -154,7 +155,8 @@ class Sharing:
             raise
 
     def _send(self, connection: Connection, path: Path, most: int | None, task: str | None) -> None:
-        """Send the next pieces of a file: only whole lines of a log, and other files (blobs, images) whole."""
+        """Send the next pieces of a file. Of a log, only whole lines are sent; other files (blobs, images) are sent
+        whole."""
         name = path.relative_to(self._home).as_posix()
         sizes = self._sizes if self._sizes is not None else {}
         at = sizes.get(name, 0)
@@ -170,20 +172,21 @@ class Sharing:
                     sizes[name] = at = stream.put(connection, self._machine, name, at, piece, task)
                     file.seek(at)
         except FileNotFoundError:
-            # The log was old and was deleted meanwhile.
+            # the log was old and has been deleted meanwhile
             return
         except OSError as error:
-            # An error in one file does not stop the others.
+            # An error with one file does not stop the upload of the others.
             if name not in self._unreadable:
                 logger.warning("%s cannot be sent to the store: %s; see who may read it", path, error.strerror)
                 self._unreadable.add(name)
 
     def _forget(self, connection: Connection, audit: Mapping[Path, int]) -> None:
-        """Delete from the store the logs that artoo has deleted here (`log.keep_days`, `log.keep_megabytes`).
+        """Delete from the store those logs that artoo itself has deleted here (`log.keep_days`,
+        `log.keep_megabytes`).
 
-        `audit`: the audit chains with the sizes already sent; they record the deletions.
+        `audit`: the audit chains that record the deletions, with the sizes that were already sent.
         """
-        # A deletion by hand is not in the audit, so the store keeps such a log.
+        # If a user deletes a log by hand, the audit does not record it, so the store keeps the log.
         if self._sizes is None or time.monotonic() < self._next_look:
             return
         sent = {task for name in self._sizes if (task := _task_of(name)) is not None}
@@ -213,7 +216,8 @@ class Sharing:
 
 
 def _send_anchors(connection: Connection, machine: str, path: Path, most: int) -> None:
-    """Send the anchors in the first `most` bytes. Later anchors refer to parts of chains that were not sent yet."""
+    """Send the anchors in the first `most` bytes of a file. Later anchors refer to parts of chains that have not
+    been sent yet."""
     if not path.exists():
         return
     known = stream.anchors_kept(connection, machine)
@@ -246,13 +250,14 @@ def _whole_lines(piece: bytes) -> bytes:
 
 
 def _task_of(name: str) -> str | None:
-    """Return the task whose log contains a file of the store; None if the file belongs to the audit."""
+    """Return the task whose log contains a file of the store. Return None if the file belongs to the audit."""
     folder, _, rest = name.partition("/")
     return rest.partition("/")[0] if folder == TASKS else None
 
 
 def _forgotten_in(audit: Mapping[Path, int]) -> set[str]:
-    """Return the tasks whose logs artoo deleted according to these files, read up to the sizes already sent."""
+    """Return the tasks whose logs artoo has deleted, according to these audit files up to the sizes that were
+    already sent."""
     found: set[str] = set()
     for path, most in audit.items():
         for line, whole in lines_of(path):

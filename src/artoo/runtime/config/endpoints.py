@@ -2,7 +2,8 @@
 
 Reference: SPEC section 9.
 
-The order of precedence is that of `artoo.llm.settings`: `BRAIN_*` and `TOOL_*`, then the file, then `OPENAI_*`.
+The order of precedence is the same as in `artoo.llm.settings`: the variables `BRAIN_*` and `TOOL_*`, then the file,
+then `OPENAI_*`.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ TIERS: tuple[TierName, ...] = ("brain", "tool")
 
 @dataclass(frozen=True, slots=True)
 class EndpointSettings:
-    """An endpoint that is ready to use. Units are seconds (`timeout`), calls at a time, and tokens (`context`).
+    """The complete settings of an endpoint. The units are seconds for `timeout`, simultaneous calls for
+    `concurrency`, and tokens for `context`.
 
     If `api_key` is empty, no key is sent. `context`, `images`, `wire` and `reasoning` are as configured. `source`
-    tells the user which setting named the endpoint.
+    says which setting named the endpoint, for messages to the user.
     """
 
     base_url: str
@@ -42,9 +44,10 @@ class EndpointSettings:
 
 
 def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> EndpointSettings | None:
-    """Return the endpoint of a tier; None if the embedded model serves it.
+    """Return the endpoint of a tier. Return None if the embedded model serves the tier.
 
-    Raises ConfigurationError if an endpoint is incomplete: no model, no address, or an empty key variable.
+    Raises ConfigurationError if an endpoint is incomplete, which means that the model or the address is missing, or
+    that the key variable is empty.
     """
     filed = {name: value for each in TIERS for name, value in _filed(config, each, environ).items()}
     settings = model_settings(environ, filed)
@@ -71,17 +74,18 @@ def endpoint(config: Config, tier: TierName, environ: Mapping[str, str]) -> Endp
 
 
 def with_model(environ: Mapping[str, str], name: str | None) -> Mapping[str, str]:
-    """Return an environment in which both tiers request the model `name`. If it is None, nothing changes."""
+    """Return an environment in which both tiers request the model `name`. If the name is None, the environment is
+    unchanged."""
     return environ if name is None else {**environ, **{f"{tier.upper()}_MODEL": name for tier in TIERS}}
 
 
 def takes_images(config: Config, environ: Mapping[str, str]) -> bool:
-    """Return whether any tier's model is configured to accept images. Raises as `endpoint` does."""
+    """Return whether the model of at least one tier is configured to accept images. Raises as `endpoint` does."""
     return any(found.images for tier in TIERS if (found := endpoint(config, tier, environ)))
 
 
 def key_variables(config: Config) -> tuple[str, ...]:
-    """Return the names of the environment variables that the configuration gives for model keys."""
+    """Return the names of the environment variables in which, by the configuration, the keys of models are."""
     named = (config.models.brain.api_key_env, config.models.tool.api_key_env)
     return tuple(name for name in named if name is not None)
 
@@ -91,7 +95,8 @@ def _section(config: Config, tier: TierName) -> ModelEndpoint:
 
 
 def _filed(config: Config, tier: TierName, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the file's settings of a tier, named as in `model_settings`. The key comes from its variable."""
+    """Return the settings of a tier in the file, under the names that `model_settings` uses. The key is read from
+    its environment variable."""
     written = _section(config, tier)
     given = {f"{tier}_base_url": written.base_url, f"{tier}_model": written.model}
     if written.api_key_env is not None:

@@ -1,9 +1,9 @@
 """Override settings by environment variables such as `ARTOO_CONTROL__DELTA`.
 
-`ARTOO_CONTROL__DELTA=0.2` is `control.delta`, `ARTOO_WORKSPACE=~/out` is `workspace`. Lists have one value per
-line. A variable with a double underscore that names no setting is an error like an unknown key, and so is one that
-names a whole section. Other variables that begin with ARTOO_ may belong to other programs. If such a name resembles
-that of a setting, a warning is given.
+`ARTOO_CONTROL__DELTA=0.2` is `control.delta`, `ARTOO_WORKSPACE=~/out` is `workspace`. A list has one value on each
+line. A variable with a double underscore that names no setting, or names a whole section, is an error, like an
+unknown key in the file. Other variables that begin with ARTOO_ may belong to other programs, so they are ignored.
+If such a name resembles the name of a setting, a warning is logged.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ PREFIX, JOINT = "ARTOO_", "__"
 _MOST_SAID = 20
 _log = logging.getLogger(__name__)
 _said: set[str] = set()
-"""The warnings that this process has already logged."""
+"""The warnings that this process has already logged, because each is logged only once."""
 
 
 def variables() -> dict[str, Route]:
-    """Return every variable that sets a value, with the setting's route."""
+    """Return every environment variable that may set a value, with the path of the setting."""
     return {_variable(route): route for route in _routes(Config)}
 
 
@@ -46,12 +46,13 @@ def _routes(section: type[BaseModel]) -> list[Route]:
 
 
 def overrides(tree: Tree, places: Places, environ: Mapping[str, str]) -> list[Problem]:
-    """Apply the environment to `tree` and note the source of each value. Return the variables that are wrong."""
+    """Set the values from the environment in `tree`, and record the source of each value. Return a problem for each
+    variable that is wrong."""
     given = {name: value for name, value in environ.items() if name.startswith(PREFIX)}
     if not given:
         return []
     known, problems = variables(), list[Problem]()
-    # Error messages use the first setting of each section as an example.
+    # Error messages name the first setting of each section as an example.
     routes = reversed(tuple(known.values()))
     sections = {_variable(route[:depth]): route for route in routes for depth in range(1, len(route))}
     for name, value in sorted(given.items()):
@@ -73,7 +74,7 @@ def overrides(tree: Tree, places: Places, environ: Mapping[str, str]) -> list[Pr
 
 
 def warn_once(warning: Problem | str) -> None:
-    """Log a warning about the configuration once, because a process reads it several times."""
+    """Log a warning about the configuration only once, because a process reads the configuration several times."""
     if str(warning) not in _said and len(_said) < _MOST_SAID:
         _said.add(str(warning))
         _log.warning("%s", warning)
@@ -85,13 +86,13 @@ def _hint(name: str, known: Mapping[str, Route]) -> str:
 
 
 def _set(tree: Tree, route: Route, text: str) -> None:
-    """Set `text` at `route`. An empty text removes the value of the file."""
+    """Set the value of the setting at `route` to `text`. An empty text removes the value that the file has set."""
     section = tree
     for key in route[:-1]:
         inner = section.get(str(key))
         if inner is None:
             inner = section[str(key)] = dict[str, Value]()
-        if not isinstance(inner, dict):  # an error in the file, which its own check reports
+        if not isinstance(inner, dict):  # the file has an error at this place, which the check of the file reports
             return
         section = inner
     last = str(route[-1])

@@ -10,7 +10,7 @@ from artoo.settings.sections import Number, Section
 
 
 def _as_hook(given: object) -> object:
-    """Convert a plain command to a hook with that command."""
+    """Convert a plain command, given as a text, to a hook that runs it."""
     return {"command": given} if isinstance(given, str) else given
 
 
@@ -20,9 +20,11 @@ def _as_list(given: object) -> object:
 
 
 class Hook(Section):
-    """A command that is run with JSON on its standard input, in the project, as the user.
+    """A command that is run at a moment of a task, in the project, with the user's rights. It gets JSON on its
+    standard input.
 
-    `tools`: patterns of the tools that it is run for, such as `mcp:*`; empty: all tools. `seconds`: its timeout.
+    `tools`: patterns of the tools for whose calls it is run, such as `mcp:*`. If it is empty, it is run for all
+    tools. `seconds`: the timeout of the command.
     """
 
     command: str = Field(min_length=1)
@@ -34,7 +36,7 @@ _Listed = Annotated[tuple[Annotated[Hook, BeforeValidator(_as_hook)], ...], Befo
 
 
 class Hooks(Section):
-    """The hooks of each moment, in the order in which they run."""
+    """The hooks of each moment, in the order in which they are run."""
 
     before_tool: _Listed = ()
     after_tool: _Listed = ()
@@ -56,11 +58,12 @@ MOMENTS: tuple[Moment, ...] = ("before_tool", "after_tool", "before_apply", "tas
 
 
 class Notify(Section):
-    """The ways in which the user learns that a task needs them or has ended. Everything is off by default.
+    """The ways in which the user is notified that a task needs a decision or has ended. Everything is off by
+    default.
 
-    `bell` and `osc9` write to the terminal in which the task runs; `command` gets JSON on its standard input;
-    `webhook` is sent the same JSON. `events`: the events to notify of. The end of a task that took less than
-    `after_seconds` gives no notification.
+    `bell` and `osc9` write to the terminal in which the task runs. `command` gets JSON on its standard input, and
+    `webhook` is sent the same JSON. `events`: the events for which a notification is given. If a task took less
+    than `after_seconds`, its end gives no notification.
     """
 
     bell: bool = False

@@ -9,9 +9,10 @@ from artoo.settings.sections import Section
 
 
 class ForeignAgents(Section):
-    """The settings of `artoo a2a`. `url`: the external address, if there is a proxy in front of the server.
+    """The settings of `artoo a2a`. `url`: the address under which others reach the server, if a proxy is in front
+    of it.
 
-    `expose`: agents of the team that have their own card in addition to the team's.
+    `expose`: agents that have a card of their own, in addition to the card of the team.
     """
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s@#?]+$")

@@ -1,6 +1,7 @@
 """Load `config.yaml` and the environment, and report all mistakes with line and suggestion.
 
-Nothing is guessed or skipped. All problems are reported at once, each with its position and a suggestion.
+The loader does not guess or skip anything. All problems are reported at once, each with its position and a
+suggestion.
 """
 
 from __future__ import annotations
@@ -19,15 +20,17 @@ from artoo.settings.problems import leave_out_removed, problems_of, report
 from artoo.settings.text_file import bytes_of, decoded
 
 APPLY_ALL = "ARTOO_APPLY=all"
-"""Approves all changes in project and output folder, for containers and CI. It is not allowed in a file, where the
-user might not see it.
+"""The setting that approves all changes in project and output folder, for containers and CI. It is not allowed in a
+file, because the user might not see it there.
 """
 
 
 def load_config(environ: Mapping[str, str] | None = None) -> Config:
-    """Read `config.yaml` of the home (if absent: all defaults) and the environment, which overrides it.
+    """Read `config.yaml` of the home, and the environment, which overrides it. If there is no file, the defaults
+    are used.
 
-    Raises ConfigurationError with all problems at once, each with file, line and column, or with its variable.
+    Raises ConfigurationError with all problems at once. Each problem has its file, line and column, or the name of
+    its variable.
     """
     given = os.environ if environ is None else environ
     home = default_home(given)
@@ -35,13 +38,13 @@ def load_config(environ: Mapping[str, str] | None = None) -> Config:
 
 
 def read_config(path: Path, environ: Mapping[str, str]) -> Config:
-    """Read one file, which may be absent, and `environ`. Raises ConfigurationError."""
+    """Read `environ` and one file, which need not exist. Raises ConfigurationError."""
     return checked(decoded(bytes_of(path) or b"", path), path, environ)
 
 
 def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
-    """Return the configuration from the text of a file and `environ`. Raises ConfigurationError that
-    names `path`.
+    """Return the configuration that results from the text of a file and from `environ`. The errors that it raises
+    (ConfigurationError) name `path` as the file.
     """
     tree, places = _parsed(text, path) if text.strip() else ({}, Places(path))
     problems = list(places.problems)
@@ -52,7 +55,7 @@ def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
     if tree.get("apply") == ApplyMode.ALL and (apply is None or apply.variable is None):
         problems.append(places.problem(("apply",), f"cannot be all in a file: type --apply all or set {APPLY_ALL}"))
     if not tree and not problems:
-        # The defaults are valid, so the costly schema for the check is not built.
+        # The defaults are valid, so the schema for the check, which takes long to build, is not built.
         return Config.model_construct()
     problems += problems_of(tree, places, Config)
     if problems:
@@ -61,7 +64,7 @@ def checked(text: str, path: Path, environ: Mapping[str, str]) -> Config:
 
 
 def _parsed(text: str, path: Path) -> tuple[Tree, Places]:
-    """Parse the values of a file, and the position of each."""
+    """Parse the text of a file. Return its values and the position of each value."""
     # PyYAML takes 35 ms to import, so it is imported only if there is a file.
     from artoo.settings.yaml_file import parse
 

@@ -30,18 +30,20 @@ from artoo.tools.mcp.servers import McpEntry, Name
 
 
 def _lines(given: object) -> object:
-    """Convert a single line to a list, so that the environment can set it."""
+    """Convert a single line to a list. The environment can thus set a list with one value."""
     return [given] if isinstance(given, str) else given
 
 
 class ModelEndpoint(Section):
     """A model server for one tier. Settings that are missing here come from the environment.
 
-    `base_url` may be `embedded`: the model on this machine. `api_key_env` is the *name* of the variable that holds
-    the key; keys themselves are never in the file. `context` is the model's window in tokens (None: as the server
-    or the catalogue says), `timeout` seconds for one call, `concurrency` calls at a time. `images`: whether the
-    model accepts images, which no server reports. `wire`: the format of requests; `auto` chooses it by the address
-    and the server's answers. `reasoning`: how much the model should reason (None: the server's default).
+    `base_url` may be `embedded`, which means the model on this machine. `api_key_env` is the *name* of the
+    environment variable with the key. Keys themselves are never in the file. `context` is the size of the model's
+    window in tokens (None: as the server or the catalogue says). `timeout` is the limit of one call in seconds.
+    `concurrency` is the maximum number of simultaneous calls. `images`: whether the model accepts images. It must
+    be configured because no server reports it. `wire`: the format of requests. With `auto` it is chosen by the
+    address and the answers of the server. `reasoning`: how much the model shall reason (None: the server's
+    default).
     """
 
     base_url: str | None = Field(default=None, pattern=r"^(embedded|https?://[^\s@]+)$")
@@ -56,18 +58,19 @@ class ModelEndpoint(Section):
 
 
 class Models(Section):
-    """`brain` plans and judges whole tasks, `tool` executes and judges subtasks (SPEC section 9)."""
+    """The models of both tiers. `brain` plans and judges whole tasks, and `tool` executes and judges subtasks (SPEC
+    section 9)."""
 
     brain: ModelEndpoint = Field(default_factory=ModelEndpoint.model_construct)
     tool: ModelEndpoint = Field(default_factory=ModelEndpoint.model_construct)
 
 
 class Embedded(Section):
-    """The local model that runs in-process when no endpoint is set.
+    """The local model that runs inside this process if no endpoint is set.
 
-    `model` is the name of an installed model or the path of a GGUF file (None: the model chosen with `artoo model
-    use`, or else the pinned default). `slots` requests run in parallel and share a `context` of that many tokens;
-    `threads` None: one per physical core.
+    `model` is the name of an installed model, or the path of a GGUF file. If it is None, the model chosen with
+    `artoo model use` is loaded, or else the pinned default. `slots` is the number of requests that run in parallel
+    and share a `context` of that many tokens. `threads` None means one thread for each physical core.
     """
 
     model: HomePathText | None = None
@@ -80,13 +83,15 @@ Share = Annotated[Number, Field(ge=0, le=1)]
 
 
 MOST_TYPES = 200
-"""The most task types with their own numbers. All are in the first line of every task's log."""
+"""The maximum number of task types with hyperparameters of their own. All of them are written to the first line of
+every task's log."""
 
 
 class Tuned(Section):
-    """The control law's numbers for one type of task. Numbers that are not set are those of all other tasks.
+    """The hyperparameters of the control law for one type of task. A number that is not set has the value that it
+    has for all other tasks.
 
-    Only numbers that R7 alone uses can differ between types.
+    Only numbers that the solver (R7) alone uses can be different for a type.
     """
 
     alpha: Share | None = None
@@ -107,9 +112,10 @@ _LAW = Hyperparameters()
 class Control(Section):
     """The hyperparameters of the control law, under the names of the paper (SPEC section 4), with its defaults.
 
-    `without` names heuristics (artoo.loops.heuristics) to be switched off, for ablations. `by_type` has numbers for
-    one type of task (the slug of its intent in memory); `artoo config tune` proposes them. If `time_budget_ms` is
-    None, the task's effort decides.
+    `without` contains the names of heuristics (`artoo.loops.heuristics`) that are switched off, for ablation
+    experiments. `by_type` contains hyperparameters for single types of tasks. A type is the slug of a task's intent
+    in memory. `artoo config tune` proposes such values. If `time_budget_ms` is None, the effort of the task
+    determines it.
     """
 
     alpha: Share = _LAW.alpha
@@ -149,7 +155,8 @@ class Control(Section):
         return self
 
     def tuned(self, general: Hyperparameters, *, strict: bool = False) -> dict[str, Hyperparameters]:
-        """Return all numbers for each type that has its own. `strict` overrides the type's own `delta`."""
+        """Return the complete hyperparameters of each type that has some of its own. `strict` overrides the type's
+        own `delta`."""
         own = {slug: each.model_dump(exclude_none=True) for slug, each in self.by_type.items()}
         kept = {
             slug: {k: v for k, v in each.items() if not (strict and k == "delta")} for slug, each in own.items()
@@ -157,9 +164,9 @@ class Control(Section):
         return {slug: replace(general, **each) for slug, each in kept.items() if each}
 
     def hyperparameters(self, *, strict: bool = False) -> Hyperparameters:
-        """Return the numbers for the control law. With `strict`, only D = 0 is a success.
+        """Return the hyperparameters for the control law. With `strict`, only D = 0 counts as success.
 
-        The time budget is the task's own (`Workshop.allowance`).
+        The time budget is replaced by that of the task (`Workshop.allowance`).
         """
         numbers = self.model_dump(exclude={"time_budget_ms", "without", "by_type"})
         general = Hyperparameters(**numbers)
@@ -167,7 +174,8 @@ class Control(Section):
 
 
 class Prices(Section):
-    """The prices of models, by the name in requests. `currency` is only a label, because nothing is converted.
+    """The prices of models, by the names that requests use. `currency` is only a label, because amounts are never
+    converted.
 
     The embedded model costs nothing. Without prices no cost is shown.
     """
@@ -177,11 +185,12 @@ class Prices(Section):
 
 
 class Limits(Section):
-    """The limits of one task. Tokens count prompt and completion.
+    """The limits of one task. `tokens` counts the tokens of prompts and completions.
 
-    `calls` and `tokens` None: the task's effort decides. `money` is in the currency of `prices`, and needs a price
-    for every model that is used; None: unlimited. `subtasks` limits one plan. `view_megabytes` limits the disk
-    space of a task's changes until they are applied, for all commands together.
+    If `calls` or `tokens` is None, the effort of the task determines it. `money` is in the currency of `prices`,
+    and needs a price for every model that is used. None means no limit. `subtasks` is the maximum number of
+    subtasks of one plan. `view_megabytes` limits the disk space that the changes of all commands of a task may use
+    until they are applied.
     """
 
     subtasks: Whole = Field(default=MOST_SUBTASKS, ge=1, le=64)
@@ -192,12 +201,14 @@ class Limits(Section):
 
 
 class Memory(Section):
-    """Shared memory. `path` None: `memory` in the home; a relative path also starts in the home.
+    """The settings of shared memory. `path`: its directory. None means `memory` in the home, and a relative path
+    begins in the home too.
 
-    `wording`: which model words rules while no task runs. `endpoint`: the brain's model, but not the embedded one,
-    which would load a machine that its owner thinks idle; `any`: the embedded one too; `off`: none, so no rules are
-    made. `calls`, `tokens` and `money` (in the currency of `prices`) limit such calls, and those of the agents'
-    dream cycles, per day (UTC) for all processes together.
+    `wording`: which model may word rules while no task runs. With `endpoint` it is the brain's model unless that is
+    the embedded one, which would use a machine that its owner thinks idle. With `any` it may be the embedded model
+    too. With `off` no model is asked, so no rules are made. `calls`, `tokens` and `money` (in the currency of
+    `prices`) limit these calls, and those of the agents' dream cycles. The limits are for one day (UTC) and all
+    processes together.
     """
 
     enabled: bool = True
@@ -209,14 +220,16 @@ class Memory(Section):
 
 
 class Undo(Section):
-    """The time for which changes can be undone: `days`, or until their old content exceeds `megabytes`."""
+    """For how long changes can be undone. It is the number of `days`, or less if the old contents exceed
+    `megabytes`."""
 
     days: Number = Field(default=30.0, gt=0, le=3_650)
     megabytes: Whole = Field(default=4_096, ge=1, le=1 << 20)
 
 
 class Pending(Section):
-    """The time for which changes may be pending: `days`, or until all pending changes exceed `megabytes`.
+    """For how long changes may be pending. It is the number of `days`, or less if all pending changes exceed
+    `megabytes`.
 
     The user is warned before changes are deleted: `artoo status` lists them with their last day.
     """
@@ -226,9 +239,10 @@ class Pending(Section):
 
 
 class Log(Section):
-    """The time for which task logs are kept: `keep_days`, or until all logs exceed `keep_megabytes`.
+    """For how long task logs are kept. It is the number of `keep_days`, or less if all logs exceed
+    `keep_megabytes`.
 
-    Logs of running tasks, and of tasks that were cut off recently, are kept.
+    The logs of running tasks, and of tasks that were interrupted recently, are always kept.
     """
 
     keep_days: Number = Field(default=90.0, gt=0, le=3_650)
@@ -236,13 +250,14 @@ class Log(Section):
 
 
 class Config(Section):
-    """The whole configuration. `Config()` has the defaults; `load_config` reads file and environment.
+    """The whole configuration. `Config()` contains the defaults. `load_config` reads the file and the environment.
 
-    `workspace` is the folder for generated output. `apply` says which changes are applied without approval; `allow`
-    are permissions, one policy line each. `mcp_servers` maps names to servers. `store` is the PostgreSQL that
-    several machines share (`postgresql://…`); None: all data stays in the home. `projects`: directories whose tasks
-    this machine takes from the store. `hooks`: commands that run at certain moments of a task. `notify`: how the
-    user is notified that a task needs them or has ended.
+    `workspace` is the folder for generated output. `apply` decides which changes are applied without approval.
+    `allow` are standing permissions, one policy line each. `mcp_servers` maps the names of MCP servers to their
+    settings. `store` is the address of the PostgreSQL database that several machines share (`postgresql://…`). If
+    it is None, all data stay in the home. `projects`: the directories for whose tasks in the store this machine is
+    available. `hooks`: commands that are run at certain moments of a task. `notify`: how the user is notified that
+    a task needs a decision or has ended.
     """
 
     models: Models = Field(default_factory=Models.model_construct)
@@ -289,7 +304,7 @@ class Config(Section):
 
     @property
     def home(self) -> Path:
-        """Return artoo's own directory, absolute; it need not exist yet."""
+        """Return artoo's own directory as an absolute path. It may not exist yet."""
         return self._home
 
     def at_home(self, home: Path) -> Config:
@@ -300,20 +315,21 @@ class Config(Section):
 
     @property
     def workspace_path(self) -> Path:
-        """Return the output folder, absolute; it need not exist yet."""
+        """Return the output folder as an absolute path. It may not exist yet."""
         return self.workspace.expanduser().absolute()
 
     @property
     def memory_path(self) -> Path:
-        """Return the directory of shared memory, absolute; it need not exist yet."""
+        """Return the directory of shared memory as an absolute path. It may not exist yet."""
         return self.home / (self.memory.path or Path("memory")).expanduser()
 
     @property
     def memory_place(self) -> Path | StoreAddress:
-        """Return the place of shared memory: the store of several machines, or a directory on this machine."""
+        """Return the place of shared memory, which is the store of several machines or a directory on this
+        machine."""
         return parse(self.store) if self.store is not None else self.memory_path
 
     @property
     def memory_spool(self) -> Path:
-        """Return the directory for memory's entries while the store is unavailable."""
+        """Return the directory in which memory's entries are stored while the store is not available."""
         return self.home / "spool" / "memory"

@@ -32,7 +32,7 @@ _Names = TypeVar("_Names", bound=tuple[str, ...])
 
 
 def _exactly(names: tuple[str, ...], what: str) -> AfterValidator:
-    """Return a check that a setting names each of `names` once, in any order."""
+    """Return a validator which requires that a setting contains each of `names` exactly once, in any order."""
 
     def check(given: _Names) -> _Names:
         if sorted(names) != sorted(given):
@@ -43,14 +43,15 @@ def _exactly(names: tuple[str, ...], what: str) -> AfterValidator:
 
 
 class ProceduralMemory(Section):
-    """The identity files of the T level. `path` is relative to the home."""
+    """The settings of the identity files of the T level. `path` is relative to the home."""
 
     path: str = "./config/agent_identity.yaml"
     immutable: Literal[True] = True
 
 
 class SemanticMemory(Section):
-    """The most characters of curated knowledge; observations before a dream cycle; hours between dream cycles."""
+    """The limits of curated knowledge (its characters), and of dream cycles (the observations before one and the
+    hours between two)."""
 
     max_curated_chars: Whole = Field(default=15_000, ge=1_000, le=1_000_000)
     observation_buffer_limit: Whole = Field(default=50, ge=11, le=10_000)
@@ -58,14 +59,15 @@ class SemanticMemory(Section):
 
 
 class EpisodicMemory(Section):
-    """The activity database: how many days sessions are kept, and its path (relative to the home)."""
+    """The settings of the activity database, which are the days for which sessions are kept and its path (relative
+    to the home)."""
 
     session_retention_days: Whole = Field(default=90, ge=1, le=3_650)
     activity_db: str = Field(default="sqlite://./data/agent_activities.db", pattern=r"^sqlite://.+")
 
 
 class AgentMemory(Section):
-    """The three tiers of an agent's memory."""
+    """The settings of the three memory tiers of an agent."""
 
     procedural: ProceduralMemory = Field(default_factory=ProceduralMemory.model_construct)
     semantic: SemanticMemory = Field(default_factory=SemanticMemory.model_construct)
@@ -73,9 +75,9 @@ class AgentMemory(Section):
 
 
 class A2AProtocol(Section):
-    """Mail between agents. Sending does not wait; a sender that wants to wait for a reply says so each time.
+    """The settings of mail between agents. A sender does not wait for a reply unless it says so.
 
-    `standins`: agents that are asked if another agent does not answer within the timeout.
+    `standins`: agents that are asked instead if an agent does not answer within the timeout.
     """
 
     default_mode: Literal["async"] = "async"
@@ -87,7 +89,7 @@ class A2AProtocol(Section):
 
 
 class AttentionController(Section):
-    """Priorities, highest first."""
+    """The priorities of an agent's work, highest first."""
 
     priority_levels: tuple[Priority, ...] = get_args(Priority)
 
@@ -100,27 +102,27 @@ class AttentionController(Section):
 
 
 class Communication(Section):
-    """Mail and attention."""
+    """The settings of mail and of attention."""
 
     a2a_protocol: A2AProtocol = Field(default_factory=A2AProtocol.model_construct)
     attention_controller: AttentionController = Field(default_factory=AttentionController.model_construct)
 
 
 class StateMachine(Section):
-    """The nine states of a governed task."""
+    """The nine states of a task on the board."""
 
     states: Annotated[tuple[State, ...], _exactly(get_args(State), "states")] = get_args(State)
 
 
 class Trust(Section):
-    """Sets the submissions of an agent that are reviewed, and whether it may approve those of others."""
+    """Decides whose submissions are reviewed, and whether an agent may approve the submissions of others."""
 
     review_threshold: Literal["all", "complex", "critical", "none"]
     can_approve: bool = False
 
 
 class TrustLevels(Section):
-    """The levels from a new agent to one whose own work needs no review."""
+    """The levels of trust, from a new agent to one whose own work needs no review."""
 
     probation: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="all"))
     standard: Trust = Field(default_factory=lambda: Trust.model_construct(review_threshold="complex"))
@@ -129,10 +131,11 @@ class TrustLevels(Section):
 
 
 class ComplexityRule(Section):
-    """A rule for the complexity of a task that the operator did not set. The first rule that matches decides.
+    """A rule that determines the complexity of a task if the operator has not set it. The first matching rule
+    decides.
 
-    It matches if all its conditions hold: `project`, the task's directory or one above it; `assignee`; `creator`,
-    the operator or an agent; `priority`.
+    A rule matches if all of its conditions hold. `project` is the task's directory or one above it, `assignee` the
+    agent, `creator` the operator or an agent, and `priority` the task's priority.
     """
 
     complexity: Literal["simple", "complex", "critical"]
@@ -143,7 +146,7 @@ class ComplexityRule(Section):
 
 
 class Governance(Section):
-    """The state machine, and the rules of reviews."""
+    """The settings of the state machine, and of the rules for reviews."""
 
     complexity_rules: tuple[ComplexityRule, ...] = ()
 
@@ -152,8 +155,9 @@ class Governance(Section):
 
 
 class Heartbeat(Section):
-    """The heartbeat of a standing agent. `patrol_routine` is a HEARTBEAT.md, or a script that prints what is to be
-    done, relative to the home. Every agent follows it in addition to its own routine.
+    """The settings of the heartbeat of a standing agent. `patrol_routine` is the path, relative to the home, of a
+    HEARTBEAT.md or of a script that prints what is to be done. Every agent follows it in addition to its own
+    routine.
     """
 
     interval_seconds: Whole = USUAL_INTERVAL
@@ -173,13 +177,13 @@ class Heartbeat(Section):
 
 
 class Autonomy(Section):
-    """The work that agents do by themselves."""
+    """The settings of the work that agents do by themselves."""
 
     heartbeat: Heartbeat = Field(default_factory=Heartbeat.model_construct)
 
 
 class AgentRuntime(Section):
-    """The whole tree in the form of the seed's template."""
+    """The whole tree of settings, in the form of the template from the seed document."""
 
     memory: AgentMemory = Field(default_factory=AgentMemory.model_construct)
     communication: Communication = Field(default_factory=Communication.model_construct)

@@ -27,16 +27,18 @@ from artoo.tasklog.lock import is_running
 from artoo.tasklog.reader import TaskLogReader, TaskSummary, list_tasks
 
 _BEGINS_WITHIN = 60.0
-"""Seconds within which a task must begin. A loaded machine needs some of them for the imports."""
+"""Number of seconds within which a task must begin. On a loaded machine, the imports take some of them."""
 _LOOK_SECONDS = 0.3
 _KEPT_SECONDS = 30 * 86_400.0
 _LATEST = 60
 _STARTED: list[subprocess.Popen[bytes]] = []
-"""Processes that outlive this one, kept because Python warns if the object of a running process is freed."""
+"""Processes that run longer than this one. Their objects are kept, because Python warns if the object of a running
+process is freed."""
 
 
 def start(home: Path, arguments: Sequence[str], material: bytes = b"") -> str:
-    """Run `artoo run` with these arguments in a separate process, and return the id of its task. Blocking.
+    """Run `artoo run` with these arguments in a separate process, and return the id of its task. `material` is
+    passed to its standard input.
 
     `material` is its standard input.
 
@@ -57,7 +59,7 @@ def start(home: Path, arguments: Sequence[str], material: bytes = b"") -> str:
             stdout=stream,
             stderr=subprocess.STDOUT,
             env=own_environment(),
-            start_new_session=True,  # so that Ctrl-C and the end of the terminal do not stop the task
+            start_new_session=True,  # so that Ctrl-C and closing the terminal do not stop the task
         )
     _STARTED.append(process)
     until = time.monotonic() + _BEGINS_WITHIN
@@ -67,14 +69,14 @@ def start(home: Path, arguments: Sequence[str], material: bytes = b"") -> str:
         if process.poll() is not None and not note.exists():
             break
         time.sleep(0.05)
-    # A task that is reported as not begun must not begin later.
+    # A task that was reported as not begun must not begin later, so the process is ended.
     process.kill()
     said = output.read_text(encoding="utf-8", errors="replace").strip() or "it did not begin in time"
     raise ConfigurationError(said.removeprefix("artoo: "))
 
 
 def noting_begin(note: Path) -> Callable[[Envelope], None]:
-    """Return a listener that writes the id of a task to `note` when its request is published."""
+    """Return a listener that writes the id of a task to the file `note` when the task's request is published."""
 
     def hear(envelope: Envelope) -> None:
         if isinstance(envelope.payload, UserRequest):
@@ -84,19 +86,20 @@ def noting_begin(note: Path) -> Callable[[Envelope], None]:
 
 
 async def wait_for_others(request: ConfirmationRequest) -> Never:
-    """Wait for an answer in another window (`artoo attach`, the web UI). Implements Confirm."""
+    """Wait until the question is answered in another window (`artoo attach` or the web UI). Implements Confirm."""
     del request
     await asyncio.Event().wait()
     raise AssertionError("nothing sets the event")
 
 
 def running(home: Path) -> list[TaskSummary]:
-    """Return the tasks that are running in any process, latest first. Blocking."""
+    """Return the tasks that are running, in whichever process, latest first. Blocking."""
     return [one for one in list_tasks(home, _LATEST) if one.running]
 
 
 async def follow(directory: Path) -> AsyncGenerator[Envelope]:
-    """Yield the messages of a task from its log, earlier and new ones, until it is no longer running."""
+    """Yield the messages of a task from its log, first the earlier ones, then new ones until the task is no longer
+    running."""
     seen, pause = 0, _LOOK_SECONDS
     while True:
         runs = is_running(directory)  # checked before the log is read, so that the last messages are not missed
@@ -106,7 +109,7 @@ async def follow(directory: Path) -> AsyncGenerator[Envelope]:
             yield envelope
         if not runs:
             return
-        # A long log takes long to read, so the pause grows with it.
+        # Reading a long log takes long, so the pause grows with the log.
         pause = max(_LOOK_SECONDS, 4 * (time.monotonic() - started))
         await asyncio.sleep(pause)
 

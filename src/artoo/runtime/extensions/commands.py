@@ -13,25 +13,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _MESSAGE = 4_000
-"""Bytes of standard error that are kept as the message."""
+"""Number of bytes of standard error that are kept as the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The end of a command. `code` None: it timed out or could not be started; `message` gives the reason."""
+    """The result of a command. `code` is None if the command timed out or could not be started, and then `message`
+    gives the reason."""
 
     code: int | None
     message: str = ""
 
 
 def run_with_json(command: str, given: Mapping[str, object], folder: Path, seconds: float) -> Ran:
-    """Run a shell command in `folder` with `given` as JSON on its standard input. Blocking. Never raises.
+    """Run a shell command in `folder`. It gets `given` as JSON on its standard input. Blocking. Never raises.
 
-    Standard output is discarded. The message is read from standard error.
+    Its standard output is discarded. The message of the result comes from its standard error.
     """
     data = json.dumps(given, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace")
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as errors:
-        # The input is a file, not a pipe, because a command that never reads its input must not block artoo.
+        # The input is a file and no pipe, because a command that never reads its input must not block artoo.
         source.write(data)
         source.seek(0)
         try:

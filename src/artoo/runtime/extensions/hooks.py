@@ -1,9 +1,9 @@
 """Run the hooks of a task before and after tools, apply and end, with exit code 2 as refusal.
 
-These are the user's own, and the project's if the user has approved exactly their content.
+These are the user's own hooks, and those hooks of the project whose exact content the user has approved.
 
 before_tool ─► exit 2: the call is refused      after_tool ─► exit 2: the model reads the message
-before_apply ─► exit 2: the changes are pending  task_end ─► gets the result
+before_apply ─► exit 2: the changes are pending task_end ─► gets the result
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from artoo.tools.core.tool import Outcome
 logger = logging.getLogger(__name__)
 
 BLOCKS = 2
-"""The exit code with which a hook refuses the operation."""
+"""The exit code by which a hook refuses the operation."""
 _OUTPUT = 20_000
-"""Characters of a call's output that are passed to a hook."""
+"""Number of characters of a call's output that are passed to a hook."""
 
 
 @dataclass(slots=True)
 class TaskHooks:
-    """Runs the hooks of one task. `mine` are the user's. The project's hooks are added once they are approved."""
+    """Runs the hooks of one task. `mine` are the hooks of the user. The hooks of the project are added after they
+    are approved."""
 
     mine: Hooks
     home: Path
@@ -47,12 +48,13 @@ class TaskHooks:
 
     @property
     def around_tools(self) -> bool:
-        """True if tool calls may have hooks, so that they must be wrapped."""
+        """True if there may be hooks for tool calls, so that the calls must be wrapped."""
         own = bool(self.mine.before_tool or self.mine.after_tool)
         return own or hooks_of_project(self.project)
 
     async def equip(self, gate: Gate) -> None:
-        """Add the project's hooks if they are approved. Asks unless exactly this content was decided on before."""
+        """Add the hooks of the project if they are approved. The user is asked, unless exactly this content was
+        decided before."""
         from artoo.runtime.app.skill_selection import Agreed
 
         try:
@@ -74,7 +76,7 @@ class TaskHooks:
             self.agreed, self.theirs = file, theirs
 
     def adopt(self) -> None:
-        """Add the project's hooks if they were approved before, without asking. Blocking."""
+        """Add the hooks of the project if they were approved before. The user is not asked. Blocking."""
         from artoo.runtime.app.skill_selection import Agreed
 
         try:
@@ -85,7 +87,7 @@ class TaskHooks:
             logger.warning("the project's hooks are not run: %s", error)
 
     async def around(self, use: ToolUse, run: Run) -> Outcome:
-        """Run a tool call with its hooks before and after it. Implements Middleware."""
+        """Run a tool call, with the hooks before and after it. Implements Middleware."""
         known = {"tool": use.tool, "arguments": dict(use.arguments), "subtask_id": use.subtask_id}
         hooked = bool(self._listed("before_tool", use.tool))
         if hooked and (why := await in_thread(lambda: self._refusal("before_tool", known, use.tool))):
@@ -105,7 +107,8 @@ class TaskHooks:
         return outcome
 
     def before_apply(self, paths: Sequence[str]) -> None:
-        """Run the hooks for the moment before changes are applied. Blocking. Raises SandboxError if one refuses."""
+        """Run the hooks for the moment before changes are applied. Blocking. Raises SandboxError if a hook
+        refuses."""
         if why := self._refusal("before_apply", {"paths": list(paths)}):
             raise SandboxError(f"a hook refused it: {why}")
 
@@ -123,12 +126,12 @@ class TaskHooks:
         await in_thread(lambda: self._refusal("task_end", known))
 
     def _listed(self, moment: Moment, tool: str = "") -> list[tuple[Hook, bool]]:
-        """Return the hooks of a moment, each with a flag that is true if it is the project's."""
+        """Return the hooks of a moment. The flag of each is true if the hook belongs to the project."""
         listed = [(each, of is self.theirs) for of in (self.mine, self.theirs) for each in of.at(moment)]
         return [pair for pair in listed if not pair[0].tools or _is_for(pair[0], tool)]
 
     def _refusal(self, moment: Moment, known: Mapping[str, object], tool: str = "") -> str:
-        """Run the hooks of a moment in order until one refuses, and return its message; empty if none refuses."""
+        """Run the hooks of a moment in order, until one refuses. Return its message, or "" if none refuses."""
         given = {"event": moment, "task_id": self.task_id, "project": str(self.project), "request": self.request}
         for hook, is_projects in self._listed(moment, tool):
             if is_projects and not self._unchanged():
@@ -142,7 +145,7 @@ class TaskHooks:
         return ""
 
     def _unchanged(self) -> bool:
-        """True if the project's hooks are still exactly the approved ones."""
+        """True if the hooks of the project are still exactly those that were approved."""
         try:
             now = hooks_file(self.project)
         except ConfigurationError:

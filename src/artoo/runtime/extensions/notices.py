@@ -31,7 +31,8 @@ _KINDS = frozenset(
     )
 )
 _GRACE = 0.5
-"""Seconds for which a question must be open before the user is notified, because policies answer some at once."""
+"""Number of seconds for which a question must be open before the user is notified, because policies answer some
+questions at once."""
 _SECONDS = 15.0
 """Timeout of a notification command or a webhook."""
 _TEXT = 200
@@ -39,7 +40,7 @@ _TEXT = 200
 
 @dataclass(slots=True)
 class Notices:
-    """Follows the stream and notifies the user. `redacted` removes secrets from texts."""
+    """Follows the stream of messages and notifies the user. `redacted` removes secrets from texts."""
 
     settings: Notify
     home: Path
@@ -48,12 +49,12 @@ class Notices:
     _open: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
 
     async def run(self, messages: AsyncIterable[Envelope], group: asyncio.TaskGroup) -> None:
-        """Follow the stream until it ends. Notifications run in `group`."""
+        """Follow the stream until it ends. The notifications are sent by tasks in `group`."""
         async for envelope in messages:
             self.hear(envelope, group)
 
     def hear(self, envelope: Envelope, group: asyncio.TaskGroup) -> None:
-        """Handle one message, and notify the user if it needs that."""
+        """Handle one message. Notify the user if it is one of the configured events."""
         match envelope.payload:
             case UserRequest() as request:
                 self._begun[envelope.task_id] = time.monotonic(), request
@@ -85,12 +86,13 @@ class Notices:
         self._open[envelope.id] = group.create_task(when_open())
 
     def leave(self) -> None:
-        """Cancel the notifications of questions that are still open, because they cannot be answered any more."""
+        """Cancel the notifications of questions that are still open, because these questions can no longer be
+        answered."""
         for each in self._open.values():
             each.cancel()
 
     def _said(self, event: str, task_id: str, text: str, directive: str = "") -> dict[str, str]:
-        """Return the data about one event, without secrets."""
+        """Return the data of one event for notifications, without secrets."""
         _, request = self._begun.get(task_id, (0.0, None))
         asked = "" if request is None else request.text
         return {
@@ -103,7 +105,7 @@ class Notices:
         }
 
     async def _tell(self, said: dict[str, str]) -> None:
-        """Notify the user of one event in every configured way. A way that fails is logged."""
+        """Notify the user of one event in every configured way. If one way fails, this is logged."""
         settings, event = self.settings, said["event"]
         if event not in settings.events:
             return
@@ -128,7 +130,7 @@ class Notices:
 
 
 async def _post(address: str, said: dict[str, str]) -> None:
-    """Send JSON to a webhook. A failure is logged without the address, which may hold a secret."""
+    """Send JSON to a webhook. A failure is logged without the address, because the address may contain a secret."""
     import aiohttp
 
     try:
@@ -147,7 +149,8 @@ async def _post(address: str, said: dict[str, str]) -> None:
 async def noticed(
     bus: InProcessBus, settings: Notify, home: Path, redacted: Callable[[str], str]
 ) -> AsyncGenerator[None]:
-    """Notify the user of events on the stream while the block runs. A notification that has begun is completed."""
+    """Notify the user of events on the stream while the block runs. A notification that was begun is completed even
+    if the block ends."""
     notices = Notices(settings, home, redacted)
     queue = bus.subscribe("notices", kinds=_KINDS)
     async with asyncio.TaskGroup() as group:

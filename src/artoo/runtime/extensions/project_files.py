@@ -30,7 +30,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:
-    """A file of a project with its scripts, as they were read. `digest` covers every byte of them."""
+    """A file of a project with its scripts, as they were read. `digest` covers every byte of the file and of the
+    scripts."""
 
     name: str
     folder: Path
@@ -52,7 +53,7 @@ def hooks_file(project: Path) -> ProjectFile | None:
 
 
 def hooks_in(file: ProjectFile) -> Hooks:
-    """Read the hooks of a file. Raises ConfigurationError that names each mistake by its line."""
+    """Read the hooks of a file. Raises ConfigurationError that names each mistake with its line."""
     tree, places = parse(file.text, file.folder) if file.text.strip() else ({}, Places(file.folder))
     if problems := [*places.problems, *problems_of(tree, places, Hooks)]:
         raise ConfigurationError(report(problems))
@@ -92,7 +93,7 @@ def _below(folder: Path, depth: int = 4) -> Iterator[Path]:
 
 
 def _read(path: Path, within: Path) -> bytes:
-    """Read a plain file that is in `within` after links are followed. Raises ConfigurationError."""
+    """Read a regular file that is inside `within` after all links are followed. Raises ConfigurationError."""
     try:
         real = path.resolve(strict=True)
         if not real.is_relative_to(within.resolve()) or not stat.S_ISREG(real.stat().st_mode):
@@ -107,7 +108,7 @@ def _read(path: Path, within: Path) -> bytes:
 
 
 def _digest(parts: list[tuple[str, bytes]]) -> str:
-    """Return the SHA-256 (hex) of names and contents, each preceded by its length."""
+    """Return the SHA-256 (hex) over the names and contents. Each is preceded by its length."""
     whole = hashlib.sha256()
     for name, data in parts:
         for part in (os.fsencode(name), data):

@@ -7,8 +7,8 @@ They are Markdown files that contain a request with placeholders for arguments.
     ---
     Review $1 for mistakes. What to look at: $ARGUMENTS
 
-`$1` to `$9` are the words after the command, and `$ARGUMENTS` is all of them. If a text has no placeholder, the
-arguments are appended to it.
+`$1` to `$9` stand for the words after the command, and `$ARGUMENTS` stands for all of them. If the file contains no
+placeholder, the arguments are appended to its text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SHOWN = 70
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """One slash command. `of_project`: it belongs to the project, and needs approval before it is used."""
+    """One slash command. `of_project`: true if it belongs to the project. It must be approved before it is used."""
 
     file: ProjectFile
     of_project: bool
@@ -70,7 +70,7 @@ class PromptFile:
 
 
 def prompt_files(home: Path, project: Path) -> dict[str, PromptFile]:
-    """Return all slash commands by name. The user's own replace the project's of the same name. Blocking.
+    """Return all slash commands by name. If two have the same name, the user's own command is used. Blocking.
 
     Raises ConfigurationError for a folder that cannot be read.
     """
@@ -80,7 +80,8 @@ def prompt_files(home: Path, project: Path) -> dict[str, PromptFile]:
 
 
 def command_in(text: str) -> tuple[str, str] | None:
-    """Return the name and arguments of a request in the form of a slash command; None for other requests."""
+    """Return the name and the arguments if a request has the form of a slash command. Return None for any other
+    request."""
     first, _, rest = text.strip().partition(" ")
     if not first.startswith("/") or "/" in first[1:] or not first[1:]:
         return None
@@ -88,7 +89,7 @@ def command_in(text: str) -> tuple[str, str] | None:
 
 
 def _words(arguments: str) -> list[str]:
-    """Split arguments as a shell does. A text with an unclosed quote is split at whitespace."""
+    """Split arguments as a shell does. If a quote is not closed, the text is split at whitespace."""
     try:
         return shlex.split(arguments)
     except ValueError:

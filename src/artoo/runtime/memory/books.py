@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def opened_books(config: Config) -> AsyncGenerator[Books]:
-    """Open the memory database of the store that `config` names, without changing it.
+    """Open the memory database that belongs to the configuration `config`, without changing the database.
 
-    Raises MemoryStoreError if it is unusable, ConfigurationError if the database driver is not installed.
+    Raises MemoryStoreError if it cannot be used, and ConfigurationError if the database driver is not installed.
     """
-    # The database engine is imported only where it is used.
+    # The database engine is imported only if it is used.
     from artoo.memory.opening import open_books
 
     books = await open_books(config.memory_place)
@@ -37,19 +37,20 @@ async def opened_books(config: Config) -> AsyncGenerator[Books]:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The present advice of memory about a pair: its potentials, and its ten newest rules, newest first."""
+    """The present advice of memory about a (space, entity) pair. It consists of the potentials of the pair and its
+    ten newest rules, newest first."""
 
     potentials: Potentials
     rules: tuple[SOPRecord, ...]
 
 
 async def advice_about(config: Config, pair: Pair) -> Advice:
-    """Return the present advice of memory about a pair, from the seed's own interface.
+    """Return the present advice of memory about a pair, by the interface that the seed document defines.
 
     Raises MemoryStoreError.
     """
-    # A rule that is looked up counts as used, so its expiry starts again.
-    # The database engine is imported only where it is used.
+    # Looking up a rule counts as using it, so the time until it expires starts again. The database engine is
+    # imported only if it is used. The database engine is imported only where it is used.
     from artoo.memory.opening import open_store
 
     memory = await open_store(config.memory_place, config.memory_spool, SystemClock(), UuidIds())
@@ -60,11 +61,14 @@ async def advice_about(config: Config, pair: Pair) -> Advice:
 
 
 async def settle_proposal(books: Books, home: Path, proposal_id: str, *, accept: bool) -> Path | None:
-    """Record the user's answer to a proposal. Return the file of an accepted proposal, else None.
+    """Record the user's answer to a proposal. Return the file with the text of an accepted proposal. Return None if
+    the proposal was rejected.
 
-    Raises MemoryStoreError if the proposal is unknown or answered already, and the errors of `accept_text`.
+    Raises MemoryStoreError if there is no such proposal or it was answered already. Also raises the errors of
+    `accept_text`.
     """
-    # The text is written first. Otherwise a crash could lose a proposal that is marked as accepted.
+    # The text is written first. In the other order, a crash could lose the text of a proposal that is already
+    # marked as accepted.
     wanted = next((each for each in await books.open_proposals() if each.id == proposal_id), None)
     file = await asyncio.to_thread(accept_text, home, wanted) if accept and wanted is not None else None
     await books.answer_proposal(proposal_id, accept=accept)

@@ -33,16 +33,17 @@ if TYPE_CHECKING:
     from artoo.memory.service import SharedMemory
 
 NO_TASK = ""
-"""The task id of the Dreamer's messages. They belong to no task: they are on the stream, but in no task's log."""
+"""The task id of the Dreamer's messages. They do not belong to a task. They are on the stream, but in no task's
+log."""
 
 _AFTER = 1.0
-"""Seconds until the Dreamer is loaded. By then the first task has begun, and a quick one has ended."""
+"""Number of seconds until the Dreamer is loaded. By then the first task has begun, or has ended if it was quick."""
 
 _log = logging.getLogger(__name__)
 
 
 def words_rules(config: Config, environ: Mapping[str, str]) -> bool:
-    """Return whether the configured brain may be asked while no user waits for it (see `config.Memory`)."""
+    """Return whether the configured brain model may be asked while no user waits for it (see `config.Memory`)."""
     wanted = config.memory.wording
     return wanted == "any" or (wanted == "endpoint" and endpoint(config, "brain", environ) is not None)
 
@@ -51,7 +52,8 @@ def words_rules(config: Config, environ: Mapping[str, str]) -> bool:
 async def wording(
     config: Config, environ: Mapping[str, str], clock: Clock, ids: Ids
 ) -> AsyncGenerator[tuple[Callable[[Contract], object], Draft | None]]:
-    """Yield the publish function and the rule-drafting function for a single Dreamer pass outside an Artoo."""
+    """Yield two functions for a single Dreamer pass outside of an Artoo. One publishes messages, and the other
+    words rules."""
     port = InProcessBus(clock, ids).port(Role.DREAMER, NO_TASK)
     if not words_rules(config, environ):
         yield port.publish, None
@@ -67,11 +69,11 @@ async def wording(
 
 
 class Memories:
-    """One store for all tasks of an Artoo.
+    """The shared memory of all tasks of an Artoo.
 
-    `busy`: while it returns true, the Dreamer waits. `model` words the Dreamer's rules (None: no rules are made).
-    `home` holds the record of discarded changes (None: the record is not read).
-    If the store cannot be opened, the next task tries again.
+    `busy`: while it returns true, the Dreamer waits. `model` words rules for the Dreamer. If it is None, no rules
+    are made. `home` contains the record of discarded changes. If it is None, this record is not read. If the store
+    cannot be opened, this is tried again for the next task.
     """
 
     def __init__(
@@ -101,7 +103,8 @@ class Memories:
         self._dreaming: asyncio.Task[None] | None = None
 
     async def open(self) -> TaskMemory:
-        """Return both interfaces of the store, or a NoMemory that gives the reason. Never raises."""
+        """Return both interfaces of the store. If it cannot be opened, return a NoMemory that contains the reason.
+        Never raises."""
         async with self._opening:
             if self._store is None:
                 opened = await open_memory(self._place, self._spool, self._clock, self._ids)
@@ -117,7 +120,7 @@ class Memories:
             return
         from artoo.runtime.memory.unlearning import unlearn_discarded
 
-        # The error is ignored here, because the next reader of memory gets it too.
+        # The error is ignored here, because the next task that opens memory gets it too.
         with suppress(MemoryStoreError):
             await unlearn_discarded(store, self._home, self._clock.now())
 
@@ -129,8 +132,9 @@ class Memories:
             self._nudged = True
 
     async def dream_briefly(self) -> DreamReport | None:
-        """Run a Dreamer pass before a one-shot command ends, if one is due: without a model, for at most 200 ms."""
-        # For a shared store, a serving machine runs the Dreamer.
+        """Run a Dreamer pass at the end of a one-shot command, if a pass is due. It asks no model and takes at most
+        200 ms."""
+        # A shared store is maintained by the Dreamer of a serving machine.
         store = self._store
         if store is None or isinstance(self._place, StoreAddress):
             return None
@@ -143,7 +147,7 @@ class Memories:
         return await replace(dreamer, draft=None, limits=BRIEF, steps=WITHOUT_MODEL).dream_if_due()
 
     async def close(self) -> None:
-        """End the Dreamer, write the queue, and close the store. Idempotent."""
+        """Stop the Dreamer, write the queued entries, and close the store. Idempotent."""
         dreaming, self._dreaming = self._dreaming, None
         if dreaming is not None:
             dreaming.cancel()
@@ -154,7 +158,7 @@ class Memories:
 
     def _dream_beside(self, store: SharedMemory) -> None:
         port = self._bus.port(Role.DREAMER, NO_TASK)
-        # The Dreamer only publishes, so its inbox is closed.
+        # The Dreamer only publishes messages, so its inbox is closed.
         self._bus.close_task(NO_TASK)
         # A task group is not used, because a failing Dreamer must not cancel the task that opened memory.
         self._dreaming = asyncio.create_task(self._dream(store, port), name="dreamer")

@@ -15,13 +15,14 @@ from artoo.ports.remember import Remember
 from artoo.workspace.settlement.history import settled_records
 
 MOST_TASKS = 20
-"""The most discarded tasks that are checked, newest first, because each costs one query to memory."""
+"""The maximum number of discarded tasks that are checked, because each needs one query to memory. The newest are
+checked."""
 _GOOD = frozenset({MegramState.ACCEPT, MegramState.SUCCESS})
 
 
 async def unlearn_discarded(store: SharedMemory, home: Path, now: datetime) -> None:
-    """Write entries against the lessons of tasks whose changes were discarded. Raises MemoryStoreError."""
-    # This is idempotent, because the id of an opposing entry is derived from the entry that it opposes.
+    """Write entries that oppose the lessons of tasks whose changes were discarded. Raises MemoryStoreError."""
+    # The call can be repeated, because the id of an opposing entry is derived from the entry that it opposes.
     try:
         records = await asyncio.to_thread(settled_records, home)
     except OSError:
@@ -41,7 +42,8 @@ async def unlearn_discarded(store: SharedMemory, home: Path, now: datetime) -> N
 
 @dataclass(frozen=True, slots=True)
 class WithoutSecrets:
-    """Implements `ports.remember.Remember`: passes texts and tags to `store` after redaction by `redacted`."""
+    """Removes secrets from texts and tags before it passes them to `store`. Implements
+    `ports.remember.Remember`."""
 
     store: Remember
     redacted: Callable[[str], str]

@@ -40,19 +40,20 @@ T = TypeVar("T")
 
 
 class NobodyToAsk:
-    """The model of a replay after the end of its log. It is never asked, because a replay never goes live."""
+    """The model of a replay, for questions after the end of its log. It is never asked in practice, because a
+    replay does not go live."""
 
     async def ask(self, question: Question[M]) -> Answer[M]:
-        """Refuse. Raises ModelUnreachable."""
+        """Refuse the question. Raises ModelUnreachable."""
         raise ModelUnreachable(f"a replay asks no model (contract {question.contract})")
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """Refuse. Raises ModelUnreachable."""
+        """Refuse the conversation. Raises ModelUnreachable."""
         raise ModelUnreachable(f"a replay asks no model (contract {conversation.contract})")
 
 
 class RecordedModel:
-    """The model of one role, with answers from the log. Implements ports.model.Model."""
+    """The model of one role, which answers from the log. Implements ports.model.Model."""
 
     def __init__(self, conductor: Conductor, speaker: Speaker, beyond: Model) -> None:
         self._conductor = conductor
@@ -60,7 +61,8 @@ class RecordedModel:
         self._beyond = beyond
 
     async def ask(self, question: Question[M]) -> Answer[M]:
-        """Return the logged answer or raise the logged error. After the log, ask the real model."""
+        """Return the answer in the log, or raise the error in the log. After the end of the log, ask the real
+        model."""
         what = f"an answer of a model to {question.contract}"
         called = self._conductor.recording.model(self._speaker, question.contract)
         if called is not None:
@@ -72,7 +74,8 @@ class RecordedModel:
         return await self._beyond.ask(question)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """Return the logged turn or raise the logged error. After the log, ask the real model."""
+        """Return the turn in the log, or raise the error in the log. After the end of the log, ask the real
+        model."""
         called = self._conductor.recording.model(self._speaker, conversation.contract)
         if called is None:
             await self._conductor.until_live(self._speaker, "a turn of a model")
@@ -108,7 +111,7 @@ def _error(called: ModelCalled) -> ModelError | BudgetExhausted:
 
 
 class RecordedEyes:
-    """The observations of one role, answered from the log. Implements observed_sources.Eyes."""
+    """The observations that one role made, which are read from the log. Implements observed_sources.Eyes."""
 
     def __init__(self, conductor: Conductor, speaker: Speaker, port: Port) -> None:
         self._conductor = conductor
@@ -128,7 +131,8 @@ class RecordedEyes:
         return read_back(kind, seen.answer)
 
     async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """Return what was observed before the next logged turn; empty if there was nothing."""
+        """Return what was observed before the next turn in the log. Return an empty tuple if nothing was
+        observed."""
         speaker, conductor = self._speaker, self._conductor
         if not conductor.live:
             first = conductor.recording.looks_first(speaker, source, CONTRACT)
@@ -146,7 +150,7 @@ def read_back(kind: type[T], answer: object) -> T:
 
 
 class RecordedIds:
-    """Identifiers in their recorded order, then new ones. Implements Ids."""
+    """Returns the identifiers in the log in their order, then new ones. Implements Ids."""
 
     def __init__(self, recorded: deque[str], beyond: Ids) -> None:
         self._recorded = recorded
@@ -158,10 +162,11 @@ class RecordedIds:
 
 
 class RecordedRemember:
-    """The writing interface of memory. If `beyond` is None, as in a replay, nothing is stored.
+    """The writing interface of memory in a replayed or resumed task. If `beyond` is None, as in a replay, nothing
+    is stored.
 
-    When the task goes live, everything that it wrote before is written again under the same ids. Memory ignores
-    entries that it has, but a crash may have lost some.
+    When the task goes live, everything that it has written before is written again under the same ids. Memory
+    ignores entries that it already has, but a crash may have lost some of them.
     """
 
     def __init__(self, conductor: Conductor, ids: Ids, beyond: Remember | None) -> None:
@@ -179,14 +184,15 @@ class RecordedRemember:
             self._early.append(megram)
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """Return the logged id if the log has the feedback. Otherwise store it and return its new id."""
+        """Return the id in the log if the log contains this feedback. Otherwise store the feedback and return its
+        new id."""
         recorded = self._conductor.recording.opposing_ids
         if recorded:
             return recorded.popleft()
         return self._ids.new() if self._beyond is None else self._beyond.record_negative_feedback(rule_id, content)
 
     def go_live(self) -> None:
-        """Store the entries that were written before the task went live."""
+        """Store the entries that the task wrote before it went live."""
         early, self._early = self._early, []
         if self._beyond is not None:
             for megram in early:
@@ -197,11 +203,11 @@ class RecordedRemember:
             await self._beyond.flush()
 
     async def close(self) -> None:
-        """Do nothing, because the owner of the real memory closes it."""
+        """Do nothing, because the owner of the real memory closes that memory."""
 
 
 class ReplayIds:
-    """Identifiers for messages that are never stored. Implements Ids."""
+    """Generates identifiers for messages that are never stored. Implements Ids."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -213,9 +219,9 @@ class ReplayIds:
 
 
 class RecordedTools:
-    """All tools of a task, as its roles saw them. Implements ports.tools.Tools.
+    """All tools of a task, as its roles saw them when the log was written. Implements ports.tools.Tools.
 
-    `specs` are taken from the log; `beyond` are the real tools (None in a replay, which has none).
+    `specs` come from the log. `beyond` are the real tools, or None in a replay.
     """
 
     def __init__(self, conductor: Conductor, specs: tuple[ToolSpec, ...] | None, beyond: Tools | None) -> None:
@@ -225,7 +231,7 @@ class RecordedTools:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """Return the logged tool descriptions, or the real ones if the log has none."""
+        """Return the descriptions of tools in the log. If the log contains none, return those of the real tools."""
         if self._specs is not None:
             return self._specs
         return self._beyond.specs if self._beyond is not None else ()
@@ -245,7 +251,7 @@ class RecordedTools:
 
 @dataclass(slots=True)
 class RecordedToolbox:
-    """The tools of one subtask, with results from the log. Implements ports.tools.Toolbox."""
+    """The tools of one subtask, which return the results in the log. Implements ports.tools.Toolbox."""
 
     conductor: Conductor
     subtask_id: str
@@ -254,8 +260,9 @@ class RecordedToolbox:
     _real: Toolbox | None = None
 
     async def call(self, name: str, arguments: Arguments, ticket: Ticket | None = None) -> ToolCall:
-        """Return the logged result. If the log has no result for the call, make it with the real tools."""
-        # A call that was started but not ended is left to the real toolbox, which does not simply repeat it.
+        """Return the result in the log. If the log contains no result of this call, make the call with the real
+        tools."""
+        # A call that was started and has not ended is passed to the real toolbox, which does not simply repeat it.
         recorded = self.conductor.recording.calls.get(ticket.act) if ticket is not None else None
         if recorded is not None and ticket is not None:
             for started in recorded.started:

@@ -3,8 +3,9 @@
     for each message of the log:  its role must publish an equal message ──► it is put into the inboxes
     a role's message that is not in the log is held, and published in order when the task goes live
 
-The roles run as usual. A role may be ahead of the log, but never behind a message that it has to answer. If a role
-needs an answer from outside the stream that the log does not have, it waits until the task goes live, or for ever.
+The roles run as they do in any task. A role may be ahead of the log. The conductor does not go on in the log before
+a role has published its next message there. If a role needs an answer from outside the stream that is not in the
+log, it waits until the task goes live. In a replay, it waits for ever.
 """
 
 from __future__ import annotations
@@ -31,22 +32,24 @@ PLAYED = frozenset(
     {Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR}
     | {Role.SOLVER}
 )
-"""Roles that run again; messages of other roles are taken from the log."""
+"""Roles that are run again. The messages of all other roles are taken from the log."""
 
 PATIENCE = 20.0
-"""Seconds of real time without any progress until a message counts as missing."""
+"""Number of seconds of real time without any progress after which a message counts as missing."""
 
 GRACE = 2.0
-"""The same limit if the speaker has published another message meanwhile, or waits for something not in the log."""
+"""The same limit if the role has published another message meanwhile, or waits for something that is not in the
+log."""
 
 
 class NoAnswer(Exception):
-    """Raised where, according to the log, a role failed while it waited. The role fails there again."""
+    """Raised at a point where, according to the log, a role failed while it was waiting. The role thus fails again.
+    The role fails there again."""
 
 
 @dataclass(slots=True)
 class Held:
-    """A message that a role published although the log does not have it. `send` publishes it on the bus."""
+    """A message that a role has published although it is not in the log. `send` publishes it on the bus."""
 
     speaker: Speaker
     envelope: Envelope
@@ -55,7 +58,7 @@ class Held:
 
 @dataclass(slots=True)
 class Waiter:
-    """A role that waits for something the log does not have. `what` describes it."""
+    """A role that waits for something that is not in the log. `what` describes it."""
 
     what: str
     done: asyncio.Future[None]
@@ -64,9 +67,10 @@ class Waiter:
 
 @dataclass(slots=True)
 class Conductor:
-    """Leads one task through its log. `repeat` puts a message into inboxes; `open_up` begins the live part.
+    """Leads one task through its log, message by message. `repeat` puts a message into inboxes. `open_up` is called
+    when the task goes live.
 
-    If `open_up` is None, the task stays offline, and `run` returns at the end of the log.
+    If `open_up` is None, the task never goes live, and `run` returns at the end of the log.
     """
 
     recording: Recording
@@ -102,7 +106,8 @@ class Conductor:
     # --- what roles do ------------------------------------------------------------------------------------------
 
     def say(self, said: Envelope, send: Callable[[], object]) -> Envelope:
-        """Return the logged message that equals `said`. Without one, hold `said` until the task is live."""
+        """Return the message in the log that equals `said`. If there is none, hold `said` until the task is
+        live."""
         speaker = _speaker(said)
         candidates = self._unsaid.get((speaker, said.kind), [])
         for index, logged in enumerate(candidates):
@@ -116,7 +121,8 @@ class Conductor:
         return said
 
     async def until_live(self, speaker: Speaker, what: str) -> None:
-        """Wait, because the log does not have `what`. Raises NoAnswer if the log says that the role failed here."""
+        """Wait until the task is live, because `what` is not in the log. Raises NoAnswer if the log shows that the
+        role failed at this point."""
         if self.live:
             return
         waiter = Waiter(what, asyncio.get_running_loop().create_future(), limits_here())
@@ -128,8 +134,8 @@ class Conductor:
             self.waiting[speaker].remove(waiter)
 
     def elapsed_ms(self) -> float | None:
-        """Return the logged time of R7's next decision or sample. After the last one it is None, or infinite if the
-        time is over.
+        """Return the recorded time of the next decision or sample of the solver (R7). After the last one, it is
+        None, or infinite if the time budget was used up.
         """
         looks = [
             each[0]
@@ -144,7 +150,8 @@ class Conductor:
     # --- the lead -----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Repeat the whole log, then go live. Raises Difference."""
+        """Repeat the whole log, then let the task go live. Raises Difference if a role does not publish a message
+        of the log again."""
         for number, envelope in enumerate(self.recording.stream):
             if envelope.sender in PLAYED:
                 await self._expect(number, envelope)
@@ -158,7 +165,7 @@ class Conductor:
             self._go_live()
 
     async def _expect(self, number: int, envelope: Envelope) -> None:
-        """Return when the role has published the message again. Raises Difference if it does not."""
+        """Return when the role has published this message again. Raises Difference if the role does not."""
         while envelope.id not in self._said:
             self._changed.clear()
             self._help(envelope)
@@ -171,12 +178,14 @@ class Conductor:
                 raise difference_at(self.recording.stream, number, self._instead(speaker)) from None
 
     def _instead(self, speaker: Speaker) -> tuple[list[Envelope], list[str]]:
-        """Return the messages of the speaker that are not in the log, and descriptions of what it waits for."""
+        """Return the messages of a role that are not in the log, and descriptions of what the role is waiting
+        for."""
         said = [each.envelope for each in self.held if each.speaker == speaker]
         return said, [waiter.what for waiter in self.waiting.get(speaker, [])]
 
     def _help(self, envelope: Envelope) -> None:
-        """Trigger a message that was caused by time or by a failure outside the stream, not by another message."""
+        """Trigger a message that was not caused by another message, but by time or by a failure outside of the
+        stream."""
         match envelope.payload:
             case ToolCalled(call=call) if call.status is CallStatus.INTERRUPTED:
                 self._expire(_speaker(envelope))
@@ -193,8 +202,8 @@ class Conductor:
                 return
 
     def _is_timers(self, envelope: Envelope) -> bool:
-        """Return whether R7's timer caused the message. Only then is the request the direct cause of R7's
-        message.
+        """Return whether the solver's timer caused the message. Only in that case is the request the direct cause
+        of a message of the solver.
         """
         return envelope.cause_id == self._request_id
 
@@ -228,7 +237,8 @@ def _fail(waiter: Waiter) -> None:
 
 
 class ReplayClock:
-    """Implements Clock. Uses `real` once the task is live. Time while the task was stopped does not count."""
+    """The clock of a replayed or resumed task. Implements Clock. It uses `real` after the task has gone live. Time
+    in which the task was stopped does not count."""
 
     def __init__(self, real: Clock, start: datetime) -> None:
         self._real = real
@@ -246,7 +256,7 @@ class ReplayClock:
         return self._passed if self._offset is None else self._offset + self._real.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until `wake`; once the task is live, wait for the given seconds."""
+        """Wait until `wake` is called. After the task has gone live, wait for the given seconds."""
         if self._offset is not None:
             await self._real.sleep(seconds)
             return
@@ -258,7 +268,8 @@ class ReplayClock:
             self._sleeping.discard(waking)
 
     def move(self, at: datetime, *, stopped: bool = False) -> None:
-        """Set the time to `at`. `stopped`: the task did not run meanwhile, so its running time stays the same."""
+        """Set the time to `at`. `stopped`: true if the task did not run in the meantime, so that its running time
+        stays the same."""
         if not stopped:
             self._passed += max(0.0, (at - self._at).total_seconds())
         self._at = at
@@ -276,13 +287,13 @@ class ReplayClock:
 
 
 class RecordedWatch(Stopwatch):
-    """R7's stopwatch, which shows the recorded time as long as `recorded` returns one."""
+    """The solver's stopwatch. It shows the recorded time as long as `recorded` returns one."""
 
     def __init__(self, clock: Clock, recorded: Callable[[], float | None]) -> None:
         super().__init__(clock)
         self._recorded = recorded
 
     def elapsed_ms(self) -> float:
-        """Return the elapsed milliseconds: those of the log if there are any, else those of the clock."""
+        """Return the elapsed milliseconds in the log. After the end of the log, return those of the clock."""
         recorded = self._recorded()
         return super().elapsed_ms() if recorded is None else recorded

@@ -18,7 +18,8 @@ _SHOWN = 200
 
 
 class Difference(ArtooError):
-    """A role did not publish a message of the log again. `number` counts the messages from 1."""
+    """Raised if a role did not publish a message of the log again. `number` is the number of the message, counted
+    from 1."""
 
     def __init__(self, message: str, *, number: int, round_: int, role: Role, kind: str) -> None:
         super().__init__(message)
@@ -29,7 +30,8 @@ class Difference(ArtooError):
 
 
 def difference_at(stream: Sequence[Envelope], index: int, instead: tuple[list[Envelope], list[str]]) -> Difference:
-    """Describe the missing message at `index`. `instead`: the speaker's other messages, and what it waits for."""
+    """Describe the missing message at `index`. `instead`: the other messages that the role published, and what it
+    is waiting for."""
     expected = stream[index]
     round_ = _round_at(stream[: index + 1])
     speaker = ROLE_IDS.get(expected.sender, expected.sender.value)
@@ -44,7 +46,7 @@ def difference_at(stream: Sequence[Envelope], index: int, instead: tuple[list[En
 
 
 def surplus(stream: Sequence[Envelope], said: Envelope) -> Difference:
-    """Describe a message of a role that is not in the log."""
+    """Describe a message that a role published and that is not in the log."""
     cause = next((index for index, each in enumerate(stream) if each.id == said.cause_id), len(stream) - 1)
     round_ = _round_at(stream[: cause + 1])
     speaker = ROLE_IDS.get(said.sender, said.sender.value)
@@ -86,19 +88,20 @@ _VOLATILE: Mapping[str, frozenset[str]] = {
     "ReplanRequest": frozenset({"elapsed_ms"}),
     "FinalResult": frozenset({"cost", "loss"}),
     "RoleFailure": frozenset({"reason", "detail"}),
-    "PlanDirective": frozenset({"urgency"}),  # follows from grad_l; missing in older logs
-    "Ending": frozenset({"may_go_on"}),  # follows from the result; missing in older logs
+    "PlanDirective": frozenset({"urgency"}),  # computed from grad_l, and missing in older logs
+    "Ending": frozenset({"may_go_on"}),  # computed from the result, and missing in older logs
 }
 _COMPARED: Mapping[str, frozenset[str]] = {
     "ModelCalled": frozenset({"role", "contract", "tier", "answer", "failure"})
 }
-"""Compared fields of a model call. The question is not compared, because versions may word it differently."""
+"""The fields of a model call that are compared. The question is not compared, because versions may word it
+differently."""
 
 _SHOWN_VALUE = 160
 
 
 def alike(logged: Contract, said: Contract) -> bool:
-    """Return whether the relevant fields of two messages are equal."""
+    """Return whether two messages are equal in all fields that are compared."""
     return logged == said or next(differences(logged, said), None) is None
 
 
@@ -130,7 +133,8 @@ def _between(logged: object, said: object, place: str) -> Iterator[str]:
 
 
 def _parts(value: object) -> dict[str, object] | None:
-    """Return the parts of an object by name, or of a list by number from 1; None for a value without parts."""
+    """Return the parts of an object by name, or those of a list by number from 1. Return None for a value without
+    parts."""
     if isinstance(value, dict):
         return cast("dict[str, object]", value)
     if isinstance(value, list):
@@ -139,7 +143,7 @@ def _parts(value: object) -> dict[str, object] | None:
 
 
 def _redacted(logged: object, said: object) -> bool:
-    """Return whether the texts differ only in secrets, which are replaced by MARK in the log."""
+    """Return whether two texts differ only in secrets, which the log contains as MARK."""
     if not (isinstance(logged, str) and isinstance(said, str) and MARK in logged):
         return False
     first, *middle, last = logged.split(MARK)

@@ -27,14 +27,14 @@ Speaker = tuple[Role, str | None]
 """A role, and the id of its subtask, or None for a role of the whole task."""
 
 Numbered = deque[tuple[int, T]]
-"""Answers, each with its index in the stream."""
+"""Answers in the log, each with the index of its message in the stream."""
 
 _OPPOSING = frozenset({MegramState.FEEDBACK, MegramState.DISSONANCE})
 
 
 @dataclass(slots=True)
 class Call:
-    """The records of one tool call: how often it was started, and its result if it ended."""
+    """The records of one tool call. They say how often it was started, and contain its result if it ended."""
 
     started: list[ToolStarted] = field(default_factory=list[ToolStarted])
     ended: ToolCall | None = None
@@ -42,9 +42,9 @@ class Call:
 
 @dataclass(slots=True)
 class Recording:
-    """The messages of one task that still hold, and the recorded answers. Each answer is used once.
+    """The messages of one task that are still valid, and the answers in its log. Each answer is returned only once.
 
-    `all_messages` are the messages of the whole log, including dropped ones.
+    `all_messages` are all messages of the log, including those that are no longer valid.
     """
 
     all_messages: Sequence[Envelope]
@@ -65,7 +65,7 @@ class Recording:
 
     @property
     def result(self) -> FinalResult | None:
-        """Return the task's result; None if it did not end."""
+        """Return the result of the task. Return None if the task did not end."""
         last = self.stream[-1].payload
         return last if isinstance(last, FinalResult) else None
 
@@ -78,8 +78,8 @@ class Recording:
         return _next(self.sights.get((speaker, source)))
 
     def looks_first(self, speaker: Speaker, source: Source, contract: str) -> bool | None:
-        """Return whether this speaker observes the source before its next question of this contract. None if the
-        log has neither.
+        """Return whether this role observes the source before it asks its next question of this contract. Return
+        None if the log contains neither.
         """
         sights, models = self.sights.get((speaker, source)), self.models.get((speaker, contract))
         if not sights:
@@ -88,9 +88,11 @@ class Recording:
 
 
 def read_recording(log: Iterable[Envelope | Gap], dropped: Sequence[str] = ()) -> Recording:
-    """Split a log. `dropped`: ids of messages that do not hold, besides those that the log itself names.
+    """Split a log into the messages and the answers. `dropped`: ids of messages that are no longer valid, in
+    addition to those that the log itself names.
 
-    Raises ConfigurationError if the log has gaps, or does not contain the observations of its roles.
+    Raises ConfigurationError if messages are missing in the log, or if it does not contain the observations of its
+    roles.
     """
     messages = _whole(log)
     without = set(dropped)
@@ -134,7 +136,8 @@ def _beginning(stream: Sequence[Envelope]) -> tuple[TaskOpened, UserRequest]:
 
 
 def _is_step(envelope: Envelope) -> bool:
-    """Return whether an executor asked for a single step, as in versions whose executor held no conversation."""
+    """Return whether an executor asked for a single step. This was so in old versions, whose executor had no
+    conversation."""
     called = envelope.payload
     if not isinstance(called, ModelCalled) or envelope.sender is not Role.EXECUTOR:
         return False
@@ -168,7 +171,8 @@ def _answers(
 
 
 def _identifiers(stream: Sequence[Envelope]) -> tuple[deque[str], deque[str], deque[str]]:
-    """Return the subtask ids in the dispatcher's order, and the ids of R7's ordinary and opposing megrams."""
+    """Return the subtask ids in the order in which the dispatcher made them, and the ids of the solver's ordinary
+    and opposing megrams."""
     plans = {e.payload.round: e.payload for e in stream if isinstance(e.payload, Plan)}
     subtasks: deque[str] = deque()
     for envelope in stream:
@@ -181,7 +185,7 @@ def _identifiers(stream: Sequence[Envelope]) -> tuple[deque[str], deque[str], de
 
 
 def _as_planned(plan: Plan, manifest: DispatchManifest) -> list[str]:
-    """Return the ids in the order of the plan, because a manifest lists its subtasks by sequence instead."""
+    """Return the ids in the order of the plan. The manifest lists the subtasks by their sequence instead."""
     by_sequence = sorted(range(len(plan.subtasks)), key=lambda index: plan.subtasks[index].sequence)
     ids = dict(zip(by_sequence, (entry.subtask_id for entry in manifest.subtasks), strict=False))
     return [ids[index] for index in sorted(ids)]

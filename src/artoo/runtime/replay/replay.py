@@ -1,6 +1,6 @@
 """`artoo log replay`, which runs a task again from its log and proves its invariants.
 
-It uses no model, tools, memory or network. Reference: SPEC section 10.
+The replay uses no model, tools, memory or network. Reference: SPEC section 10.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from artoo.runtime.task.task_run import TaskRun
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The result of a replay. `result` is None if the log ends before the task, `difference` if there is none."""
+    """The result of a replay. `result` is None if the log ends before the task does. `difference` is None if there
+    is no difference."""
 
     recording: Recording
     result: FinalResult | None
@@ -41,18 +42,18 @@ class Replayed:
 
     @property
     def decisions(self) -> tuple[Decided, ...]:
-        """Return every decision of the log, in order."""
+        """Return all decisions in the log, in order."""
         stream = self.recording.stream
         return tuple(each.payload for each in stream if isinstance(each.payload, Decided))
 
 
 class _EndOfLog(Exception):
-    """The log ended, but the task had not ended by then."""
+    """Raised when the log has ended and the task has not."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Offline:
-    """A leader that repeats the log up to its end. It never goes live."""
+    """A conductor that repeats the log up to its end and never goes live. It never goes live."""
 
     conductor: Conductor
 
@@ -63,9 +64,10 @@ class _Offline:
 
 
 async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, grace: float = GRACE) -> Replayed:
-    """Run the task again from its log. `patience`, `grace`: seconds until a message counts as missing.
+    """Run the task again from its log. `patience`, `grace`: numbers of seconds after which a message counts as
+    missing.
 
-    Raises ConfigurationError if the log cannot be replayed, MessageUnreadable if it is damaged.
+    Raises ConfigurationError if the log cannot be replayed, and MessageUnreadable if it is damaged.
     """
     recording = read_recording(log)
     settings = settings_of(recording.opened, recording.request.project)
@@ -88,8 +90,8 @@ async def replay(log: Iterable[Envelope | Gap], *, patience: float = PATIENCE, g
 
 
 def _too_much(conductor: Conductor) -> Difference | None:
-    """Return a difference if a role published a message that is not in the log, else None."""
-    # A Halt interrupts roles at any point, so after it only an additional decision counts as a difference.
+    """Return a difference if a role has published a message that is not in the log. Return None otherwise."""
+    # A Halt interrupts the roles at any point, so after a Halt only an additional decision counts as a difference.
     stream = conductor.recording.stream
     halted = any(isinstance(each.payload, Halt) for each in stream)
     more = [each.envelope for each in conductor.held if not halted or isinstance(each.envelope.payload, Decided)]
@@ -97,13 +99,14 @@ def _too_much(conductor: Conductor) -> Difference | None:
 
 
 def no_hands() -> Hands:
-    """Return placeholder tools and sources for a task whose calls are all answered from the log."""
+    """Return placeholders for the tools and sources of a task whose calls are all answered from the log."""
     nothing = SubTaskSight(cast("EvidenceSource", _Nothing()), cast("TurnSource", _Nothing()))
     return Hands(tools=cast("Tools", _Nothing()), whole=nothing, sight=lambda subtask_id: nothing)
 
 
 class _Nothing:
-    """A placeholder for a source or the tools. A replay never calls it, because it waits instead of going live."""
+    """A placeholder for the tools or a source. A replay never calls it, because a role that needs it waits
+    instead."""
 
     specs: tuple[ToolSpec, ...] = ()
 
@@ -116,8 +119,8 @@ class _Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A replay with the findings of the invariant checks. `violations` are broken invariants only, because
-    anomalies do not count against a decision.
+    """A replay, and the findings of the invariant checks. `violations` contains only broken invariants, because
+    anomalies do not make a decision wrong.
     """
 
     replayed: Replayed
@@ -125,7 +128,7 @@ class Proof:
 
     @property
     def holds(self) -> bool:
-        """Return whether every decision was reached again and no invariant was broken."""
+        """Return whether every decision was made again in the same way and no invariant was broken."""
         return self.replayed.difference is None and not self.violations
 
 

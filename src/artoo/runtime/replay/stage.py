@@ -1,6 +1,6 @@
 """The context of a replayed or resumed task, with recorded answers before live services.
 
-It answers from the log first; a resumed task then goes live.
+It answers from the log first. A resumed task then goes live.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _USER = (Role.USER, None)
 
 
 class ReplayContext(TaskContext):
-    """The context of a conductor's task. `model`, `hands` and `memory` are used after the end of the log."""
+    """The services of a task that a conductor leads through its log. `model`, `hands` and `memory` are used only
+    after the end of the log."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class ReplayContext(TaskContext):
         *,
         remembers: bool = True,
     ) -> None:
-        """If `remembers` is false, as in a replay, the lessons of roles are not stored."""
+        """Create the context. If `remembers` is false, as in a replay, the lessons of the roles are not stored."""
         recording = conductor.recording
         self._conductor = conductor
         self._beyond = hands
@@ -70,7 +71,7 @@ class ReplayContext(TaskContext):
         return ConductedPort(super().port(role, subtask_id), subtask_id, self._conductor)
 
     def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
-        """Return a model whose logged answers take no time."""
+        """Return a model for a role. Its answers from the log take no time."""
         return RecordedModel(self._conductor, (role, subtask_id), super().model(role, subtask_id, time_left))
 
     def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
@@ -85,13 +86,14 @@ class ReplayContext(TaskContext):
         return RecordedWatch(self._conductor.clock, self._conductor.elapsed_ms)
 
     async def prepared(self, user: Port) -> None:
-        """If the log ends before it names the tools, wait until the task is live, then prepare the real tools."""
+        """Prepare the tools. If the log ends before it names them, wait until the task is live and then prepare the
+        real ones."""
         if self._specs is None:
             await self._conductor.until_live(_USER, "the tools")
             await equip(self._beyond, user)
 
     async def open_up(self) -> None:
-        """Prepare the real tools and store held lessons before any role continues."""
+        """Prepare the real tools and store the lessons that were held back, before any role continues."""
         if self._specs is not None and self._beyond.prepare is not None:
             await self._beyond.prepare()
         if self.memory is not None:
@@ -99,19 +101,21 @@ class ReplayContext(TaskContext):
 
 
 def offered_tools(recording: Recording) -> tuple[ToolSpec, ...] | None:
-    """Return the tools that were offered to the task's roles; None if the log ends before that."""
+    """Return the tools that were offered to the task's roles. Return None if the log ends before that."""
     seen = recording.sight(_USER, Source.TOOLS)
     return None if seen is None else read_back(tuple[ToolSpec, ...], seen.answer)
 
 
 _SETTLED = (ConfirmationRequest, ConfirmationAnswer, Ending, QuestionAsked, PlanProposed)
-"""Logged messages that the user and the gate do not receive again, because they were answered then. An Ending
-without an answer no longer holds (see `standing`), so R7 publishes it again when the task is live.
+"""Messages in the log that the user and the gate do not receive again, because they were answered at that time. An
+Ending without an answer is no longer valid (see `standing`), so the solver publishes it again when the task is
+live.
 """
 
 
 class ConductedPort:
-    """Wraps a port of the bus, so that the conductor checks its messages. Implements ports.bus.Port."""
+    """Wraps a port of the bus, so that the conductor can compare the role's messages with the log. Implements
+    ports.bus.Port."""
 
     def __init__(self, inner: Port, subtask_id: str | None, conductor: Conductor) -> None:
         self._inner = inner
@@ -129,7 +133,7 @@ class ConductedPort:
     def publish(
         self, payload: Contract, *, cause: Envelope | None = None, subtask_id: str | None = None
     ) -> Envelope:
-        """Publish a message. Before the task is live, return the equal message of the log, or hold this one."""
+        """Publish a message. Before the task is live, return the equal message in the log, or hold this one."""
         conductor, kind = self._conductor, type(payload).__name__
         passing = conductor.live or (conductor.opening and self.role not in PLAYED)
         if passing or not may_publish(self.role, kind):
@@ -157,7 +161,8 @@ class ConductedPort:
         self._inner.close()
 
     def _was_held(self, envelope: Envelope) -> bool:
-        """Return whether the message is a logged request to interrupt a turn, which is over now."""
+        """Return whether the message is a request in the log to interrupt a turn. Such a request is no longer
+        valid."""
         payload = envelope.payload
         return isinstance(payload, UserMessage) and payload.hold and self._conductor.is_logged(envelope)
 
@@ -179,7 +184,7 @@ async def taken_up(
 ) -> tuple[ReplayContext, Conductor]:
     """Return the context for the task's roles, and the conductor that leads them through the log.
 
-    `announcement` is published after the log was repeated. `make_hands` is called with the gate's port of this
+    `announcement` is published after the log has been repeated. `make_hands` is called with the gate's port in this
     task. The other arguments are the services with which the task continues.
     """
     conductor = Conductor(recording, ReplayClock(clock, recording.stream[0].at), bus.repeat)
@@ -188,7 +193,7 @@ async def taken_up(
     user = bus.port(Role.USER, recording.task_id)
 
     async def open_up() -> None:
-        # The task's own port receives messages for the user; this port only publishes.
+        # The port of the task receives messages for the user, and this port only publishes.
         user.close()
         user.publish(announcement)
         await stage.open_up()
@@ -198,7 +203,8 @@ async def taken_up(
 
 
 def _memory(recording: Recording, memory: TaskMemory | None) -> TaskMemory | None:
-    """Return the task's memory, or None if it began without. If memory is off now, nothing more is stored."""
+    """Return the memory of the task. Return None if the task began without memory. If memory is switched off now,
+    nothing more is stored."""
     if not recording.opened.memory:
         return None
     absent = NoMemory("memory has been turned off since the task began")

@@ -1,8 +1,9 @@
 """Select the messages of a log that still hold at a resumption, and the endings that can be resumed.
 
-This module is pure.
+The functions are pure.
 
-Work of a role that ended after the interruption still holds, because it does not follow from the interruption.
+If a role ended its work after an interruption, the work is still valid, because it does not follow from the
+interruption.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from artoo.contracts.solution import FinalResult, RoleFailure, StoppedBy
 from artoo.contracts.steering import PlanAnswered, PlanProposed, QuestionAnswered, QuestionAsked
 
 RESUMABLE = frozenset({StoppedBy.INTERRUPTED, StoppedBy.NO_MODEL, StoppedBy.INTERNAL})
-"""Reasons for stopping after which a task can be resumed, because they lie outside the task itself."""
+"""Reasons to stop after which a task can be resumed, because they lie outside of the task itself."""
 
 
 def standing(envelopes: Iterable[Envelope]) -> list[Envelope]:
-    """Return the messages as if the task had never stopped. Each TaskResumed keeps its position."""
+    """Return the messages as they would be if the task had never been stopped. Each TaskResumed stays at its
+    position."""
     kept: list[Envelope] = []
     for envelope in envelopes:
         if isinstance(envelope.payload, TaskResumed):
@@ -35,12 +37,12 @@ def standing(envelopes: Iterable[Envelope]) -> list[Envelope]:
 
 
 def to_drop(stream: Sequence[Envelope]) -> tuple[str, ...]:
-    """Return the ids of the messages that no longer hold if the task is resumed now, in order.
+    """Return the ids of the messages that are no longer valid if the task is resumed now, in order.
 
     These are interruptions, plans that the user rejected, failures of roles and of models that could not be
-    reached, questions without an answer, an Ending without a Settled, and everything that followed from these. An
-    executor's last look at the files is also dropped if nothing followed it, because the user may have changed
-    files meanwhile.
+    reached, questions without an answer, an Ending without a Settled, and all messages that followed from one of
+    these. If an executor's last look at the files was followed by nothing, it is no longer valid either, because
+    the user may have changed files meanwhile.
     """
     answers = (ConfirmationAnswer, Settled, QuestionAnswered, PlanAnswered)
     answered = {e.cause_id for e in stream if isinstance(e.payload, answers) and not _rejects(e)}

@@ -1,7 +1,7 @@
 """Recompute logged decisions with other hyperparameters, and parse changes such as `delta=.2`.
 
-Only decisions are recomputed. After the first decision that differs, the task would have taken another course,
-about which the log has no data.
+Only decisions are recomputed. After the first decision that differs, the task would have gone on differently, and
+the log has no data about that.
 """
 
 from __future__ import annotations
@@ -37,15 +37,18 @@ NAMES = {
     "w₂": "w2",
 }
 _UNUSED = ("max_retries", "exhausted_after")
-"""Not recomputable: retries belong to the fast loop, and a log does not record when no other approach was left."""
+"""Hyperparameters whose effect cannot be recomputed. Retries belong to the fast loop, and a log does not record
+when no other approach was left."""
 
 _KINDS: dict[str, Callable[[str], float | int | str]] = {"float": float, "int": int}
-"""Converters of a value, by the annotated type of its field. Values of other types stay text."""
+"""The functions that convert a text to the value of a field, by the annotated type of the field. Values of other
+types remain texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """One round: the recorded decision (`then`), and the recomputed one (`now`; None if it cannot be known)."""
+    """The decision of one round, as recorded (`then`) and as recomputed (`now`). `now` is None if it cannot be
+    known."""
 
     then: Decided
     now: Decided | None
@@ -58,7 +61,8 @@ class Recomputed:
 
 
 def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
-    """Apply `δ=.2` or `delta=.2,epsilon=.05` to `h`. Raises ConfigurationError that names the mistake."""
+    """Return `h` with changes such as `δ=.2` or `delta=.2,epsilon=.05`. Raises ConfigurationError that names the
+    mistake."""
     known = {field.name: _KINDS.get(str(field.type), str) for field in fields(h) if field.name not in _UNUSED}
     values: dict[str, Any] = {}
     for part in (part.strip() for line in lines for part in line.split(",")):
@@ -81,7 +85,8 @@ def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
 
 
 def law_of(recording: Recording) -> Hyperparameters:
-    """Return the control law's numbers for the task: those of its type if it has some, otherwise its own.
+    """Return the hyperparameters that the task used. These are the ones for its type if it has such, otherwise the
+    general ones.
 
     Raises ConfigurationError.
     """
@@ -91,7 +96,8 @@ def law_of(recording: Recording) -> Hyperparameters:
 
 
 def what_if(stream: Sequence[Envelope], h: Hyperparameters) -> list[Recomputed]:
-    """Return the recorded decisions with those of `h`, up to and including the first that differs."""
+    """Return the recorded decisions together with those that `h` would give, up to and including the first that
+    differs."""
     by_id = {envelope.id: envelope for envelope in stream}
     trajectory, budget = Trajectory(h), min(float(h.time_budget_ms), deadline_ms(stream))
     opened = next((each.payload for each in stream if isinstance(each.payload, TaskOpened)), None)
@@ -155,7 +161,8 @@ def _decision(
 
 
 def deadline_ms(stream: Sequence[Envelope]) -> float:
-    """Return the milliseconds from the request to the request's own deadline; infinite if it has none."""
+    """Return the number of milliseconds between the request and the deadline in it. Return infinity if it has no
+    deadline."""
     asked = next((each.at for each in stream if isinstance(each.payload, UserRequest)), None)
     plans = (each.payload for each in stream if isinstance(each.payload, Plan))
     deadline = next((plan.deadline for plan in plans if plan.deadline is not None), None)

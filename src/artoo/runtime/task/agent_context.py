@@ -21,18 +21,19 @@ T = TypeVar("T", bound=BaseModel)
 
 
 async def _nobody_told(run: str) -> None:
-    """Ignore the id of the run."""
+    """Ignore the id of a run, for an agent that needs no notification."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behalf:
     """The settings that an agent adds to its task.
 
-    `standing`: the agent's segments of every prompt, checked at each. `must_not`: tools that it does not get.
-    `tools`: additional tools. `workspace`: the agent's workspace (None: the task gets its own). `settling` applies
-    or keeps that workspace at the end (None: as for any task). `kept`: whether the work of an interrupted run is
-    still in it. `tier`: the only tier of models that it may ask (None: each role asks its own tier). `began` is
-    called with the task's id before anything else happens.
+    `standing`: the agent's segments, which are part of every prompt and are checked before each. `must_not`: tools
+    that the task does not get. `tools`: tools that the task gets in addition. `workspace`: the workspace of the
+    agent. If it is None, the task gets one of its own. `settling` applies that workspace at the end, or keeps it.
+    If it is None, the workspace is settled as for any task. `kept`: whether the workspace still contains the work
+    of an interrupted run. `tier`: the only tier of models that the agent may ask. If it is None, each role asks its
+    own tier. `began` is called with the task's id before anything else happens.
     """
 
     standing: Standing = field(default_factory=Standing)

@@ -1,8 +1,8 @@
 """Attach the Auditor to the bus of a process before the first message, and run it.
 
-Its tap is attached before the first message. That message is written to the audit chain before any role receives
-it, so a process that dies at once has recorded what it began. The rules are loaded in a thread after that, so a
-process without a task does not load them.
+Its tap is attached to the bus before the first message is published. That message is written to the audit chain
+before any role receives it. Even if the process dies at once, it has recorded what it began. The rules are loaded
+in a thread after that. A process without a task never loads them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NOTES_KEPT = 10_000
 
 
 class Auditing:
-    """The Auditor of one process, from the first message on. `run` is its main loop."""
+    """The Auditor of one process, which begins with the first message. `run` is its main loop."""
 
     def __init__(self, home: Path, spool: SpoolingTap, clock: Clock) -> None:
         self._home = home
@@ -47,12 +47,12 @@ class Auditing:
         self._over = False
 
     def begin(self, envelope: Envelope) -> None:
-        """Record the first message before any role receives it. Later messages are recorded asynchronously."""
-        # Only the writer is imported here, which takes 7 to 9 ms once per process.
+        """Record the first message before any role receives it. All later messages are recorded asynchronously."""
+        # Only the writer is imported here, which takes 7 to 9 ms once in a process.
         from artoo.auditor.layout import audit_directory
         from artoo.auditor.trail import Trail, header_record
 
-        # A report may have loaded the Auditor before the first message.
+        # A report may have loaded the Auditor even before the first message.
         if self._auditor is not None:
             return
         trail = Trail(audit_directory(self._home))
@@ -60,8 +60,9 @@ class Auditing:
         self._trail = trail
 
     async def run(self) -> None:
-        """Wait for the first message, then audit until the spool is finished and empty."""
-        # Errors are logged, and tasks continue without the Auditor. Its chain then shows that it did not end.
+        """Wait for the first message. Then audit until the spool is finished and empty."""
+        # Errors are logged, and the tasks continue without the Auditor. Its chain then shows that it did not end
+        # regularly.
         try:
             await self._spool.wait()
             await self._audit()
@@ -76,7 +77,7 @@ class Auditing:
             self._end()
 
     def _end(self) -> None:
-        """Release every caller that waits, now and later."""
+        """Release all callers that wait for the Auditor, and all that will wait later."""
         self._over = True
         if self._auditor is not None:
             self._auditor.end()
@@ -89,31 +90,32 @@ class Auditing:
             statistics.cancel()
 
     async def _ignore(self) -> None:
-        """Drop messages that are not audited any more, so that they do not accumulate."""
+        """Drop messages that are no longer audited, so that they do not accumulate."""
         with suppress(StreamClosed):
             while True:
                 await self._spool.wait()
                 self._spool.take(_NOTES_KEPT)
 
     async def report(self) -> AuditReport:
-        """Report the events since the last report, and begin the next window."""
+        """Return a report of the events since the last report. Begin the next window."""
         return await (await self._loaded()).report()
 
     async def flush(self) -> None:
-        """Return when every message published before this call is recorded. If `run` has ended, return at once,
-        because a `run` that was cancelled before it began to audit leaves nothing to wait for.
+        """Return when every message that was published before this call is recorded. If `run` has ended, return at
+        once. A `run` that was cancelled before it began to audit leaves nothing to wait for.
         """
         if self._spool.accepted and not self._over:
             await (await self._loaded()).flush()
 
     async def store(self) -> None:
-        """Store the statistics of all messages published before this call, for readers of the files."""
+        """Store the statistics of all messages that were published before this call, for programs that read the
+        files."""
         if self._spool.accepted and not self._over:
             await (await self._loaded()).store()
 
     def note_log(self, task: str, file: str, size: int, digest: str) -> None:
-        """Record that a task log has grown (tasklog.file.Grown). Thread-safe."""
-        # The process may die before the Auditor is loaded, so the size of its log is recorded at once.
+        """Record that a task log has grown (`tasklog.file.Grown`). This may be called in any thread."""
+        # The process may die before the Auditor is loaded, so the size of the log is recorded at once.
         with self._noting:
             if self._auditor is not None:
                 self._auditor.note_log(task, file, size, digest)
@@ -124,12 +126,12 @@ class Auditing:
                 self._trail.write([log_record(task, file, (size, digest), now)], now)
 
     def note_witness(self, machine: str, number: int, digest: str) -> None:
-        """Record the current position of another machine's audit chain. Thread-safe."""
+        """Record the current position of another machine's audit chain. This may be called in any thread."""
         self._note(lambda auditor: auditor.note_witness(machine, number, digest))
 
     @property
     def chain(self) -> str:
-        """Return the chain of this process; empty before its first message."""
+        """Return the path of this process's chain. It is empty before the first message."""
         return self._trail.chain if self._trail is not None else ""
 
     def note_forgotten(self, tasks: Sequence[str]) -> None:
@@ -137,7 +139,7 @@ class Auditing:
         self._note(lambda auditor: auditor.note_forgotten(tasks))
 
     def _note(self, note: Callable[[Auditor], None]) -> None:
-        """Pass a note to the Auditor now, or as soon as it is loaded."""
+        """Pass a note to the Auditor, now or as soon as it is loaded."""
         with self._noting:
             if self._auditor is not None:
                 note(self._auditor)
@@ -172,7 +174,7 @@ class Auditing:
 
 @asynccontextmanager
 async def audited(bus: InProcessBus, home: Path, clock: Clock) -> AsyncGenerator[Auditing]:
-    """Audit every message on `bus` while the block runs. The audit files are below `home`."""
+    """Audit every message on `bus` while the block runs. The audit files are stored below `home`."""
     with SpoolingTap(home / "spool", name="audit", without=TRANSIENT) as spool:
         auditing = Auditing(home, spool, clock)
 

@@ -1,8 +1,8 @@
 """The daily budget of memory's own model calls, in `upkeep.json`, shared by all processes.
 
-The Dreamer and the agents' dream cycles ask models while no user waits. Their cost is counted in a separate
-account, `<home>/upkeep.json`, which holds the day (UTC) and the cost of that day. Two processes that ask at the
-same moment may each make one call more than the budget allows.
+The Dreamer and the agents' dream cycles ask models while no user waits. The cost of these calls is counted in an
+account of its own, the file `<home>/upkeep.json`. It contains the day (UTC) and the cost of that day. If two
+processes ask at the same moment, each may make one call more than the budget allows.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Account(Contract):
-    """The cost of one day."""
+    """The cost of the calls on one day."""
 
     day: date
     cost: Cost = Cost()
 
 
 def account_file(home: Path) -> Path:
-    """Return the file of the account; it need not exist."""
+    """Return the file of the account. It need not exist."""
     return home / "upkeep.json"
 
 
 def spent_on(home: Path, day: date) -> Cost:
-    """Return the cost of memory's own calls on a day. It is zero if the account is of another day, or unreadable.
+    """Return the cost of memory's own calls on a day. It is zero if the account is that of another day, or cannot
+    be read.
 
     Blocks.
     """
-    # A damaged account lets memory spend at most one more daily budget.
+    # If the account is damaged, memory spends at most one more daily budget.
     try:
         account = Account.model_validate_json(read_text(account_file(home)) or "null")
     except (OSError, UnicodeDecodeError, ValidationError):
@@ -59,7 +60,8 @@ class UpkeepModel:
     """Implements `ports.model.Model` over the models of the process, one question at a time."""
 
     def __init__(self, model: MeteredModel, home: Path, clock: Clock, budget: Callable[[Cost], Budget]) -> None:
-        """Set up. `budget` returns the budget of a day from the cost of that day so far."""
+        """Create the model. `budget` takes the cost of a day so far and returns the budget that is left for the
+        day."""
         self._model = model
         self._home = home
         self._clock = clock
@@ -67,18 +69,19 @@ class UpkeepModel:
         self._turn = asyncio.Lock()
 
     async def ask(self, question: Question[T]) -> Answer[T]:
-        """Ask within the day's budget. Raises BudgetExhausted if it is spent, or its account cannot be written."""
+        """Ask the model within the day's budget. Raises BudgetExhausted if the budget is used up, or if the account
+        cannot be written."""
         async with self._account() as model:
             return await model.ask(question)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """Converse within the day's budget. Raises BudgetExhausted as `ask` does."""
+        """Converse within the day's budget. Raises BudgetExhausted in the same cases as `ask`."""
         async with self._account() as model:
             return await model.converse(conversation, on_text)
 
     @asynccontextmanager
     async def _account(self) -> AsyncGenerator[BudgetedModel]:
-        """Yield the models limited to the rest of the day's budget, and write the cost at the end."""
+        """Yield the models with what is left of the day's budget as their limit. Write the cost at the end."""
         async with self._turn:
             day = self._clock.now().date()
             budget = self._budget(await asyncio.to_thread(spent_on, self._home, day))
@@ -89,7 +92,8 @@ class UpkeepModel:
 
 
 def _keep(home: Path, account: Account) -> None:
-    """Write the account. Raises BudgetExhausted if it cannot be written, because nothing else bounds the costs."""
+    """Write the account. Raises BudgetExhausted if it cannot be written, because then nothing would limit the
+    cost."""
     try:
         account_file(home).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(account_file(home), account.model_dump_json().encode())
@@ -103,9 +107,9 @@ def _keep(home: Path, account: Account) -> None:
 def upkeep_model(
     model: MeteredModel, config: Config, environ: Mapping[str, str], clock: Clock, *, given_model: bool = False
 ) -> UpkeepModel:
-    """Return the model for memory's own work.
+    """Return the model for the work that memory does by itself.
 
-    Raises ConfigurationError if its money is limited and a configured model has no price.
+    Raises ConfigurationError if money is limited and a configured model has no price.
     """
     limits, prices = config.memory, price_list(config, None if given_model else environ)
     if limits.money is not None:

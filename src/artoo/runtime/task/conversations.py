@@ -1,10 +1,11 @@
 """Store conversations in `sessions/NAME.jsonl`, with limits on exchanges, file size and sessions.
 
-They can be resumed, and are readable only by the owner of the home.
+A conversation can be resumed. Only the owner of the home can read it.
 
 <home>/sessions/NAME.jsonl   one exchange a line; a later line of the same task replaces the earlier one
 
-Lines are only appended, each with one write, so that several windows can share a conversation without a lock.
+Lines are only appended, each with a single write. Several windows can thus use the same conversation without a
+lock.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ from artoo.runtime.changes.run_changes import LONGEST_SUMMARY
 from artoo.words.result import result_words
 
 TURNS = 5
-"""Earlier exchanges that the perceiver receives (SPEC section 2)."""
+"""Number of earlier exchanges that the perceiver receives (SPEC section 2)."""
 MOST_EXCHANGES = 200
-"""Exchanges of one session that are kept; older ones are dropped."""
+"""Maximum number of exchanges of one session. Older ones are dropped."""
 LARGEST = 4 << 20
-"""Bytes of a session's file after old exchanges are dropped, which happens when it exceeds twice this size."""
+"""Size in bytes to which a session's file is shortened. This happens when the file exceeds twice this size."""
 MOST_KEPT = 100
-"""Sessions that are kept; those used longest ago are deleted."""
+"""Maximum number of sessions. Those that were not used for the longest time are deleted."""
 _FOLDER, _ENDING = "sessions", ".jsonl"
 _NAME = re.compile(r"[\w][\w.-]{0,63}")
 
 
 class Session:
-    """One conversation. A new exchange is written to disk at once, after the exchanges of other processes. Lines
-    that cannot be read are skipped. An exchange that cannot be written is kept in memory only.
+    """One conversation. A new exchange is written to disk at once, after the exchanges that other processes have
+    written. Lines that cannot be read are skipped. If an exchange cannot be written, it is kept in memory only.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,28 +56,29 @@ class Session:
 
     @property
     def name(self) -> str:
-        """Return the name that `--session` accepts."""
+        """Return the name of the session for the option `--session`."""
         return self._path.name.removesuffix(_ENDING)
 
     @property
     def project(self) -> str:
-        """Return the project of the last exchange that has one, else an empty string."""
+        """Return the project of the last exchange that has a project. Return an empty string if none has."""
         return next((turn.project for turn in reversed(self._exchanges) if turn.project), "")
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """Return the last exchanges, oldest first, for the perceiver."""
+        """Return the last exchanges for the perceiver, oldest first."""
         return self.exchanges[-TURNS:]
 
     @property
     def exchanges(self) -> tuple[Turn, ...]:
-        """Return all exchanges that have an answer, oldest first."""
+        """Return all exchanges that have been answered, oldest first."""
         return tuple(turn for turn in self._exchanges if turn.summary)
 
     def noting(self, request: str, also: Callable[[Envelope], None] | None = None) -> Callable[[Envelope], None]:
-        """Return a listener for the messages of a task, which also passes them to `also`.
+        """Return a listener for the messages of a task. It also passes each message to `also`.
 
-        When the task begins, it writes an exchange without an answer, so that a resume after a kill finds it.
+        When the task begins, the listener writes an exchange without an answer, so that the exchange is found if
+        the task is resumed after a crash.
         """
 
         def hear(envelope: Envelope) -> None:
@@ -89,16 +91,16 @@ class Session:
         return hear
 
     def holds(self, task_id: str) -> Turn | None:
-        """Return the exchange of a task, answered or not."""
+        """Return the exchange of a task, whether it is answered or not."""
         return next((turn for turn in self._exchanges if turn.task_id == task_id), None)
 
     def add_result(self, request: str, result: FinalResult, project: str = "") -> None:
-        """Add an exchange with the result in the words shown to the user."""
+        """Add an exchange with the result in the words that the user was shown."""
         self.add(request, result_words(result.language).plain(result, told=False), result.task_id, project)
 
     def add(self, request: str, summary: str, task_id: str, project: str = "") -> None:
-        """Add an exchange, or replace the answer of this task's exchange. If `project` is empty, the project noted
-        at the task's beginning is kept.
+        """Add an exchange, or replace the answer of this task's exchange. If `project` is empty, the project that
+        was recorded at the beginning of the task is kept.
         """
         known = self.holds(task_id)
         where = project or (known.project if known is not None else "")
@@ -106,7 +108,7 @@ class Session:
         self._put(Turn(input=request, summary=said, task_id=task_id, project=where))
 
     def _put(self, turn: Turn) -> None:
-        # If the home directory cannot be written, the conversation continues in memory.
+        # If the home cannot be written, the conversation continues in memory.
         with suppress(OSError):
             _append(self._path, _lines([turn]))
             self._exchanges = _read(self._path)
@@ -116,11 +118,11 @@ class Session:
         _place(self._exchanges, turn)
 
     def clear(self) -> None:
-        """Delete all exchanges, also in the file."""
+        """Delete all exchanges, including those in the file."""
         self._drop_from(0)
 
     def forget_last(self) -> None:
-        """Delete the last exchange that has an answer, and the requests after it."""
+        """Delete the last exchange that has been answered, and the requests after it."""
         with suppress(OSError):
             self._exchanges = _read(self._path)
         self._drop_from(max((at for at, turn in enumerate(self._exchanges) if turn.summary), default=0))
@@ -135,9 +137,10 @@ def open_session(
     home: Path, *, name: str | None = None, latest: bool = False, project: Path | None = None
 ) -> Session:
     """Open the session with this name, the one that was used last, or a new one. With `latest`, only conversations
-    in `project` count (None: the current directory), because their words mean something else in another directory.
+    in `project` count (None: in the current directory). In another directory, their words would mean something
+    else.
 
-    Raises ConfigurationError for an invalid name, and if there is no conversation to continue.
+    Raises ConfigurationError for an invalid name, or if there is no conversation to continue.
     """
     folder = home / _FOLDER
     if name is not None:
@@ -166,7 +169,7 @@ def find_session(home: Path, name: str) -> Session | None:
 
 
 def tell_resumed(home: Path, result: FinalResult) -> None:
-    """Add the result of a resumed task to its conversation, if it has one. Blocking."""
+    """Add the result of a resumed task to the task's conversation, if it has one. Blocking."""
     name = result.task_id.encode()
     for path in reversed(_by_age(home / _FOLDER)):
         try:
@@ -182,7 +185,7 @@ def tell_resumed(home: Path, result: FinalResult) -> None:
 
 
 def _place(turns: deque[Turn], turn: Turn) -> None:
-    """Replace the turn of the same task, or append the turn if there is none."""
+    """Replace the exchange of the same task. If there is none, append the new one."""
     for place, known in enumerate(turns):
         if known is turn or (turn.task_id and known.task_id == turn.task_id):
             turns[place] = turn
@@ -193,7 +196,7 @@ def _place(turns: deque[Turn], turn: Turn) -> None:
 def _read(path: Path) -> deque[Turn]:
     """Read the exchanges of a file. Raises OSError."""
     turns: deque[Turn] = deque(maxlen=MOST_EXCHANGES)
-    # splitlines would also split at the Unicode line ends that a text may contain.
+    # splitlines would also split at Unicode line ends inside of a text
     for line in path.read_bytes().split(b"\n"):
         with suppress(MessageUnreadable, ValidationError):
             if line:
@@ -202,8 +205,8 @@ def _read(path: Path) -> deque[Turn]:
 
 
 def _lines(turns: Iterable[Turn]) -> bytes:
-    """Serialise the latest exchanges that fit into LARGEST bytes, one a line."""
-    # The JSON encoding keeps directory names that are not valid UTF-8.
+    """Write as many of the latest exchanges as fit into LARGEST bytes, one on each line."""
+    # This JSON encoding keeps the names of directories that are not valid UTF-8.
     lines: list[bytes] = []
     left = LARGEST
     for turn in reversed(list(turns)):
@@ -216,7 +219,8 @@ def _lines(turns: Iterable[Turn]) -> bytes:
 
 
 def _append(path: Path, lines: bytes) -> None:
-    """Append the lines in one write, after a line end, in case a full disk cut off a line. Raises OSError."""
+    """Append the lines in one write. A line end comes first, in case the last line is incomplete because the disk
+    was full. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
@@ -233,7 +237,7 @@ def latest_sessions(home: Path, most: int) -> list[Session]:
 
 def _by_age(folder: Path) -> list[Path]:
     """Return the files, oldest first."""
-    # Another process may delete a file during the loop.
+    # another process may delete a file during the loop
     found: list[tuple[int, str, Path]] = []
     for path in folder.glob(f"[!.]*{_ENDING}") if folder.is_dir() else ():
         with suppress(FileNotFoundError):

@@ -1,6 +1,6 @@
 """Start an executor and a validator for each SubTask, and cancel them at a Halt.
 
-Every SubTask on the stream gets its own executor and its own validator.
+Each SubTask gets an executor and a validator of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from artoo.contracts.solution import Halt
 Life = Coroutine[None, None, None]
 
 POOL_KINDS = frozenset({"SubTask", "SubTaskOutcome", "Halt"})
-"""The messages that the pool must receive without loss."""
+"""The kinds of messages that the pool must receive without loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ class Pair:
 
 
 class EffectorPool:
-    """Starts a pair at its SubTask, ends it at its outcome, and cancels all pairs at a Halt. It is not a role."""
+    """Starts a pair for each SubTask, ends the pair when the outcome is published, and cancels all pairs at a Halt.
+    It is not a role."""
 
     def __init__(self, messages: AsyncIterable[Envelope], make_pair: Callable[[SubTask], Pair]) -> None:
         self._messages = messages
@@ -38,7 +39,7 @@ class EffectorPool:
         self._running: dict[str, tuple[Pair, tuple[asyncio.Task[None], ...]]] = {}
 
     async def run(self) -> None:
-        """Work until the messages end, then cancel the pairs that still run."""
+        """Work until there are no more messages. Then cancel the pairs that are still running."""
         async with asyncio.TaskGroup() as group:
             async for envelope in self._messages:
                 match envelope.payload:

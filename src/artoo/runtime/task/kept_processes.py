@@ -38,7 +38,7 @@ from artoo.words.question import command_lines
 
 _FOLDER = "running"
 _KEEP_EXIT_CODE = '"$@"; echo $? >"$0"'
-"""A script for bash that runs the arguments, and then writes the exit code into the file named by `$0`."""
+"""A bash script that runs its arguments, and then writes the exit code into the file that `$0` names."""
 _GRACE_SECONDS = 3.0
 _LOOK_SECONDS = 0.05
 
@@ -65,7 +65,7 @@ class LeftProcess:
 
     @property
     def runs(self) -> bool:
-        """Return whether the command or one of its children still runs. Blocking."""
+        """Return whether the command or one of its children is still running. Blocking."""
         try:
             with (self.place / "lock").open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -82,14 +82,14 @@ class LeftProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """Return its exit code; None while it runs, or if it was stopped. Blocking."""
+        """Return the exit code of the command. Return None while it runs, or if it was stopped. Blocking."""
         try:
             return int((self.place / "exit").read_text("ascii"))
         except (OSError, ValueError):
             return None
 
     def stop(self) -> None:
-        """End the command and its children: SIGTERM, then SIGKILL. Blocking. Idempotent."""
+        """End the command and its children, by SIGTERM and then by SIGKILL. Blocking. Idempotent."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if not self.runs:
                 return
@@ -102,7 +102,7 @@ class LeftProcess:
 
 @dataclass(frozen=True, slots=True)
 class LeftRunning:
-    """Starts the commands that a task marked with `keep: true`, after the user was asked once for each."""
+    """Starts the commands that a task marked with `keep: true`. The user is asked once for each."""
 
     artoo_home: Path
     project: Path
@@ -110,8 +110,9 @@ class LeftRunning:
     async def started(
         self, kept: Sequence[Tracked], settled: Settled, ending: Ending, questions: Questions | None
     ) -> dict[str, str]:
-        """Start the commands that the user agrees to. Return `ID: command` by the id that each had in the task."""
-        # Commands are not started if the changes they may need were not applied.
+        """Start the commands to which the user agrees. Return `ID: command` by the id that the command had in the
+        task."""
+        # If the changes of the task were not applied, its commands are not started, because they may need them.
         if questions is None or settled.state not in ("applied", "none") or ending.directive == "abandon":
             return {}
         begun: dict[str, str] = {}
@@ -138,7 +139,7 @@ class LeftRunning:
 
 
 def start(artoo_home: Path, argv: Sequence[str], text: str, project: Path, task_id: str) -> LeftProcess:
-    """Start a command detached from artoo, as the user. Blocking. Raises OSError."""
+    """Start a command that does not depend on artoo's process, with the user's rights. Blocking. Raises OSError."""
     process_id = secrets.token_hex(3)
     place = artoo_home / _FOLDER / process_id
     place.mkdir(parents=True, mode=0o700)
@@ -154,7 +155,7 @@ def start(artoo_home: Path, argv: Sequence[str], text: str, project: Path, task_
             start_new_session=True,
             pass_fds=(lock.fileno(),),
         )
-    # The child outlives this process, so subprocess must not warn that it was not waited for.
+    # The command runs longer than this process, so subprocess must not warn that no one waited for it.
     child.returncode = 0
     started = Started(
         id=process_id, command=text, project=str(project), task_id=task_id, group=child.pid, since=time.time()
@@ -169,7 +170,8 @@ def left_processes(artoo_home: Path) -> tuple[LeftProcess, ...]:
 
 
 def find_left(artoo_home: Path, process_id: str) -> LeftProcess:
-    """Return the only command whose id is or begins with `process_id`. Raises ConfigurationError. Blocking."""
+    """Return the only command whose id is `process_id` or begins with it. Raises ConfigurationError if there is
+    none or more than one. Blocking."""
     found = [one for one in left_processes(artoo_home) if one.started.id.startswith(process_id)]
     if len(found) == 1 and process_id:
         return found[0]
@@ -186,6 +188,6 @@ def _found(folder: Path) -> Iterator[LeftProcess]:
         try:
             started = Started.model_validate_json((place / "process.json").read_bytes())
         except (OSError, ValidationError):
-            # A crash interrupted the start, or the file is not from artoo.
+            # a crash interrupted the start, or the file is not one of artoo's
             continue
         yield LeftProcess(place, started)

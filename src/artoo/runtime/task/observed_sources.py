@@ -1,7 +1,7 @@
 """Publish each observation that a role makes outside the stream, for replay.
 
-The wrappers here are between a role and its sources. They observe through an `Eyes` object: the live one reads the
-source and publishes the answer, the one of a replay (artoo.runtime.replay) takes the answer from the log.
+The classes here stand between a role and its sources. Each reads through an `Eyes` object. That of a live task
+reads the source and publishes the answer. That of a replay (`artoo.runtime.replay`) takes the answer from the log.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Eyes(Protocol):
     """The way in which one role reads sources outside the stream."""
 
     async def look(self, source: Source, question: str, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """Return the answer, of type `kind`, after it was published on the stream. Raises MemoryStoreError if
-        memory does.
+        """Return the answer of a source, of type `kind`. It is published on the stream before. Raises
+        MemoryStoreError if the source is memory and fails.
         """
         ...
 
     async def between(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
-        """Return the findings of a look between two turns (a tuple). They are published only if there are any."""
+        """Return the observations between two turns as a tuple. They are only published if there are any."""
         ...
 
 
@@ -63,7 +63,7 @@ class LiveEyes:
 
 def plain(seen: object) -> JsonValue:
     """Convert an observation to JSON values. Contracts and dataclasses become objects, tuples become lists."""
-    if seen is None or isinstance(seen, (str, bool, int, float)):  # the most frequent case
+    if seen is None or isinstance(seen, (str, bool, int, float)):  # the most frequent case comes first
         return seen
     if isinstance(seen, BaseModel):
         return cast("JsonValue", seen.model_dump(mode="json"))
@@ -110,7 +110,8 @@ class WatchedSurroundings:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WatchedTurns(WatchedSurroundings):
-    """Surroundings of one subtask. News that its executor gets between two turns are published too."""
+    """The surroundings of one subtask, whose observations are published on the stream. The news that its executor
+    gets between two turns are published too."""
 
     inner: TurnSource
 
@@ -123,7 +124,8 @@ class WatchedTurns(WatchedSurroundings):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WatchedRecall:
-    """The reading interface of memory. Every answer that roles get from it is published on the stream."""
+    """The reading interface of memory. Every answer that roles get from it is published on the stream. Every answer
+    that roles get from it is published on the stream."""
 
     inner: Recall
     eyes: Eyes

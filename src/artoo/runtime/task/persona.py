@@ -5,8 +5,8 @@ Reference: SPEC section 5.
     <home>/thinking/<id>.md         one accepted proposal each, read-only
     <home>/thinking/manifest.json   file name → SHA-256
 
-These sentences are in every prompt, so a changed file would make a different agent. If a file was changed, nothing
-runs until the operator has restored it, as with the texts that ship with artoo.
+These sentences are part of every prompt, so a changed file would make a different agent. If a file was changed,
+nothing runs until the operator has restored it. The same holds for the prompt texts that ship with artoo.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from artoo.disk.whole import write_whole
 
 MANIFEST = "manifest.json"
 MOST_CHARACTERS = 4_000
-"""The largest sum of characters of all accepted texts, because every prompt contains them."""
+"""The maximum number of characters of all accepted texts together, because every prompt contains them."""
 _READ_ONLY = 0o400
 
 
 def thinking_folder(home: Path) -> Path:
-    """Return the folder of the accepted texts; it need not exist."""
+    """Return the folder of the accepted texts. It need not exist."""
     return home / "thinking"
 
 
 def accept_text(home: Path, proposal: TLayerProposal) -> Path:
-    """Make a proposal part of the T layer. Raises ConfigurationError when the layer is damaged or full."""
+    """Add the text of a proposal to the T layer. Raises ConfigurationError if the layer is damaged or full."""
     folder = thinking_folder(home)
     known = _verified(folder)
     if sum(map(len, known.values())) + len(proposal.text) > MOST_CHARACTERS:
@@ -50,9 +50,9 @@ def accept_text(home: Path, proposal: TLayerProposal) -> Path:
 
 
 def accepted_texts(home: Path) -> str:
-    """Return all accepted texts, oldest first; empty if there are none.
+    """Return all accepted texts, oldest first.
 
-    Raises ConfigurationError that names each text that is missing, changed or not in the manifest.
+    Raises ConfigurationError that names each text which is missing, was changed, or is not in the manifest.
     """
     return "\n".join(_verified(thinking_folder(home)).values())
 

@@ -15,19 +15,19 @@ from artoo.workspace.settlement.history import settled_records
 def stopped_tasks(home: Path, latest: int | None = None) -> Iterator[TaskSummary]:
     """Yield the stopped tasks among the `latest` tasks (None: among all), latest first. Blocking.
 
-    Running tasks are left out. So are tasks of agents, which resume their work themselves.
+    Running tasks are left out. Tasks of agents are left out too, because agents resume their own work.
     """
     return (one for one in _stopped(home, latest) if not of_an_agent(one.directory))
 
 
 def only_agents_stopped(home: Path) -> bool:
-    """Return whether tasks have stopped, and all of them are tasks of agents. Blocking."""
+    """Return whether there are stopped tasks, and all of them are tasks of agents. Blocking."""
     found = list(_stopped(home, None))
     return bool(found) and all(of_an_agent(one.directory) for one in found)
 
 
 def left_undone(home: Path, latest: int) -> tuple[TaskSummary, ...]:
-    """Return the stopped tasks without any later apply, undo or discard on record. Blocking."""
+    """Return the stopped tasks for which no later apply, undo or discard is recorded. Blocking."""
     try:
         said = {one.task_id for one in settled_records(home)}
     except OSError:

@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """A task that can be resumed. `announcement` is the first message that it publishes."""
+    """A task that can be resumed, with its log. `announcement` is the message that it publishes first."""
 
     recording: Recording
     announcement: TaskResumed
@@ -70,7 +70,7 @@ class Resumption:
 
     @property
     def calls(self) -> list[ModelCalled]:
-        """Return every model call of the whole log, in order. They all count towards the cost."""
+        """Return every model call in the whole log, in order. All of them count as cost of the task."""
         return [e.payload for e in self.recording.all_messages if isinstance(e.payload, ModelCalled)]
 
     @property
@@ -80,7 +80,8 @@ class Resumption:
         return RunOptions(
             workspace=Path(request.workspace),
             project=Path(request.project),
-            # `all` is not taken from the log: the user types it each time, or sets it in the environment.
+            # The mode `all` is not taken from the log, because the user must type it each time or set it in the
+            # environment.
             apply=None if opened.apply is ApplyMode.ALL else opened.apply,
             allow=opened.allow,
             budgets=Budgets(calls=opened.max_calls, tokens=opened.max_tokens, money=opened.max_money),
@@ -92,10 +93,10 @@ class Resumption:
 async def reopen(
     shop: Workshop, task_id: str | None, behalf: Behalf | None = None, caller: Caller | None = None
 ) -> Begun:
-    """Resume a task that was begun earlier; if `task_id` is None, the latest that can be resumed. `behalf`: the
-    agent that the task belongs to. `caller`: the program that asks for it.
+    """Resume a task that was begun earlier. If `task_id` is None, resume the latest task that can be resumed.
+    `behalf`: the agent to which the task belongs. `caller`: the program that asks for it.
 
-    Raises ConfigurationError if it cannot be resumed, TaskRunning if it runs.
+    Raises ConfigurationError if the task cannot be resumed, and TaskRunning if it is running.
     """
     reader = await asyncio.to_thread(log_to_resume, shop.config.home, task_id)
     found = await asyncio.to_thread(reader.task_id)
@@ -112,7 +113,7 @@ async def reopen(
 async def _taken_up(
     shop: Workshop, resumption: Resumption, lock: TaskLock, behalf: Behalf, caller: Caller | None
 ) -> Begun:
-    """Start the same roles with services that answer from the log first, and live afterwards."""
+    """Start the same roles again. Their services answer from the log first, and are live afterwards."""
     recording, task_id = resumption.recording, resumption.task_id
     options = replace(resumption.options, caller=caller)
     roots = shop.roots(options)
@@ -172,8 +173,9 @@ async def _taken_up(
 
 
 async def _has_settled(shop: Workshop, task_id: str) -> bool:
-    """Return whether the process died between the apply and the result, so that the workspace is gone."""
-    # The log may not have recorded the apply, but the undo record has.
+    """Return whether the process died after it applied the changes and before it published the result. The
+    workspace no longer exists then."""
+    # The log may not contain the apply, but the undo record does.
     return bool(await asyncio.to_thread(outcomes, shop.config.home, task_id, "end"))
 
 
@@ -187,11 +189,12 @@ async def _has_work(home: Path, task_id: str, past: Past, behalf: Behalf) -> boo
 
 
 def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
-    """Return the log of a task (the beginning of its id is enough), or of the latest task that can be resumed.
+    """Return the log of a task (the beginning of its id is enough). If no id is given, return that of the latest
+    task that can be resumed.
 
     Raises ConfigurationError. Blocking.
     """
-    # Running tasks and tasks of agents are left out of the search, because agents resume their tasks themselves.
+    # Running tasks and tasks of agents are not searched, because agents resume their own tasks.
     if task_id is not None:
         return find_log(home, task_id)
     dismissed = {one.task_id for one in settled_records(home) if one.what == "discarded"}
@@ -205,8 +208,8 @@ def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
 
 
 def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) -> Resumption:
-    """Check a task's whole log. `agent`: the agent whose task it is. Raises ConfigurationError if it cannot be
-    resumed.
+    """Check the whole log of a task, and return how to resume it. `agent`: the agent to which the task belongs.
+    Raises ConfigurationError if the task cannot be resumed.
     """
     messages = [item for item in log if isinstance(item, Envelope)]
     stream = standing(messages)
@@ -230,7 +233,8 @@ def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) 
 
 
 async def resumed(following: Coroutine[None, None, T], resumption: Resumption) -> T:
-    """Run the task to its end. Raises ConfigurationError if this version's roles diverge from the log."""
+    """Run the task to its end. Raises ConfigurationError if the roles of this version do not publish the same
+    messages as the log contains."""
     found: list[Difference] = []
     try:
         return await following
@@ -259,7 +263,7 @@ def _refuse_if_done(stream: Sequence[Envelope]) -> None:
 
 
 def _goes_on(home: Path, task_id: str) -> None:
-    """Delete the record of pending changes, because the task continues in its workspace. Blocking.
+    """Delete the record of pending changes, because the task continues to work in its workspace. Blocking.
 
     Raises SandboxError.
     """
@@ -271,7 +275,7 @@ def _goes_on(home: Path, task_id: str) -> None:
 
 
 def past_of(envelopes: Iterable[Envelope]) -> Past:
-    """Return the past of a task that no process runs now. `envelopes` is its whole log, in order."""
+    """Return the past of a task that is not running in any process. `envelopes` is its whole log, in order."""
     heard = _Heard()
     for envelope in envelopes:
         heard.add(envelope)
@@ -292,8 +296,8 @@ def past_of(envelopes: Iterable[Envelope]) -> Past:
 
 @dataclass(slots=True)
 class _Heard:
-    """The state of a task's calls and processes, folded from its log. `running`: processes by id, with their
-    subtask and `ID (command)`.
+    """The state of a task's calls and processes, computed from the messages in its log. `running`: the processes by
+    id, each with its subtask and `ID (command)`.
     """
 
     started: dict[str, ToolStarted] = field(default_factory=dict[str, ToolStarted])
@@ -329,7 +333,7 @@ class _Heard:
                 return
 
     def _follow(self, call: ToolCall, subtask: str) -> None:
-        """Track the processes that still run after a call."""
+        """Record which processes are still running after a call."""
         if call.tool == "process":
             ended = call.target.rpartition(" ")[2]
             if not call.process and not call.never_ran:
@@ -338,8 +342,8 @@ class _Heard:
             self.running[call.process] = subtask, f"{call.process} ({call.target})"
 
     def _start(self, started: ToolStarted) -> None:
-        """Record a started call."""
-        # If a call was started twice, keep the start with the further-reaching effects.
+        """Record that a call was started."""
+        # If a call was started twice, the start whose effects reach further is kept.
         known = self.started.get(started.act)
         if known is None or known.effects is not CallEffects.OUTSIDE:
             self.started[started.act] = started

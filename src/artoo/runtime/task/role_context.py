@@ -33,7 +33,7 @@ from artoo.tools.core.processes import Processes
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The sources that show the files to roles: evidence for validators, and surroundings for a listing."""
+    """The sources that show files to the roles. Validators get evidence, and prompts get the surroundings."""
 
     evidence: EvidenceSource
     surroundings: SurroundingsSource
@@ -41,19 +41,19 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class SubTaskSight(Sight):
-    """The same sources for one subtask. Its surroundings also report events between its turns."""
+    """The same sources for one subtask. Its surroundings also report the events between two of its turns."""
 
     surroundings: TurnSource
 
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """The tools of a task, and the sources in which its roles see their effects.
+    """The tools of a task, and the sources through which its roles see the effects of the tools.
 
-    `whole` shows the task's workspace, `sight` the work of one subtask by its id. `questions` are the gate's, if it
-    asks on the stream. `prepare` runs before the request is read, and may ask the user; it does not raise.
-    `processes` are the commands that keep running; they are given the remaining time. `ended` is called with the
-    result; it does not raise.
+    `whole` shows the workspace of the whole task. `sight` takes the id of a subtask and shows its work. `questions`
+    receives the questions of the gate, if the gate asks on the stream. `prepare` is run before the request is read,
+    and may ask the user. It does not raise. `processes` are the commands that continue to run. They are given the
+    time that is left to the task. `ended` is called with the result. It does not raise.
     """
 
     tools: Tools
@@ -67,14 +67,14 @@ class Hands:
 
 @dataclass(frozen=True, slots=True)
 class TaskMemory:
-    """The two interfaces of shared memory. R2 gets only the reading one."""
+    """The two interfaces of shared memory. The planner (R2) gets only the one for reading."""
 
     recall: Recall
     remember: Remember
 
 
 class TaskContext:
-    """The services that the roles of one task use. A new one is made for each run of a task.
+    """The services that the roles of one task use. Each run of a task has its own.
 
     A replay overrides its methods with answers from the log (`artoo.runtime.replay.stage`).
     """
@@ -89,7 +89,8 @@ class TaskContext:
         ids: Ids,
         memory: TaskMemory | None = None,
     ) -> None:
-        """`hands`: the tools and sources; roles read sources through `eyes`. `memory` None: nothing is learnt."""
+        """Create the context. `hands`: the tools, and the sources that roles read through `eyes`. If `memory` is
+        None, nothing is learnt."""
         self._task_id = task_id
         self._bus = bus
         self._model = model
@@ -107,11 +108,11 @@ class TaskContext:
         return self._bus.inbox(self._task_id, kinds)
 
     def model(self, role: Role, subtask_id: str | None, time_left: TimeLeft | None = None) -> Model:
-        """Return the task's model for one role. Calls are cut off when `time_left` has run out."""
+        """Return the model of the task for one role. A call is ended when `time_left` returns zero or less."""
         return in_time(self._model, time_left)
 
     def eyes(self, port: Port, subtask_id: str | None = None) -> Eyes:
-        """Return the observer through which the role of `port` reads its sources."""
+        """Return the observer with which the role of `port` reads its sources."""
         return LiveEyes(port)
 
     def ids(self, role: Role) -> Ids:
@@ -119,15 +120,15 @@ class TaskContext:
         return self._ids
 
     def watch(self) -> Stopwatch:
-        """Return R7's stopwatch."""
+        """Return the stopwatch of the solver (R7)."""
         return Stopwatch(self.clock)
 
     async def prepared(self, user: Port) -> None:
-        """Return when the tools for the plan are ready and published on the stream."""
+        """Return when the tools for the plan are ready and their descriptions are published on the stream."""
         await equip(self.hands, user)
 
     def close(self) -> None:
-        """Close the task's part of the bus. Idempotent."""
+        """Close the part of the bus that belongs to the task. Idempotent."""
         self._bus.close_task(self._task_id)
 
 
@@ -141,15 +142,16 @@ async def equip(hands: Hands, user: Port) -> None:
 T = TypeVar("T", bound=BaseModel)
 
 TimeLeft = Callable[[], float]
-"""The seconds for which a role may still ask its model; zero or less when the time is over."""
+"""Returns the number of seconds for which a role may still ask its model. It is zero or less when the time is
+over."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInTime:
-    """Implements Model. A call that does not end in time raises BudgetExhausted.
+    """A model with a time limit. Implements Model. A call that does not end in time raises BudgetExhausted.
 
-    While a user is asked, the task's time stops, but the timeout of a model call in progress does not. So that call
-    may be ended a little early, with the same error.
+    While a user is asked, the time of the task is paused, but not the timeout of a model call in progress. Such a
+    call may therefore be ended a little early, with the same error.
     """
 
     model: Model
@@ -186,5 +188,5 @@ def _too_late() -> BudgetExhausted:
 
 
 def in_time(model: Model, time_left: TimeLeft | None) -> Model:
-    """Return the model bounded by `time_left`, or unchanged if there is no bound."""
+    """Return the model with the limit `time_left`. Return the model itself if there is no limit."""
     return model if time_left is None else ModelInTime(model, time_left)

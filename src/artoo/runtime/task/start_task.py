@@ -35,10 +35,11 @@ from artoo.tasklog.lock import TaskLock
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A task that is ready to run. `lock` is taken when `play` runs. The caller of `play` releases it, and closes
-    `workspace`.
+    """A task that is ready to run. `lock` is acquired when `play` runs. The caller of `play` must release the lock
+    and close `workspace`.
 
-    `earlier`: the messages that another process published for it. `ended` is called with the result.
+    `earlier`: the messages of the task that another process published. `ended` is called with the result of the
+    task.
     """
 
     task: TaskRun
@@ -50,7 +51,7 @@ class Begun:
 
 
 def require_request(given: object) -> None:
-    """Raise ConfigurationError unless a request is a text that is not empty."""
+    """Raise ConfigurationError unless a request is a text and not empty."""
     if not isinstance(given, str):
         raise ConfigurationError(f"the request must be a text, and is {given!r}")
     if not given.strip():
@@ -58,9 +59,10 @@ def require_request(given: object) -> None:
 
 
 MATERIAL = Path("/tmp/input")
-"""The file with the data of a request, for the task's tools and commands.
+"""The file in which the tools and commands of a task find the data that belong to its request.
 
-The data is not part of the request, because the user did not write it. So the user is asked about hosts it names.
+The data are not part of the request, because the user did not write them. Therefore the user is asked before a host
+is reached whose name comes from them.
 """
 
 
@@ -72,7 +74,8 @@ def _with_material(text: str, material: bytes) -> str:
 
 
 async def _as_it_stands(home: Path, history: Sequence[Turn], project: Path) -> tuple[Turn, ...]:
-    """Add the present state of earlier turns' changes, in a thread if there are any turns."""
+    """Add the present state of the changes to each earlier turn. If there are any turns, this is done in a
+    thread."""
     return await asyncio.to_thread(with_what_became, home, history, project) if history else ()
 
 
@@ -98,7 +101,7 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
     text, home = well_formed(_with_material(text, options.material)), shop.config.home
     album = await asyncio.to_thread(Album.of, options.images) if options.images else Album()
     if not shop.given_model:
-        # The first task reads the catalogue from disk, so this runs in a thread.
+        # The first task reads the catalogue from disk, so this is done in a thread.
         await asyncio.to_thread(price_list, shop.config, shop.environ_of(options))
     budget = shop.budget(options)
     roots = shop.roots(options)
@@ -109,7 +112,7 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
     behalf, mode = options.behalf or Behalf(), options.mode(shop.config.apply)
     model = behalf.model(shop.model_of(options))
     settings, brain = shop.settings(options, accepted_texts(home)), await model.known(Tier.BRAIN)
-    # A small model's task gets the effort `quick`, unless the user chose another effort.
+    # The task of a small model has the effort `quick`, unless the user chose another effort.
     quick = brain.small and options.effort is None
     settings = replace(
         settings,

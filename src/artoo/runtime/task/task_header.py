@@ -59,7 +59,7 @@ def opened_as(
 
 
 def _unasked(opened: TaskOpened) -> frozenset[ChangeClass]:
-    """Return the classes that the message names. Messages of earlier versions have only the mode."""
+    """Return the classes of changes that the message names. Messages of earlier versions contain only the mode."""
     mode = opened.apply or ApplyMode.NEW
     return mode.unasked if opened.unasked is None else frozenset(opened.unasked)
 
@@ -69,14 +69,14 @@ def _as_told(known: Known) -> ModelKnown:
 
 
 def named(standing: Standing) -> dict[str, str]:
-    """Return an agent's segments by their names."""
+    """Return the segments of an agent by their names."""
     return {segment.name: text for segment, text in standing.segments.items()}
 
 
 def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
-    """Return the settings that a first message names; `project` is the project of the request.
+    """Return the settings that the first message of a task contains. `project` is the project of the request.
 
-    Raises ConfigurationError if the message names a setting that this version does not have.
+    Raises ConfigurationError if the message contains a setting that this version does not have.
     """
     try:
         return TaskSettings(
@@ -116,25 +116,25 @@ def _allowance(opened: TaskOpened) -> Allowance:
 
 
 def _standing(given: Mapping[str, str]) -> Standing:
-    """Return an agent's segments. Raises ValueError for unknown segments."""
+    """Return an agent's segments. Raises ValueError for a segment that does not exist."""
     if unknown := sorted(given.keys() - {segment.name for segment in Segment}):
         raise ValueError(f"unknown segments: {', '.join(unknown)}")
     return Standing({Segment[name]: text for name, text in given.items()})
 
 
 def _numbers(given: Hyperparameters) -> dict[str, float | int | str]:
-    """Return the numbers by name."""
+    """Return hyperparameters by their names."""
     return {name: getattr(given, name) for name in Hyperparameters.__slots__}
 
 
 def _changed(general: Hyperparameters, own: Hyperparameters) -> dict[str, float | int | str]:
-    """Return the numbers of a task type that differ from the general ones."""
+    """Return those hyperparameters of a task type that differ from the general ones."""
     return {name: value for name, value in _numbers(own).items() if value != getattr(general, name)}
 
 
 @cache
 def own_version() -> str:
-    """Return the installed version. It is read from the distribution's files once per process."""
+    """Return the installed version. It is read from the distribution's files once in a process."""
     return version("artoo")
 
 

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 async def recorded(
     bus: InProcessBus, home: Path, redactor: Redactor, grown: Grown | None = None
 ) -> AsyncGenerator[TaskLog]:
-    """Write every message on `bus` into the task logs below `home` while the block runs, redacted by `redactor`.
+    """Write every message on `bus` into the task logs below `home` while the block runs. `redactor` removes the
+    secrets before.
 
-    `grown` is called after every write with the new size and digest of the file.
+    `grown` is called after every write, with the new size of the file and its digest.
     """
     with SpoolingTap(home / "spool", name="tasklog", without=TRANSIENT) as spool:
         log = TaskLog(home, spool, redactor=redactor, grown=grown)
@@ -45,14 +46,14 @@ async def recorded(
 
 @asynccontextmanager
 async def shared_logs(config: Config) -> AsyncGenerator[Sharing | None]:
-    """Copy every log into the store while the block runs, and the Auditor's last lines at its end.
+    """Upload every log to the store while the block runs, and the last lines of the Auditor at its end.
 
     Yields None if no store is configured. Raises ConfigurationError if the store's driver is not installed.
     """
     if config.store is None:
         yield None
         return
-    # The database driver is imported only where there is a store.
+    # The database driver is imported only if there is a store.
     from artoo.runtime.cluster.upload_logs import Sharing
     from artoo.store.connecting import check_installed
 

@@ -51,13 +51,15 @@ from artoo.runtime.task.role_context import Sight, TaskContext
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """The settings of one task. `strict_roles` makes every role call its model, although checks still decide.
+    """The settings of one task. `strict_roles` makes every role call its model, although checks still decide the
+    criteria.
 
-    `tuned`: R7's numbers for single task types, by the slug of the intent; settings of other roles (retries,
-    replans) do not depend on the type. `persona` is the accepted part of the T layer, `standing` the segments of
-    the agent that the task is done for, if any. `brain`, `tool`: known properties of each tier's model. `project`
-    is the project directory, `apply` the mode of applying without approval, `unasked` the classes of changes that
-    need none. `allowance`: the task's budgets. `approve`: the user approves each plan.
+    `tuned`: the solver's hyperparameters for single types of tasks, by the slug of the intent. The settings of
+    other roles (retries, replans) do not depend on the type. `persona` is the accepted part of the T layer.
+    `standing` are the segments of the agent for which the task is done, if there is one. `brain`, `tool`: what is
+    known about the model of each tier. `project` is the project directory. `apply` is the mode that decides which
+    changes are applied without approval, and `unasked` are the classes of these changes. `allowance`: the task's
+    budgets. `approve`: true if the user must approve each plan.
     """
 
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
@@ -79,27 +81,27 @@ class TaskSettings:
 
     @property
     def replans(self) -> int:
-        """Return the number of plans after the first that may be made; 0 if no model plans."""
+        """Return how many plans may be made after the first one. It is 0 if no model plans."""
         unplanned = self.brain.small and self.heuristics.unplanned
         return 0 if unplanned else self.hyperparameters.max_replans
 
 
 _ROLES = (Role.PERCEIVER, Role.PLANNER, Role.DISPATCHER, Role.META_VALIDATOR, Role.SOLVER)
 _KEPT = {Role.AGENT_VALIDATOR: (0.04, 5.0), Role.META_VALIDATOR: (0.02, 2.5)}
-"""Roles that only confirm results. For each: the share of the task's time that is reserved for the roles after it,
-and the most seconds that this may be."""
+"""Roles that only confirm results, each with two numbers. The first is the share of the task's time that is
+reserved for later roles. The second is the maximum of this time in seconds."""
 
 
 class Leader(Protocol):
-    """A leader that repeats the earlier messages of a task to its roles, and then lets them run by themselves."""
+    """Repeats the earlier messages of a task to its roles, and then lets the roles run by themselves."""
 
     async def run(self) -> None:
-        """Return when the roles continue by themselves. Raises an error if that is impossible."""
+        """Return when the roles run by themselves. Raises an error if they cannot."""
         ...
 
 
 class TaskRun:
-    """Assembles the roles of one task and runs them until R7 has published the result."""
+    """Assembles the roles of one task, and runs them until the solver (R7) has published the result."""
 
     def __init__(
         self,
@@ -111,9 +113,9 @@ class TaskRun:
         trajectory: Trajectory | None = None,
         raise_limits: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Create the task. `spent` returns the cost of its models so far; `answers` answers the gate's questions.
-        `raise_limits` is called with the calls and tokens of the plan's effort. `trajectory` replaces R7's control
-        law in experiments.
+        """Create the task. `spent` returns the cost of the task's models so far. `answers` answers the questions of
+        the gate. `raise_limits` is called with the numbers of calls and tokens that belong to the plan's effort.
+        `trajectory` replaces the solver's control law in experiments.
         """
         self._trajectory = trajectory
         self.task_id = task_id
@@ -130,10 +132,10 @@ class TaskRun:
         self._solver: Solver | None = None
 
     async def run(self, opened: TaskOpened, request: UserRequest, claim: Callable[[], None]) -> FinalResult:
-        """Publish the first message and the request, and return the FinalResult. Afterwards no role runs any more.
+        """Publish the first message and the request. Return the FinalResult. Afterwards no role is running.
 
-        `claim` takes the task's lock before any message reaches a log from which another process could resume it.
-        Errors of the roles are raised in an ExceptionGroup.
+        `claim` acquires the task's lock. It is called before a message reaches the log, because from then on
+        another process could resume the task. Errors of the roles are raised in an ExceptionGroup.
         """
         claim()
 
@@ -144,15 +146,15 @@ class TaskRun:
         return await self._play(begin)
 
     async def follow(self, leader: Leader) -> FinalResult:
-        """Run a task that was begun earlier. `leader` repeats its stream up to now.
+        """Run a task that was begun earlier. `leader` repeats the messages that were published before.
 
         Errors of the leader are raised in an ExceptionGroup.
         """
         return await self._play(leader.run)
 
     async def _play(self, begin: Callable[[], Coroutine[None, None, None]]) -> FinalResult:
-        """Run all roles until R7 has published the result."""
-        # All ports are open before `begin` publishes the first message.
+        """Run all roles until the solver has published the result."""
+        # All ports are open before `begin` publishes the first message, so that no role misses it.
         self._ports = {role: self._stage.port(role) for role in _ROLES}
         async with asyncio.TaskGroup() as group:
             running: list[asyncio.Task[None]] = []
@@ -167,7 +169,7 @@ class TaskRun:
                     task.cancel()
 
     def interrupt(self, reason: str = "interrupted") -> None:
-        """Ask R7 to end the task now with an honest result."""
+        """Ask the solver to end the task now with an honest result."""
         self._user.publish(Interrupt(reason=reason))
 
     def send(self, message: UserMessage) -> None:
@@ -175,7 +177,7 @@ class TaskRun:
         self._user.publish(message)
 
     async def _result(self, ask: Callable[[Envelope], None]) -> FinalResult:
-        """Wait for the end of the task; until then pass every question of the gate to `ask`."""
+        """Wait for the end of the task. Until then, pass every question of the gate to `ask`."""
         while True:
             envelope = await self._user.receive()
             if isinstance(envelope.payload, FinalResult):
@@ -260,22 +262,22 @@ class TaskRun:
         )
 
     def _time_left(self, share: float, most: float) -> float:
-        """Return the remaining seconds of the task, less the reserved time."""
-        # The solver (R7) is created before any role can be asked to confirm.
+        """Return the seconds that are left to the task, without the time that is reserved for later roles."""
+        # The solver (R7) is created first, before any role can ask for a confirmation.
         assert self._solver is not None
         return self._solver.time_left() - min(most, share * self._solver.budget_ms / 1_000)
 
     def _offered(self) -> tuple[ToolSpec, ...]:
-        """Return the descriptions of the tools for R2 and R7, which cannot run a tool through them."""
+        """Return the descriptions of the tools for the planner and the solver, which cannot run tools."""
         return self._stage.hands.tools.specs
 
     async def _prepared(self, planner: Planner) -> None:
-        """Start R2 when its tools are prepared; until then its inbox holds the TaskSpec."""
+        """Start the planner when its tools are prepared. Until then the TaskSpec stays in its inbox."""
         await self._stage.prepared(self._user)
         await planner.run()
 
     def _cost(self, elapsed_ms: int) -> Cost:
-        """Return the cost, including the calls of subtasks that never had an outcome."""
+        """Return the cost of the task. It includes the calls of subtasks that never had an outcome."""
         calls = sum(executor.calls for executor in self._executors)
         return self._spent().model_copy(update={"tool_calls": calls, "elapsed_ms": elapsed_ms})
 

@@ -48,12 +48,14 @@ if TYPE_CHECKING:
     from artoo.tools.mcp.tool import McpPool
 
 SettleBy = Callable[[Callable[[], tuple[str, ...]]], Settling]
-"""Makes the Settling of a task's workspace from a function that returns the data that was sent out."""
+"""Makes the Settling of a task's workspace. The argument is a function that describes the data which was sent
+out."""
 
 
 @dataclass(frozen=True, slots=True)
 class _WithProcesses:
-    """Stops the task's commands, applies its changes, and restarts outside the workspace the commands to be kept.
+    """Stops the task's commands, settles its changes, and then starts the commands to be kept again, outside of the
+    workspace.
 
     Implements Settling.
     """
@@ -87,14 +89,15 @@ def _publish(port: Port, used: NetworkUsed) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Outfit:
-    """The parts of one task's tools.
+    """The objects from which the tools of one task are made.
 
-    `environ` holds the keys of search engines; `pool` connects to MCP `servers`. `durable` waits until the task log
-    is on disk. `past` is the past of a resumed task; its consents and unfinished calls are restored. `settle` makes
-    the Settling for the end of the task. `printing` shows the output of commands while they run. `whole_files`:
-    listings show small files whole. `read_kept` bounds the characters of an output that a record holds.
-    `second_ways`: results may be checked a second way, so the state before each subtask is kept. `permitted`:
-    policies for changes that need no approval. `middleware` wraps every call; `hooks` are the task's.
+    `environ` contains the keys of search engines. `pool` connects to the MCP servers in `servers`. `durable` waits
+    until the task log is on disk. `past` is the past of a resumed task. Its consents, and its calls without a
+    result, are restored. `settle` makes the Settling for the end of the task. `printing` shows the output of
+    commands while they run. `whole_files`: true to show small files whole in listings. `read_kept`: number of
+    characters of an output that a record keeps. `second_ways`: true if results may be checked by a second way, for
+    which the state before each subtask is kept. `permitted`: standing permissions for changes that otherwise need
+    approval. `middleware` wraps every call. `hooks` are the hooks of the task.
     """
 
     workspace: Workspace
@@ -119,7 +122,7 @@ class Outfit:
 
 
 async def _kept_image(workspace: Workspace, kind: str, image: bytes) -> str:
-    """Write an image of an MCP tool into the task's /tmp. Return a line that names the file or the error."""
+    """Write an image from an MCP tool into the task's /tmp. Return a line that names the file, or the error."""
     name = f"mcp-{hashlib.sha256(image).hexdigest()[:12]}.{kind.rpartition('/')[2].partition('+')[0] or 'bin'}"
     try:
         await workspace.write(Path("/tmp") / name, image)
@@ -129,9 +132,9 @@ async def _kept_image(workspace: Workspace, kind: str, image: bytes) -> str:
 
 
 def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
-    """Return the built-in tools for the task's workspace, and the user's own tools behind the gate.
+    """Return the built-in tools for the task's workspace, and the user's own tools, which ask the gate first.
 
-    `port` is the gate's port on the stream; without a port no user can be asked.
+    `port` is the port through which the gate publishes its questions. Without it, no user can be asked.
     """
     workspace, places = outfit.workspace, Places.of(outfit.workspace.roots, outfit.artoo_home)
     past = outfit.past or Past()
@@ -175,7 +178,7 @@ def open_hands(outfit: Outfit, port: Port | None = None) -> Hands:
 
 
 def _skills(outfit: Outfit, places: Places, gate: Gate, registry: Registry) -> Callable[[], Awaitable[None]] | None:
-    """Return the step that prepares skills; None if there are no skills."""
+    """Return the step that prepares skills. Return None if there are no skills."""
     workspace = outfit.workspace
     if not any_skills(outfit.artoo_home, workspace.roots.project):
         return None
@@ -187,7 +190,7 @@ def _skills(outfit: Outfit, places: Places, gate: Gate, registry: Registry) -> C
 
 
 def _in_turn(*steps: Callable[[], Awaitable[None]] | None) -> Callable[[], Awaitable[None]] | None:
-    """Return a function that runs the given steps in order; None if there are no steps."""
+    """Return a function that runs the given steps one after another. Return None if there are no steps."""
     given = [step for step in steps if step is not None]
 
     async def prepare() -> None:
@@ -224,7 +227,7 @@ def _registry(outfit: Outfit, shared: Shared) -> Registry:
 
 @dataclass(frozen=True, slots=True)
 class _Sights:
-    """Makes the views of the workspace for code and prompts: of the whole task, or of one subtask."""
+    """Makes the sources that show the workspace to code and prompts. They show the whole task or one subtask."""
 
     outfit: Outfit
     shared: Shared
@@ -235,7 +238,8 @@ class _Sights:
         return Sight(WorkspaceEvidence(workspace, places, base=lambda: workspace), self._look())
 
     def guides_at(self, places: Iterable[Path]) -> tuple[Guide, ...]:
-        """Return the guides in and above these directories, and record those of other authors as foreign text."""
+        """Return the guides in and above these directories. A guide that another author wrote is recorded as a
+        foreign text."""
         workspace, observe = self.shared.workspace, self.shared.gate.origins.observe_text
         found = guides(workspace.files, workspace.roots, self.shared.places, places)
         for guide in found:
@@ -244,7 +248,7 @@ class _Sights:
         return found
 
     async def listing(self) -> str:
-        """List the files on disk, for a subtask of a resumed task."""
+        """List the files on disk, for a subtask of a task that was resumed."""
         return (await self._look().look(self.outfit.request)).listing
 
     def of(self, subtask_id: str) -> SubTaskSight:

@@ -1,13 +1,14 @@
 """Propose better hyperparameters, with candidate values, the least number of tasks, and the confidence level.
 
-Half of the tasks chooses them, the other half judges them. This module is pure.
+One half of the tasks is used to choose a value, and the other half to judge it. The functions are pure.
 
-The law is applied again along the record of each task. If it decides as before, or ends the task earlier, the
-outcome is in the record. If it continues differently, the outcome is unknown, because no record contains it.
+The control law is applied again to the record of each task. If it decides as before, or ends the task earlier, the
+record contains the outcome. If it would continue differently, the outcome is unknown, because no record contains
+it.
 
-All other values of all numbers are tried, and only one is chosen. The half that chooses is not used to judge, so
-that the best of many values is not overrated. Intervals are percentile bootstraps over tasks, at 95 % for all task
-types together (Bonferroni).
+All other values of all hyperparameters are tried, each alone, and only one is chosen. The half that is used to
+choose is not used to judge. Otherwise the best of many values would be overrated by chance. Intervals are
+percentile bootstraps over tasks, at 95 % for all task types together (Bonferroni).
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ from artoo.loops.medium.trajectory import Trajectory
 from artoo.runtime.tuning.records import ENDS, Record
 
 LEAST_TASKS = 40
-"""The fewest tasks of a type for which a proposal is made."""
+"""The minimum number of tasks of a type for which a proposal is made."""
 LEAST_DIFFERENT = 5
-"""The fewest tasks of a half that must have ended differently with a known outcome."""
+"""The minimum number of tasks in a half that would have ended differently and whose outcome is known."""
 LEAST_KNOWN = 0.7
-"""The smallest share of known outcomes among the tasks that would have continued or ended differently."""
+"""The minimum share of known outcomes among the tasks that would have continued or ended differently."""
 RESAMPLES = 500
-"""The fewest resamples. More are made if many types are tested, to have values in the tails."""
+"""The minimum number of resamples. More are made if many types are tested, because the intervals then need more
+values in the tails."""
 LEVEL = 0.95
 ALL = ""
 """The type that stands for all tasks together."""
@@ -47,14 +49,15 @@ VALUES: Mapping[str, tuple[float | int, ...]] = {
     "w1": (0.4, 0.6),
     "w2": (0.2, 0.4, 0.6),
 }
-"""The values that are tried. Only one number is changed at a time."""
+"""The values that are tried for each hyperparameter. Only one number is changed at a time."""
 
 Decisions = tuple[tuple[Directive, ...], ...]
-"""The decisions of one law along each record."""
+"""The decisions that one law makes along each record."""
 
 
 class Effect(NamedTuple):
-    """The effect of a change on a task: criteria met (a share), model calls, and both in calls (`gain`)."""
+    """The effect of a change on a task. It has the share of criteria that are met, the model calls, and the sum of
+    both in calls (`gain`)."""
 
     met: float
     calls: float
@@ -62,9 +65,10 @@ class Effect(NamedTuple):
 
 
 class Proposed(Contract):
-    """A number that would be better. `tasks` were used to judge it; `different` of them would have been decided
-    differently, and for `known` of these the outcome is known. The effects are means per task, each with its
-    interval (value, least, most): `met`, the share of criteria; `calls`; and `gain`, the sum of both in calls.
+    """A better value of a hyperparameter. It was judged by `tasks` tasks. `different` of them would have been
+    decided differently, and the outcome of `known` of these is known. The effects are means over the tasks, each
+    with its interval (value, lowest, highest). `met` is the share of criteria, `calls` the number of calls, and
+    `gain` the sum of both in calls.
     """
 
     type: str
@@ -81,9 +85,10 @@ class Proposed(Contract):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """The result for one type: a proposal, or the reason why there is none.
+    """The result for one type of task. It is a proposal, or the reason why there is none.
 
-    `enough`: whether there are enough tasks. `silent`: numbers about which the logs contain too little.
+    `enough`: whether there are enough tasks of the type. `silent`: hyperparameters about which the logs contain too
+    little.
     """
 
     type: str
@@ -96,7 +101,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """Another value of one number, and its decisions along the records of the choosing half."""
+    """Another value of one hyperparameter, and the decisions that it gives in the half that is used to choose."""
 
     name: str
     value: float | int
@@ -106,7 +111,7 @@ class _Tried:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """The known effects of another law, and the number of tasks that it decides differently."""
+    """The known effects of another law, and the number of tasks that it would decide differently."""
 
     effects: tuple[Effect, ...]
     different: int
@@ -122,9 +127,10 @@ class _Compared:
 def proposals(
     records: Sequence[Record], law_for: Callable[[str], Hyperparameters], worth: float, *, seed: int = 0
 ) -> list[Said]:
-    """Return the results by type, and for all tasks together if there is more than one type.
+    """Return the results by type. If there is more than one type, also return a result for all tasks together.
 
-    `law_for` returns the present numbers of a type. `worth`: how many model calls all criteria of a task are worth.
+    `law_for` returns the present hyperparameters of a type. `worth`: the number of model calls that meeting all
+    criteria of a task is worth.
     """
     groups = dict[str, list[Record]]()
     for record in records:
@@ -142,7 +148,7 @@ def proposals(
 
 
 def others(h: Hyperparameters) -> Iterator[tuple[str, float | int, Hyperparameters]]:
-    """Yield each variant of the numbers in which exactly one is changed."""
+    """Yield each variant of the hyperparameters in which exactly one is changed."""
     room = {"w1": MOST_COST - h.w2, "w2": MOST_COST - h.w1}
     for name, values in VALUES.items():
         for value in values:
@@ -151,7 +157,7 @@ def others(h: Hyperparameters) -> Iterator[tuple[str, float | int, Hyperparamete
 
 
 def decisions(record: Record, h: Hyperparameters) -> tuple[Directive, ...]:
-    """Return the decisions of the law with these numbers at each step of the record."""
+    """Return the decisions that the law makes with these hyperparameters at each step of the record."""
     trajectory, found = Trajectory(h), list[Directive]()
     for step in record.steps:
         measured = trajectory.measure(step.gap, step.elapsed_ms, step.budget_ms)
@@ -167,7 +173,7 @@ def _said(
     choosing, judging = records[::2], records[1::2]
     present = tuple(decisions(record, h) for record in choosing)
     by_decisions = dict[Decisions, _Tried]()
-    # If several values lead to the same decisions, only the smallest change is tried.
+    # If several values lead to the same decisions, only the one with the smallest change is tried.
     for name, value, law in sorted(others(h), key=lambda each: abs(each[1] - getattr(h, each[0]))):
         decided = tuple(decisions(record, law) for record in choosing)
         if decided != present:
@@ -223,7 +229,7 @@ def _judged(
 
 
 def _compared(records: Sequence[Record], present: Decisions, other: Decisions, worth: float) -> _Compared | None:
-    """Compare two laws; return None if the outcome of too few tasks is known."""
+    """Compare two laws. Return None if the outcome is known for too few tasks."""
     effects, different, known = list[Effect](), 0, 0
     for record, now, then in zip(records, present, other, strict=True):
         if now == then:
@@ -241,7 +247,8 @@ def _compared(records: Sequence[Record], present: Decisions, other: Decisions, w
 
 
 def _outcome(record: Record, decided: Sequence[Directive]) -> tuple[float, float] | None:
-    """Return the share of criteria met and the calls at a task's end; None if the record does not show it."""
+    """Return the share of criteria met and the number of calls when a task would end. Return None if the record
+    does not show it."""
     for step, now in zip(record.steps, decided, strict=True):
         if now in ENDS:
             return step.met, step.calls

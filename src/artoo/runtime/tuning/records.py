@@ -37,15 +37,16 @@ _OUTSIDE = frozenset(
         *(StoppedBy.PROMPT_REFUSED, StoppedBy.REFUSED_BY_USER, StoppedBy.MISSING_INPUT, StoppedBy.QUESTION),
     }
 )
-"""Reasons for stopping that have nothing to do with the control law. A spent budget of time or calls is an ordinary
-outcome, so it is not listed."""
+"""Reasons to stop that have nothing to do with the control law. A budget of time or calls that was used up is an
+ordinary outcome, so it is not one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision. `met`: share of the criteria that are met, weighted as in D. `calls`: model calls so far.
+    """One decision. `met`: the share of criteria that are met, with the same weights as in D. `calls`: the number
+    of model calls so far.
 
-    `by_law` False: the law had no choice, because all criteria were met, or time or budget were used up.
+    `by_law`: false if the law had no choice, because all criteria were met, or time or budget were used up.
     """
 
     gap: Gap
@@ -64,7 +65,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A task that has ended. `type` is the slug of its intent, under which memory stores its lessons."""
+    """A task that has ended. `type` is the slug of its intent. Memory stores the task's lessons under this slug."""
 
     task_id: str
     type: str
@@ -73,7 +74,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """The records, and how many tasks were not used, by reason."""
+    """The records, and the numbers of tasks that could not be used, by reason."""
 
     records: tuple[Record, ...]
     left_out: tuple[tuple[str, int], ...] = ()
@@ -102,7 +103,7 @@ def _read(directory: Path) -> Record | str:
 
 
 def record_of(stream: Sequence[Envelope]) -> Record | str:
-    """Return the record of a stream without dropped messages, or the reason why there is none."""
+    """Return the record of the messages of a task that are still valid. Return the reason if there is no record."""
     spec = next((each.payload for each in stream if isinstance(each.payload, TaskSpec)), None)
     result = next((each.payload for each in reversed(stream) if isinstance(each.payload, FinalResult)), None)
     steps = tuple(_steps(stream))

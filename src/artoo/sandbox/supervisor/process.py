@@ -325,10 +325,10 @@ def _signal_name(number: int) -> str:
 
 
 # --- input ------------------------------------------------------------------------------------------------------
-# A best-effort check with /proc. A process waits for input in two cases. It sleeps in a read of the command's input,
-# or in a call that waits for that descriptor alone: `select` and `poll` with one descriptor, as in line editors, or
-# `epoll_wait` on a set with descriptor 0, as in node. Without /proc/PID/syscall (macOS, some kernels) the answer is
-# always False.
+# A best-effort check with /proc. A process waits for input in two cases. It sleeps in a read of the command's
+# input, or in a call that waits for that descriptor alone: `select` and `poll` with one descriptor, as in line
+# editors, or `epoll_wait` on a set with descriptor 0, as in node. Without /proc/PID/syscall (macOS, some kernels)
+# the answer is always False.
 
 
 _READS = {"x86_64": (0, 19), "aarch64": (63, 65)}
