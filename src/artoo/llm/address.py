@@ -8,7 +8,7 @@ from artoo.contracts.errors import ConfigurationError
 
 
 def normalise_base_url(base_url: str) -> str:
-    """Return the URL without a final slash or the path of a wire. Raises ConfigurationError."""
+    """Return the URL without a final slash and without the path of a wire. Raises ConfigurationError."""
     url = base_url.strip().rstrip("/")
     for path in ("/chat/completions", "/responses", "/messages"):
         url = url.removesuffix(path)
@@ -22,18 +22,19 @@ def normalise_base_url(base_url: str) -> str:
             f"the base URL of {parts.hostname} contains a user or password; put the key into *_API_KEY instead"
         )
     if parts.hostname == "api.anthropic.com" and not parts.path:
-        return f"{url}/v1"  # its users write it without the version
+        return f"{url}/v1"  # its users write this address without the version
     return url
 
 
 def _parts(url: str) -> SplitResult | None:
-    """Return the parts of an address, or None for an open bracket, an invalid port, or a name that is no valid
-    host.
+    """Return the parts of an address. Return None if a bracket is not closed, the port is invalid, or the name is
+    no valid host name.
     """
     try:
         parts = urlsplit(url)
-        _ = parts.port  # the port is validated when it is read
-        (parts.hostname or "").encode("idna")  # the resolver does the same; labels are not empty nor longer than 63
+        _ = parts.port  # the port is only validated when it is read
+        # the resolver has the same limits: a label is not empty and has at most 63 characters
+        (parts.hostname or "").encode("idna")
     except ValueError:
         return None
     return parts if url.isprintable() else None

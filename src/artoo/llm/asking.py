@@ -16,9 +16,10 @@ NOTHING_USED = Usage()
 
 @dataclass(slots=True)
 class Asking:
-    """One question or turn. `live` receives its words as they arrive; only turns are streamed (`streams`).
+    """One question or one turn of a conversation. `live` receives the words of the answer as they arrive. Only
+    turns are streamed (`streams`).
 
-    `native`: whether the last request offered tools.
+    `native`: whether the last request offered tools by native function calling.
     """
 
     contract: str
@@ -39,7 +40,8 @@ class Asking:
     usage: Usage = NOTHING_USED
 
     def settle(self, reserved: Demand, used: Usage | None) -> None:
-        """Count one request by its usage. None means that it was refused or never sent, so it cost nothing."""
+        """Count one request by its usage. None means that the request was refused or never sent, so that it cost
+        nothing."""
         if used is None:
             self.meter.release(reserved)
             return
@@ -50,7 +52,7 @@ class Asking:
         self.usage = used if self.usage is NOTHING_USED else _sum(self.usage, used)
 
     def spent(self, now: float) -> dict[str, Any]:
-        """Return the cost so far, with the field names of `contracts.events.Spent`."""
+        """Return the cost so far, with the names of the fields of `contracts.events.Spent`."""
         native = self.wire if self.native else "text"
         return {
             "model": self.model,

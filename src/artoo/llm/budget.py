@@ -1,6 +1,6 @@
 """The budget of a task for model calls, tokens and money, reserved before each request.
 
-All agents of the task share it. Reference: SPEC section 9.
+All roles and subtasks of the task use the same budget. Reference: SPEC section 9.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Demand(NamedTuple):
-    """The most that one request can use. `model` is the requested name, by which its price is found.
+    """The maximum amounts that one request can use. `model` is the name in the request, by which the price is
+    found.
 
-    `money` is the most that it can cost. The budget fills it in; it is 0 if the price is unknown.
+    `money` is the maximum cost of the request. The budget computes it. It is 0 if the price is unknown.
     """
 
     prompt_tokens: int
@@ -38,12 +39,14 @@ class Demand(NamedTuple):
 
 
 class Budget:
-    """The limits of one task. A limit of None means no limit. `spent`: the usage before a task was resumed.
+    """The limits of one task. A limit of None means no limit. `spent`: what the task had used before it was
+    resumed.
 
-    Calls never exceed their limit. Tokens and money are known only after a call, so each request reserves the most
-    that it can use. A request that does not fit waits, in order of arrival, for running requests, which mostly use
-    less than reserved. The last request that starts with anything left may exceed the limit, if it runs alone.
-    `max_money` needs `prices`. With prices and no limit the cost is only counted.
+    The number of calls never exceeds its limit. The tokens and the money of a call are known only afterwards, so
+    each request reserves the maximum that it can use. A request that does not fit waits, in order of arrival, for
+    the requests that are running. These mostly use less than they have reserved. The last request that is sent
+    while anything is left may exceed the limit, if no other request is running. `max_money` requires `prices`. With
+    prices and without a limit, the cost is only counted.
     """
 
     def __init__(
@@ -57,7 +60,8 @@ class Budget:
         whose: str = "the task's",
         raised_by: str = "`{}` of its limits",
     ) -> None:
-        """Create the budget. `whose` and `raised_by` go into its error; `{}` stands for the limit's name."""
+        """Create the budget. `whose` and `raised_by` are parts of the text of its error, in which `{}` stands for
+        the name of the limit."""
         if max_money is not None and prices is None:
             raise ValueError("a budget of money needs prices")
         self._max_calls = max_calls
@@ -79,7 +83,8 @@ class Budget:
         self._changed = asyncio.Event()
 
     def cost(self) -> Cost:
-        """Return the calls, tokens and money used so far. The other fields of Cost are as given at the start."""
+        """Return the calls, tokens and money used so far. The other fields of Cost are those that were given at the
+        start."""
         return self._before.model_copy(
             update={
                 "llm_calls": self._llm_calls,
@@ -92,11 +97,11 @@ class Budget:
 
     @property
     def idle(self) -> bool:
-        """Return whether no budget is reserved and no request waits."""
+        """Return whether nothing is reserved and no request waits."""
         return self._calls == 0 and self._tokens == 0 and not self._queue.locked()
 
     def raise_limits(self, calls: int, tokens: int) -> None:
-        """Raise both limits and wake waiting requests. A limit that is already higher stays."""
+        """Raise both limits, and wake the requests that wait. A limit that is already higher is not changed."""
         if self._max_calls is not None:
             self._max_calls = max(self._max_calls, calls)
         if self._max_tokens is not None:
@@ -104,12 +109,13 @@ class Budget:
         self._changed.set()
 
     async def reserve(self, demand: Demand) -> Demand:
-        """Reserve budget for one request (also a retry or the repair); return the demand with its money filled in.
+        """Reserve budget for one request, which may also be a retry or a repair. Return the demand with its money
+        computed.
 
-        Waits only for running requests. Raises BudgetExhausted.
+        It waits only while other requests are running. Raises BudgetExhausted.
         """
         demand = demand._replace(money=self._most_money(demand))
-        async with self._queue:  # the first request waits for budget, and all others wait for the first
+        async with self._queue:  # the first request waits for the budget, and all others wait for the first
             while not self._fits(demand):
                 self._changed.clear()
                 await self._changed.wait()
@@ -119,7 +125,7 @@ class Budget:
         return demand
 
     def settle(self, reserved: Demand, usage: Usage) -> float | None:
-        """Count a finished request with its usage. Returns its cost, or None if it has no price."""
+        """Count a finished request by its usage. Returns its cost, or None if its model has no price."""
         cost = self._price_of(reserved, usage)
         self._llm_calls += 1
         self._prompt += usage.prompt_tokens
@@ -130,16 +136,16 @@ class Budget:
         return cost
 
     def release(self, reserved: Demand) -> None:
-        """Release the reservation of a request that was refused or never sent, because it cost nothing."""
+        """Release what was reserved for a request that was refused or never sent, because it cost nothing."""
         self._calls -= 1
         self._tokens -= reserved.tokens
-        # If nothing is reserved, any remainder is a rounding error of the sums.
+        # If nothing is reserved, any remaining amount is a rounding error of the sums.
         self._money = self._money - reserved.money if self._calls else 0.0
         self._changed.set()
 
     def _fits(self, wanted: Demand) -> bool:
-        """Return whether a request may be sent now; False means that it must wait. Raises BudgetExhausted if
-        waiting cannot help.
+        """Return whether a request may be sent now. If not, it must wait. Raises BudgetExhausted if waiting cannot
+        help.
         """
         paid = self._paid or Money(currency="")
         tokens = self._prompt + self._completion
@@ -155,13 +161,13 @@ class Budget:
                     f"raise it with {self._raised_by.format(name)}",
                     budget=name,
                 )
-        # The last request that starts with anything left may exceed the limit, if it runs alone.
+        # The last request that is sent while anything is left may exceed the limit, if no other request is running.
         return self._calls == 0 or all(
             limit is None or used + reserved + more <= limit for _, _, limit, used, reserved, more in accounts
         )
 
     def _most_money(self, demand: Demand) -> float:
-        """Return the most that a request can cost. Raises ConfigurationError if money is limited and the price is
+        """Return the maximum cost of a request. Raises ConfigurationError if money is limited and the price is
         unknown.
         """
         if self._prices is not None and self._max_money is not None:
@@ -175,47 +181,46 @@ class Budget:
 
 
 class MeteredModel(Protocol):
-    """A model that accepts a budget with every question."""
+    """A model whose questions each have their own budget."""
 
     async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
-        """Ask as `Model.ask` does; `meter` is asked before each request to the server."""
+        """Ask a question, like `Model.ask`. `meter` is the budget, which is asked before each request to the
+        server."""
         ...
 
     async def converse(
         self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
-        """Take a turn as `Model.converse` does; `meter` as in `ask`."""
+        """Take a turn, like `Model.converse`. `meter` has the same meaning as in `ask`."""
         ...
 
     async def known(self, tier: Tier) -> Known:
-        """Return the known properties of a tier's model before it is asked. Contacts a server at most once; never
-        raises.
+        """Return what is known about the model of a tier before the model is asked. A server is contacted at most
+        once. This never raises.
         """
         ...
 
 
 class BudgetedModel:
-    """The shared model, used with the budget of one task."""
+    """The models of the process, used with the budget of one task."""
 
     def __init__(self, model: MeteredModel, budget: Budget) -> None:
         self._model = model
         self._budget = budget
 
     async def ask(self, question: Question[T]) -> Answer[T]:
-        """Ask within the budget; see Model. Raises BudgetExhausted before a request that does not fit into the
-        budget.
-        """
+        """Ask within the budget, like Model. Raises BudgetExhausted before a request that does not fit."""
         return await self._model.ask(question, meter=self._budget)
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """Take a turn within the budget; see Converses. Raises BudgetExhausted like `ask`."""
+        """Take a turn within the budget, like Converses. Raises BudgetExhausted in the same cases as `ask`."""
         return await self._model.converse(conversation, on_text, meter=self._budget)
 
 
 def cost_of(calls: Iterable[ModelCalled], prices: PriceList | None = None) -> Cost:
-    """Sum the usage of logged calls, which a resumed task passes to its budget as `spent`.
+    """Sum the usage of the calls in a log. A resumed task passes the sum to its budget as `spent`.
 
-    `prices`: the current price list. Its currency labels the sum, but the amounts are those recorded in the log.
+    `prices`: the present price list. It gives only the currency of the sum. The amounts are those in the log.
     """
     cost, money = Cost(), Money(currency=prices.currency) if prices is not None else None
     for call in calls:

@@ -3,7 +3,8 @@
 Reference: SPEC section 9.
 
 Loading the data takes half a second, so it is loaded only for a vendor's model without a known window or price.
-Private servers are not looked up: servers on this machine, with a bare IP address, or in a local network.
+Private servers are never looked up. These are servers on this machine, with a bare IP address, or in a local
+network.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ CURRENCY = "USD"
 
 
 class Listed(NamedTuple):
-    """The catalogue's entry of a model: tokens of its window, and the price of a million tokens in `CURRENCY`.
+    """The entry of a model in the catalogue. It has the tokens of the model's window, and the prices of a million
+    tokens in `CURRENCY`.
 
-    If long prompts cost more, the price is the one for shorter prompts.
+    If long prompts have a higher price, the entry has the price of shorter ones.
     """
 
     window: int | None = None
@@ -32,10 +34,11 @@ class Listed(NamedTuple):
 
 @lru_cache(maxsize=256)
 def listed(base_url: str, model: str) -> Listed:
-    """Return the entry of a vendor's model, or an empty entry. The first call blocks while the data is loaded."""
+    """Return the entry of a vendor's model. Return an empty entry if the model is not listed. The first call blocks
+    while the data are loaded."""
     if not _is_vendors(base_url):
         return Listed()
-    # Imported here because it loads an HTTP client and a large table.
+    # Imported here, because it loads an HTTP client and a large table.
     from genai_prices.data_snapshot import get_snapshot
 
     try:

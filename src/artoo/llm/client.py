@@ -2,8 +2,9 @@
 
 Reference: SPEC section 9.
 
-One question or turn may take several requests: refused forms, retries, and one repair. Each step has its module:
-`request` builds, `retry` sends, `completion` and `reading` parse, and `dialect` stores which features are accepted.
+One question or turn may need several requests, because a server refuses a form, because of a retry, or for one
+repair. Each step has a module: `request` builds requests, `retry` sends them, `completion` and `reading` parse the
+answers, and `dialect` stores which features the server accepts.
 """
 
 from __future__ import annotations
@@ -40,16 +41,19 @@ from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spo
 T = TypeVar("T", bound=BaseModel)
 Read = TypeVar("Read")
 
-# Characters at the end of an interrupted answer. If they compress very well, the model is in a loop.
+# Number of characters at the end of an interrupted answer that are examined. If they compress very well, the model
+# has repeated itself in a loop.
 _TAIL = 320
 
 
 class EndpointModel:
-    """One model of one server. Shared by all tasks; safe for any number of parallel questions.
+    """One model of one server. All tasks share the object. It may be asked any number of questions at the same
+    time.
 
-    `memory` stores the discovered dialect of the server between runs. `window`: context tokens of the model as the
-    operator configured them. `images`: the operator states that the model accepts images. `wire`: `chat`,
-    `responses`, `messages`, `text`, or `auto`. `reasoning`: the configured amount of thinking.
+    `memory` stores between runs which features the server accepts. `window`: the number of tokens of the model's
+    context, as the operator configured it. `images`: true if the operator has configured that the model accepts
+    images. `wire`: `chat`, `responses`, `messages`, `text`, or `auto`. `reasoning`: how much the model shall think,
+    as configured.
     """
 
     def __init__(
@@ -82,8 +86,8 @@ class EndpointModel:
         )
 
     async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
-        """Ask a question; see `artoo.ports.model.Model`. `meter` is asked before each request, including retries
-        and the repair.
+        """Ask a question, as `artoo.ports.model.Model` describes. `meter` is asked before each request, including
+        retries and the repair.
         """
         asking = self._asking(question, meter)
         if question.body_field is not None:
@@ -100,7 +104,7 @@ class EndpointModel:
     async def converse(
         self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
-        """Take a turn; see `artoo.ports.model.Converses`; `meter` as in `ask`."""
+        """Take a turn, as `artoo.ports.model.Converses` describes. `meter` has the same meaning as in `ask`."""
         asking = self._asking(conversation, meter)
         asking.live, asking.streams = (LiveText(on_text) if on_text is not None else None), True
         await self._sender.identify()
@@ -123,15 +127,16 @@ class EndpointModel:
         return Spoken(turn=turn, raw=raw, native=asking.native, **asking.spent(self._clock.monotonic()))
 
     async def known(self, tier: Tier | None = None) -> Known:
-        """Return the known properties of the model before it is asked; they are the same for every tier. A server
-        is asked only once which model it serves.
+        """Return what is known about the model before it is asked. It is the same for every tier. A server is asked
+        only once which model it serves.
         """
         sender = self._sender
         await sender.identify()
         known = Known(sender.traits.is_small, images=self._images, native=sender.native)
         window = self._window or sender.traits.window
         if window is None:
-            if self._listed is None:  # loaded only once, because a thread in every task would delay its first call
+            # loaded only once, because a thread in every task would delay the first call of the task
+            if self._listed is None:
                 self._listed = await asyncio.to_thread(listed, sender.transport.name, sender.model)
             window = self._listed.window
         return known if window is None else replace(known, window=window)
@@ -147,14 +152,16 @@ class EndpointModel:
     async def _valid(
         self, asking: Asking, made: Made, read: Callable[[Completion], Awaitable[Read]], max_tokens: int
     ) -> tuple[Read, str]:
-        """Return the parsed answer, or one repair of it, and its text. Errors include the cost."""
+        """Return the parsed answer and its text. If the answer cannot be parsed, ask for one repair of it. Errors
+        contain the cost."""
         try:
             first = await self._sender.complete(asking, made, max_tokens)
             try:
                 return await read(first), first.text
             except Unreadable as unreadable:
                 problem = _with_length(unreadable.problem, first)
-            # Some servers accept a schema and ignore it. Then the model has not seen the schema yet.
+            # Some servers accept a schema and ignore it. If so, the model has not seen the schema yet, and the
+            # repair must contain it.
             stated = asking.form in (Form.JSON_SCHEMA, Form.FORCED_TOOL)
             room = self._room_after(asking, first, max_tokens)
             second = await self._sender.complete(
@@ -170,7 +177,7 @@ class EndpointModel:
             raise
 
     def _room_after(self, asking: Asking, bad: Completion, max_tokens: int) -> int:
-        """Return the token limit of a repair. Raises ModelAnswerInvalid if the model is in a loop."""
+        """Return the token limit for a repair. Raises ModelAnswerInvalid if the model repeats itself in a loop."""
         if bad.finish != "length":
             return max_tokens
         if len(bad.text) > _TAIL and len(zlib.compress(bad.text[-_TAIL:].encode())) < _TAIL // 8:
@@ -179,7 +186,8 @@ class EndpointModel:
                 "characters over and over until it was cut off. Try a stronger model",
                 answer=bad.text,
             )
-        return max_tokens * 2  # the answer was cut off, and the same limit would cut it off again
+        # the answer was incomplete because of this limit, and the repair would be incomplete too
+        return max_tokens * 2
 
     def _invalid(self, asking: Asking, bad: Completion, unreadable: Unreadable) -> ModelAnswerInvalid:
         return ModelAnswerInvalid(

@@ -2,9 +2,10 @@
 
 Reference: SPEC section 9.
 
-If a server refuses a request, the request is repeated with one feature after the other left out, until the server
-answers. The feature left out last was the refused one. The words of a refusal are not interpreted. Feature names in
-its fields or text only decide which feature is left out first.
+If a server refuses a request, the request is repeated. Each time one more feature is left out, until the server
+answers. The feature that was left out last was the refused one. The words of a refusal are not interpreted. If the
+refusal contains the name of a feature, in a field or in its text, this only decides which feature is left out
+first.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from artoo.ports.clock import Clock
 
 # The optional features of requests, in the order in which they are left out, and their names in requests.
 #
-# `adaptive`: the model decides how long it thinks; without it a number of tokens is given. `thoughts`: thoughts of
-# earlier turns are sent back. `long_answer`: limits above `wires.how.SHORT_ANSWER`. Without `max_tokens` the
-# limit is called `max_completion_tokens`. Without `limit` no limit is sent. Without `tools` the text dialect is
-# used.
+# `adaptive`: the model decides how long it thinks. Without it, a number of tokens is given. `thoughts`: the
+# thoughts of earlier turns are sent back. `long_answer`: the limit may be above `wires.how.SHORT_ANSWER`. Without
+# `max_tokens`, the name of the limit is `max_completion_tokens`. Without `limit`, no limit is sent. Without `tools`
+# the text dialect is used.
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "seed": ("seed",),
@@ -54,10 +55,10 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "stream": ("stream",),
 }
 
-# Features that a server may accept with one value and refuse with another.
+# Features that a server may accept with one value and refuse with another value.
 _DEPENDS_ON_VALUE = frozenset({"json_schema", "forced_tool", "json_object", "long_answer", "tools"})
 
-# Features that replace each other: each one is used if those before it in its group are refused.
+# Groups of features that replace each other. A feature is used if those before it in its group are refused.
 _CHAINS = (("json_schema", "forced_tool", "json_object"), ("adaptive", "reasoning"), ("max_tokens", "limit"))
 
 _MAY_OBJECT = frozenset({400, 404, 405, 406, 415, 422, 501})
@@ -67,7 +68,8 @@ _NAME = re.compile(r"[A-Za-z_]+")
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The dialect of one server for one model. `wire` None: not yet known. `without`: features that it refuses."""
+    """The features that one server accepts and refuses for one model. If `wire` is None, the wire is not known yet.
+    `without`: the features that the server refuses."""
 
     wire: str | None = None
     without: frozenset[str] = frozenset()
@@ -81,28 +83,29 @@ class Dialect:
         return Form.PROMPTED
 
     def giving_up(self, *features: str) -> Dialect:
-        """Return the dialect with these features left out too."""
+        """Return the dialect without these features too."""
         return replace(self, without=self.without | set(features))
 
 
 def may_object(reply: TransportReply) -> bool:
-    """Return whether a refusal may concern the form of the request, by its status and code."""
+    """Return whether a refusal may be about the form of the request. Its status and its code decide this."""
     return status_of(reply) in _MAY_OBJECT and error_code(reply) not in _FINAL_CODES
 
 
 def refused_with(last: str, left_out: frozenset[str]) -> frozenset[str]:
-    """Return the features that are known to be refused, given that a request without `left_out` is answered.
+    """Return the features that the server refuses, because it has answered a request without `left_out`.
 
-    These are the feature that was left out last, and the features that it had replaced.
+    These are the feature that was left out last, and the features that this one had replaced.
     """
     chain = next((chain for chain in _CHAINS if last in chain), (last,))
     return left_out & frozenset(chain[: chain.index(last) + 1])
 
 
 def suspects(reply: TransportReply, used: Collection[str], proven: frozenset[str]) -> list[str]:
-    """Return the features of a refused request in the order in which to leave them out, those it names first.
+    """Return the features of a refused request in the order in which they are left out. Those that the refusal
+    names come first.
 
-    `used`: features of the request. `proven`: features that this server accepted before.
+    `used`: the features of the request. `proven`: the features that this server has accepted before.
     """
     wanted = set(used)
     possible = [name for name in FEATURES if name in wanted and (name not in proven or name in _DEPENDS_ON_VALUE)]
@@ -121,8 +124,8 @@ def _rank(fields: Collection[str], text: Collection[str], feature: str) -> int:
 
 
 def _named(body: Json) -> frozenset[str]:
-    """Return the names in the fields of an error that refer to a part of the request: OpenAI's `param`, and the
-    `loc` of the validators of many Python servers.
+    """Return the names in those fields of an error that refer to a part of the request. These are `param` (OpenAI),
+    and `loc` of the validators of many Python servers.
     """
     if not isinstance(body, dict):
         return frozenset()
@@ -140,10 +143,10 @@ _OLDEST = timedelta(days=7)
 
 
 class DialectMemory:
-    """Dialects in one small JSON file under artoo's home. Entries expire after a week, because servers improve.
+    """Dialects in one small JSON file under artoo's home. An entry expires after a week, because servers improve.
 
-    The file is only a cache, and losing it costs one refused request. An unreadable file counts as empty. If it
-    cannot be written, the run continues without it.
+    The file is only a cache, whose loss costs one refused request. A file that cannot be read counts as empty. If
+    it cannot be written, the run continues without it.
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:
@@ -152,7 +155,8 @@ class DialectMemory:
         self._entries: dict[str, object] | None = None
 
     def load(self, key: str) -> Dialect | None:
-        """Return the stored dialect of `key` (base URL and model), or None if there is none or it is too old."""
+        """Return the stored dialect for `key` (base URL and model). Return None if there is none or it is too
+        old."""
         if self._entries is None:
             self._entries = _read(self._path)
         return _dialect(self._entries.get(key), self._clock.now())
@@ -187,7 +191,7 @@ def _read(path: Path) -> dict[str, object]:
 def _merge(path: Path, key: str, entry: dict[str, object]) -> dict[str, object]:
     others = {name: value for name, value in _read(path).items() if name != key}
     entries = dict([*others.items(), (key, entry)][-_MOST_KEPT:])
-    with suppress(OSError):  # a cache that cannot be written costs only one refused request in the next run
+    with suppress(OSError):  # if the cache cannot be written, this only costs one refused request in the next run
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, orjson.dumps(entries), sync=False)
     return entries

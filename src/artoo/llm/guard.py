@@ -1,8 +1,8 @@
 """The switch that forbids real models in tests, with the addresses of test doubles.
 
-A test without its double fails instead of spending money.
+A test without its double then fails instead of spending money.
 
-It is the only state of this package that belongs to the process and not to an object, because it must reach
+This is the only state of the package that belongs to the process and not to an object, because it must also reach
 transports that a test never sees. `artoo.testing.forbid_real_models` is its public interface.
 """
 
@@ -15,14 +15,14 @@ _doubles: set[str] = set()
 
 
 def forbid(value: bool) -> bool:
-    """Set the switch and return its previous value."""
+    """Switch the guard on or off. Return whether it was on before."""
     global _forbidden
     before, _forbidden = _forbidden, value
     return before
 
 
 def admit(address: str) -> None:
-    """Register the address (a base URL) at which a test double listens."""
+    """Register the address (a base URL) of a test double, which may be asked."""
     _doubles.add(address)
 
 

@@ -1,9 +1,9 @@
 """HTTP requests to model servers, with API key headers, connection limit, connect timeout, and reply limit.
 
-It uses aiohttp and orjson, without an SDK. It sends the headers of Anthropic's format too. Reference: SPEC section
-9.
+It uses aiohttp and orjson, without an SDK. It also sends the headers that servers with Anthropic's format need.
+Reference: SPEC section 9.
 
-Imports aiohttp, so import this module only where an endpoint is used.
+It imports aiohttp, so it should be imported only if an endpoint is used.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ MAX_REPLY_BYTES = 32 * 1024 * 1024
 _CONNECT_SECONDS = 15.0
 _KEEP_ALIVE_SECONDS = 60.0
 _ERROR_TEXT_KEPT = 2_000
-# The total limit of a stream, as a multiple of the limit of a call.
+# The limit for the total time of a stream, as a multiple of the limit of a call.
 _LONGEST_STREAM = 6
 _ANTHROPIC, _VERSION = "anthropic.com", "2023-06-01"
 _CHECK_PROXY = "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY"
 
 
 class HttpTransport:
-    """The connection pool of one endpoint, which is created by the first request and kept until `close`.
+    """The connections to one endpoint. They are opened by the first request and kept until `close`.
 
-    `base_url` ends before `/chat/completions` (`https://api.openai.com/v1`). At most `limit` requests run at once.
-    Further requests wait, and their timeout starts when they are sent. The environment's proxy settings apply,
-    except for loopback addresses. The key is sent only in a header.
+    `base_url` is the part of the address before `/chat/completions` (`https://api.openai.com/v1`). At most `limit`
+    requests run at the same time. Further requests wait. Their timeout begins when they are sent. The proxy
+    settings in the environment are used, except for loopback addresses. The key is sent only in a header.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class HttpTransport:
         socket: str = "",
         name: str = "",
     ) -> None:
-        """Set up an endpoint. `socket`: the path of a UNIX socket to connect to. `name`: the name in messages, used
-        instead of the URL.
+        """Set up an endpoint. `socket`: the path of a UNIX socket to connect to. `name`: the name of the endpoint
+        in messages, which is used instead of the URL.
         """
         self._base = normalise_base_url(base_url)
         self._name = name or self._base
@@ -67,7 +67,7 @@ class HttpTransport:
             self._headers |= self._anthropic()
         elif api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
-        # Servers repeat a key that they refuse, so it is redacted before an error quotes the server.
+        # A server repeats a key that it refuses, so the key is redacted before an error quotes the server.
         self._own = Redactor([api_key] if api_key else [])
         self._limit = limit
         self._proxy = proxy_for(self._base)
@@ -90,16 +90,16 @@ class HttpTransport:
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """Send a POST request to a path below the base URL; see Transport."""
+        """Send a POST request to a path below the base URL, as Transport describes."""
         data = orjson.dumps(body if isinstance(body, dict) else dict(body))
         return await self._request("POST", path, data, timeout, on_event)
 
     def _anthropic(self) -> dict[str, str]:
-        """Return the headers that servers of Anthropic's format require."""
+        """Return the headers that servers with Anthropic's format require."""
         return {"anthropic-version": _VERSION, **({"x-api-key": self._key} if self._key else {})}
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """Request `/models`; see Transport."""
+        """Request `/models`, as Transport describes."""
         return await self._request("GET", "/models", None, timeout, None)
 
     async def close(self) -> None:
@@ -119,7 +119,7 @@ class HttpTransport:
         limits = _limits(timeout, streamed=on_event is not None)
         async with places:
             try:
-                # A redirect would send the key to another host, so it is reported and not followed.
+                # A redirect would send the key to another host. It is therefore reported and not followed.
                 response = await session.request(
                     method,
                     url,
@@ -135,7 +135,7 @@ class HttpTransport:
                 raise self._unreachable(error, limits, timeout) from error
 
     def _unreachable(self, error: Exception, limits: aiohttp.ClientTimeout, timeout: float) -> ModelUnreachable:
-        """Return the error with its likely cause, and whether the request was sent."""
+        """Return the error, with its likely cause and with whether the request was sent."""
         if self._socket:
             late = f"gave no complete answer within {timeout:g} s"
             said = late if isinstance(error, TimeoutError) else f"stopped answering ({type(error).__name__})"
@@ -182,7 +182,7 @@ class HttpTransport:
         loop = asyncio.get_running_loop()
         if self._pool is None or self._pool[0] is not loop:
             connector = (
-                # A pooled connection that the server has closed would make the next request fail.
+                # A connection in the pool that the server has closed would make the next request fail.
                 aiohttp.UnixConnector(self._socket, limit=0, force_close=True)
                 if self._socket
                 else aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS)
@@ -194,7 +194,7 @@ class HttpTransport:
         return self._pool[1], self._pool[2]
 
     async def _read(self, response: aiohttp.ClientResponse, on_event: OnEvent | None) -> bytes:
-        """Return the whole body. The limit `MAX_REPLY_BYTES` applies to its uncompressed bytes."""
+        """Return the whole body. The limit `MAX_REPLY_BYTES` is for its uncompressed bytes."""
         kept, reader = bytearray(), EventReader()
         try:
             async for chunk in response.content.iter_any():
@@ -213,7 +213,7 @@ class HttpTransport:
 
 @lru_cache(maxsize=16)
 def _limits(timeout: float, *, streamed: bool) -> aiohttp.ClientTimeout:
-    """Return the limits of a request. A stream may take much longer in total, as long as bytes keep arriving."""
+    """Return the time limits of a request. A stream may take much longer in total, as long as bytes arrive."""
     connect = min(timeout, _CONNECT_SECONDS)
     if streamed:
         return aiohttp.ClientTimeout(total=_LONGEST_STREAM * timeout, connect=connect, sock_read=timeout)
@@ -221,7 +221,7 @@ def _limits(timeout: float, *, streamed: bool) -> aiohttp.ClientTimeout:
 
 
 def _reply(response: aiohttp.ClientResponse, raw: bytes) -> TransportReply:
-    status, headers = response.status, response.headers  # aiohttp's mapping ignores the case of names
+    status, headers = response.status, response.headers  # the mapping of aiohttp ignores the case of names
     try:
         return TransportReply(status, headers, cast("Json", orjson.loads(raw)))
     except orjson.JSONDecodeError:
@@ -231,7 +231,7 @@ def _reply(response: aiohttp.ClientResponse, raw: bytes) -> TransportReply:
     reader.end()
     if reader.streamed and not reader.unread and reader.events:
         return TransportReply(status, headers, None, events=tuple(reader.events))
-    # The answer is paid for, so invalid UTF-8 in it is no reason to ask again.
+    # The answer must be paid for, so invalid UTF-8 in it is no reason to ask again.
     body = cast("Json", read_leniently(raw))
     text = raw[:_ERROR_TEXT_KEPT].decode(errors="replace") if body is None else ""
     return TransportReply(status, headers, body, text)

@@ -14,7 +14,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.events import Usage
 from artoo.settings.sections import Number, Section
 
-# The number of tokens that a price refers to, as in vendors' price lists.
+# The number of tokens to which a price refers, as in the price lists of vendors.
 PER = 1_000_000
 
 
@@ -30,13 +30,13 @@ class Price(Section):
         return self.prompt if self.cached is None else self.cached
 
     def of(self, usage: Usage) -> float:
-        """Compute the cost of a call with this usage. The prompt tokens include the cached ones."""
+        """Compute the cost of a call with this usage. The tokens of the prompt include the cached ones."""
         cached = min(usage.cached_tokens, usage.prompt_tokens)
         fresh = usage.prompt_tokens - cached
         return (fresh * self.prompt + cached * self._of_cached + usage.completion_tokens * self.completion) / PER
 
     def at_most(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Compute the most that a call with at most these tokens can cost, whatever part of it is cached."""
+        """Compute the maximum cost of a call with at most these tokens, whichever part of the prompt is cached."""
         dearest = max(self.prompt, self._of_cached)
         return (prompt_tokens * dearest + completion_tokens * self.completion) / PER
 
@@ -46,17 +46,19 @@ FREE = Price.model_construct(prompt=0.0, completion=0.0)
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """Prices by the requested name of a model. `currency` is only a label; amounts are not converted."""
+    """The prices of models, by the name in requests. `currency` is only a label, because amounts are never
+    converted."""
 
     currency: str
     models: Mapping[str, Price] = field(default_factory=dict[str, Price])
 
     def price(self, model: str) -> Price | None:
-        """Return the price of a model; None if it is unknown."""
+        """Return the price of a model. Return None if it is not known."""
         return self.models.get(model)
 
     def demand_all(self, models: tuple[str, ...]) -> None:
-        """Require a price for each of `models`. Raises a ConfigurationError that lists the models without one."""
+        """Raise ConfigurationError unless each of `models` has a price. The error lists the models without a
+        price."""
         unknown = [name for name in dict.fromkeys(models) if name not in self.models]
         if unknown:
             raise ConfigurationError(

@@ -19,7 +19,8 @@ from artoo.ports.tools import ToolSpec
 
 T = TypeVar("T", bound=BaseModel)
 
-# Estimated tokens of one image, until the server has counted. Published formulas give this for one megapixel.
+# Estimated number of tokens of one image, until the server has counted them. Published formulas give this number
+# for one megapixel.
 PICTURE_TOKENS = 1_600
 
 _REPAIR_KEEPS = 2_000
@@ -28,10 +29,10 @@ _FRAME = 16
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One request to a model before a wire renders it.
+    """One request to a model, before a wire renders it.
 
-    `schema`: the type that the answer must have (None: free text). `tools` are offered for function calling.
-    `pictures` maps the SHA-256 of an image to its data URL. `key` identifies the conversation for prompt caches.
+    `schema`: the type of the answer (None: free text). `tools` are offered for function calling. `pictures` maps
+    the SHA-256 of an image to its data URL. `key` identifies the conversation for the prompt caches of servers.
     """
 
     contract: str
@@ -55,14 +56,15 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """Consecutive user-side messages that a wire may send as one: results of tool calls, then texts."""
+    """Consecutive messages in the user's role, which a wire may send as one. The results of tool calls come before
+    the texts."""
 
     returned: tuple[Returned, ...] = ()
     said: tuple[Said, ...] = ()
 
     @property
     def text(self) -> str:
-        """Return the texts, separated by empty lines."""
+        """Return the texts, with empty lines between them."""
         return "\n\n".join(each.text for each in self.said)
 
     @property
@@ -72,7 +74,7 @@ class Exchange:
 
 
 def exchanges(messages: Sequence[Message]) -> list[Exchange | ModelTurn]:
-    """Join consecutive user-side messages, because several servers refuse two user messages in a row."""
+    """Join consecutive messages in the user's role, because several servers refuse two user messages in a row."""
     joined: list[Exchange | ModelTurn] = []
     for message in messages:
         last = joined[-1] if joined else None
@@ -90,11 +92,12 @@ def exchanges(messages: Sequence[Message]) -> list[Exchange | ModelTurn]:
 
 
 def prompt_of(question: Question[T]) -> Prompt:
-    """Return the prompt of a question. If its answer may hold a fenced block, the prompt's text states the form."""
+    """Return the prompt for a question. If the answer may contain a fenced block, the text of the prompt describes
+    the form."""
     return Prompt(
         contract=question.contract,
         system=question.system,
-        # Names and history come from any source, so characters that UTF-8 cannot encode are replaced.
+        # Names and history may come from any source, so characters that UTF-8 cannot encode are replaced.
         messages=(Said(text=well_formed(question.user), source="request", images=question.images),),
         variant=question.variant,
         schema=question.schema if question.body_field is None else None,
@@ -103,7 +106,7 @@ def prompt_of(question: Question[T]) -> Prompt:
 
 
 def native_prompt(conversation: Conversation) -> Prompt:
-    """Return the prompt of a conversation's next turn with function calling."""
+    """Return the prompt for the next turn of a conversation with function calling."""
     return Prompt(
         contract=conversation.contract,
         system=conversation.system,
@@ -116,14 +119,15 @@ def native_prompt(conversation: Conversation) -> Prompt:
 
 
 def carried(message: Message) -> Message:
-    """Return a message that UTF-8 can encode, because users, files or processes may give other texts."""
+    """Return a message that UTF-8 can encode. Texts from users, files or processes may contain other characters."""
     if isinstance(message, Took) or (text := well_formed(message.text)) == message.text:
         return message
     return message.model_copy(update={"text": text})
 
 
 def halved(prompt: Prompt) -> Prompt:
-    """Return the prompt with each message's text halved, to find out whether it was too long."""
+    """Return the prompt with half of the text of each message, by which it is tested whether the prompt was too
+    long."""
     messages: list[Message] = []
     for message in prompt.messages:
         if isinstance(message, Took):
@@ -135,7 +139,8 @@ def halved(prompt: Prompt) -> Prompt:
 
 
 def repaired(prompt: Prompt, answer: str, problem: str, *, stated: bool = False) -> Prompt:
-    """Return the prompt with the bad answer and its problem appended. `stated`: the schema is shown once more."""
+    """Return the prompt with the bad answer and its problem appended. `stated`: true to show the schema once
+    more."""
     shown = answer if len(answer) <= _REPAIR_KEEPS else answer[:_REPAIR_KEEPS] + " …"
     form = "one of the forms above, complete" if prompt.schema is None else "only the complete JSON object"
     request = f"That answer is no valid {prompt.contract}: {problem}. Answer again with {form}."
@@ -152,12 +157,12 @@ def stated_schema(schema: type[BaseModel]) -> str:
 
 
 def estimated_tokens(*texts: str) -> int:
-    """Estimate the tokens of these texts. Four UTF-8 bytes a token fit both English and Chinese."""
+    """Estimate the tokens of these texts. Four UTF-8 bytes per token fit both English and Chinese."""
     return sum(map(_bytes, texts)) // 4
 
 
 def texts_of(prompt: Prompt) -> list[str]:
-    """Return all texts of a prompt, for counting."""
+    """Return all texts of a prompt, to count their tokens."""
     texts = [prompt.system]
     for message in prompt.messages:
         if isinstance(message, Took):
@@ -169,11 +174,11 @@ def texts_of(prompt: Prompt) -> list[str]:
 
 
 def most_tokens(prompt: Prompt, form: object = None) -> int:
-    """Return an upper bound of a prompt's tokens: one per byte, which no tokenizer exceeds, and some per message
-    frame.
+    """Return an upper bound for the tokens of a prompt. It is one token per byte, which no tokenizer exceeds, and
+    some for the frame of each message.
 
-    `form` describes the answer or the tools, and is counted because servers write it into the prompt. The tokens of
-    images are an estimate.
+    `form` describes the answer or the tools. It is counted because servers write it into the prompt. The tokens of
+    images are only an estimate.
     """
     described = len(orjson.dumps(form)) if form else 0
     texts = texts_of(prompt)
@@ -181,5 +186,5 @@ def most_tokens(prompt: Prompt, form: object = None) -> int:
 
 
 def _bytes(text: str) -> int:
-    """Return the length in UTF-8. ASCII text is not copied for that."""
+    """Return the length of a text in UTF-8. For ASCII text, no encoded copy is made."""
     return len(text) if text.isascii() else len(text.encode(errors="replace"))

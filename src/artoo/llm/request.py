@@ -1,6 +1,6 @@
 """Build one request from a prompt for a wire and dialect, with the table of wires.
 
-This module is pure.
+The functions are pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from artoo.llm.prompt import Prompt, stated_schema
 from artoo.llm.wires import chat, messages, responses
 from artoo.llm.wires.how import Form, How, ServerTraits, Wire
 
-# The end of a small model's program. The stop sequence avoids waiting for text after it.
+# The text at which a small model's program ends. It is the stop sequence, so that no time is spent on text after
+# the program.
 _FENCE_END = "\n```\n"
 WIRES: Mapping[str, Wire] = {"chat": chat.WIRE, "responses": responses.WIRE, "messages": messages.WIRE}
 
@@ -22,14 +23,16 @@ WIRES: Mapping[str, Wire] = {"chat": chat.WIRE, "responses": responses.WIRE, "me
 def request_for(
     prompt: Prompt, model: str, max_tokens: int, wire: str, dialect: Dialect, traits: ServerTraits, *, stream: bool
 ) -> tuple[Prompt, How]:
-    """Return the prompt as it is sent, and its options.
+    """Return the prompt in the form in which it is sent, and its options.
 
-    If the server does not enforce the schema, the prompt states it: for a small model in the system message, for
-    others at the end of the first message, because their system message is the same for all roles of a task.
+    If the server does not enforce the schema, the prompt contains it. For a small model it is in the system
+    message. For other models it is at the end of the first message, because their system message is the same for
+    all roles of a task.
     """
-    form = dialect.form if prompt.schema is not None else Form.FREE  # fenced blocks and calls need no enforced form
+    # fenced blocks and calls are parsed without an enforced form
+    form = dialect.form if prompt.schema is not None else Form.FREE
     if wire == "messages" and form is Form.JSON_OBJECT:
-        form = Form.PROMPTED  # this wire has no such form
+        form = Form.PROMPTED  # this wire has no parameter for such a form
     if prompt.schema is not None and form in (Form.JSON_OBJECT, Form.PROMPTED):
         prompt = _with_schema(prompt, stated_schema(prompt.schema), first=traits.is_small)
     how = How(
@@ -46,7 +49,7 @@ def request_for(
 
 
 def _with_schema(prompt: Prompt, stated: str, *, first: bool) -> Prompt:
-    """Add the text that states a prompt's schema to the system message (`first`) or below the request."""
+    """Add the text with the schema of a prompt to the system message (`first`), or else below the request."""
     asked = prompt.messages[0] if prompt.messages else None
     if first or not isinstance(asked, Said):
         return replace(prompt, system=f"{prompt.system}\n\n{stated}")

@@ -1,7 +1,8 @@
 """Retry requests, with default attempts and time, jitter, Retry-After, and transient HTTP statuses.
 
-`stamina` is not used, because its waits and its time limit use only the machine's clock, so that tests and replay
-could not replace the clock, and because it neither adds jitter to a wait that a server requests nor limits it.
+The package `stamina` is not used, for three reasons. Its waits and its time limit use only the machine's clock,
+which tests and replay could not replace. It adds no jitter to a wait that a server requests. It does not limit such
+a wait.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from artoo.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
 
-# The user is informed of a wait that is longer than this.
+# The user is informed of a wait that is longer than this number of seconds.
 _LONG_SECONDS = 15.0
 _MOST_SECONDS = 1e9
 _TRANSIENT = frozenset({408, 409, 425, 429})
@@ -29,11 +30,12 @@ _HOPELESS_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"}
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """At most `attempts` requests within `total` seconds, each of at most `per_call` seconds. If `per_call` is
-    larger than `total`, the first request may still use all of it.
+    """The settings for retries. At most `attempts` requests are made within `total` seconds, each with a limit of
+    `per_call` seconds. If `per_call` is larger than `total`, the first request may still take all of `per_call`.
 
-    Waits double from `first_wait` up to `longest_wait`, each drawn from the upper half of its span (jitter). A wait
-    that the server requests replaces ours. If it would end after `total`, no further request is sent.
+    Waits double from `first_wait` up to `longest_wait`. Each is a random time between half of this value and all of
+    it (jitter). A wait that the server requests replaces this one. If the wait would end after `total`, no further
+    request is sent.
     """
 
     attempts: int = 4
@@ -44,7 +46,8 @@ class RetryPolicy:
 
 
 class Retrier:
-    """Repeats a request until a final reply arrives. `clock` provides the waits, `random` the jitter."""
+    """Repeats a request until a reply arrives that is final. `clock` is used for the waits, and `random` for the
+    jitter."""
 
     def __init__(self, policy: RetryPolicy, clock: Clock, random: Random) -> None:
         self._policy = policy
@@ -52,10 +55,10 @@ class Retrier:
         self._random = random
 
     async def send(self, post: Callable[[float], Awaitable[TransportReply]]) -> TransportReply:
-        """Send until a reply is not transient. If attempts or time run out, return the last reply.
+        """Send a request until a reply arrives that is not transient. If the attempts or the time are used up,
+        return the last reply.
 
-        `post` is given its time limit in seconds. Raises ModelUnreachable if
-        the last attempt got no answer.
+        `post` is called with its time limit in seconds. Raises ModelUnreachable if the last attempt got no reply.
         """
         policy = self._policy
         end = self._clock.monotonic() + max(policy.total, policy.per_call)
@@ -88,12 +91,12 @@ class Retrier:
         asked = asked_wait(reply, self._clock.now()) if reply is not None else None
         if asked is None:
             return own
-        # Do not come earlier than requested, because many servers count early requests. Come a little later, so
-        # that parallel calls are spread.
+        # A request is not sent earlier than the server asked for, because many servers count early requests. It is
+        # sent a little later, so that parallel calls do not come at the same moment.
         return asked + min(own, 0.5)
 
     def comes_back(self, reply: TransportReply) -> str:
-        """Describe for a user when the server wants to be asked again; "" if it does not say."""
+        """Describe for a user when the server wants to be asked again. Return "" if it does not say so."""
         now = self._clock.now()
         asked = asked_wait(reply, now) if is_transient(reply) else None
         if not asked:
@@ -103,7 +106,8 @@ class Retrier:
 
 
 def is_transient(reply: TransportReply) -> bool:
-    """Return whether a retry may succeed: 408, 409, 425, 429, 5xx except 501, or no completion."""
+    """Return whether a retry may succeed. It may after the statuses 408, 409, 425, 429 and 5xx except 501, or if
+    there is no completion."""
     if reply.completion is not None:
         return False
     status = status_of(reply)
@@ -115,8 +119,8 @@ def is_transient(reply: TransportReply) -> bool:
 
 
 def asked_wait(reply: TransportReply, now: datetime) -> float | None:
-    """Return the seconds of Retry-After (a number or an HTTP date), or of `retry-after-ms`, which some vendors
-    send; None if there is neither.
+    """Return the wait in seconds that a server requests by Retry-After (a number or an HTTP date), or by
+    `retry-after-ms`, which some vendors send. Return None if it requests none.
     """
     milliseconds = _number(reply.headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -129,7 +133,7 @@ def asked_wait(reply: TransportReply, now: datetime) -> float | None:
         when = parsedate_to_datetime(value)
         zoned = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
         return max(0.0, (zoned - now).total_seconds())
-    except (ValueError, OverflowError):  # no date, or outside the range of the calendar
+    except (ValueError, OverflowError):  # no date, or one outside of the calendar
         return None
 
 

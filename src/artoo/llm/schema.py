@@ -11,15 +11,16 @@ from pydantic import BaseModel
 Schema = dict[str, object]
 
 _NOT_FOR_MODELS = frozenset({"title", "default", "discriminator", "examples"})
-# The values of these keys map names to schemas. The names are the contract's own and may equal keywords.
+# Keys whose values map names to schemas. These names belong to the contract and may be the same as keywords.
 _NAMED = ("properties", "$defs", "patternProperties")
 
 
 @lru_cache(maxsize=256)
 def schema_of(model: type[BaseModel]) -> Schema:
-    """Return the schema of `model` without titles, defaults and class docstrings. Tags of unions are required.
+    """Return the schema of `model` without titles, defaults and class docstrings. The tags of unions are required
+    in it.
 
-    Treat the result as read-only.
+    The caller must not change the result.
     """
     return _changed(model.model_json_schema(), _for_models)
 
@@ -30,7 +31,7 @@ def without_keys(schema: Schema, keys: frozenset[str]) -> Schema:
 
 
 def _changed(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
-    """Return a copy with `change` applied to every schema in it, inner schemas first."""
+    """Return a copy with `change` applied to every schema in it. The inner schemas are changed first."""
     made: Schema = {}
     for key, value in schema.items():
         if key in _NAMED and isinstance(value, dict):
@@ -49,7 +50,8 @@ def _changed_value(value: object, change: Callable[[Schema], Schema]) -> object:
 
 
 def _for_models(schema: Schema) -> Schema:
-    """Remove keys that models do not need. A union's tag has a default in Python, but a model must write it."""
+    """Remove the keys that models do not need. The tag of a union has a default in Python, but a model must write
+    it."""
     docstring = {"description"} if schema.get("type") == "object" else set[str]()
     kept = {key: value for key, value in schema.items() if key not in _NOT_FOR_MODELS | docstring}
     made = {"anyOf" if key == "oneOf" else key: value for key, value in kept.items()}

@@ -1,6 +1,6 @@
 """Send prompts to one model until it answers, and detect its wire and window, with vendor hosts and probe limits.
 
-It handles refused forms, retries and budget.
+It handles refused forms, retries and the budget.
 """
 
 from __future__ import annotations
@@ -35,27 +35,30 @@ from artoo.llm.wires.how import ServerTraits, Wire
 from artoo.ports.clock import Clock
 from artoo.ports.model import Tier
 
-# Builds the prompt for a dialect, either with function calling or as text.
+# Builds the prompt for a dialect. The prompt uses native function calling or the text dialect.
 Made = Callable[[Dialect], Prompt]
 
 _IDENTIFY_SECONDS = 5.0
 _MOST_IDENTIFICATIONS = 2
 _LONGEST_ADDRESS = 200
-# Tokens added to the limit for a model that thinks before it answers, because thoughts count against the limit.
+# Number of tokens by which the limit is raised for a model that thinks before it answers, because thoughts count
+# for the limit.
 _ROOM_FOR_THOUGHTS = 8_192
 # If a refused prompt has more estimated tokens than this, half of it is sent to test whether it was too long.
 _PROBED_TOKENS = 1_024
 _PROBE_ANSWER = 16
 _NO_SUCH_PATH = (404, 405, 501)
 _WINDOWS = ("max_model_len", "context_length", "context_window", "max_input_tokens")
-# Vendors' error codes for a prompt that is too long. Other cases are detected by sending half of the prompt.
+# Error codes of vendors for a prompt that is too long. For all other servers, this is detected by sending half of
+# the prompt.
 _TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error", "request_too_large"})
-# Hosts whose native format follows from their address.
+# Hosts whose native wire is known from their address.
 _HOSTS = {"api.openai.com": "responses", "api.anthropic.com": "messages"}
 
 
 class _Request(NamedTuple):
-    """One request as it will be sent, the optional features that it uses, and the most that it can consume."""
+    """One request as it will be sent, with the optional features that it uses and the maximum amounts that it can
+    use."""
 
     wire: Wire
     body: dict[str, object]
@@ -65,8 +68,8 @@ class _Request(NamedTuple):
 
 
 class Sender:
-    """The sender that all questions to one model share. `wire`: the configured wire; `auto` chooses by the address
-    and by the server's answers."""
+    """Sends all requests to one model. `wire`: the configured wire. With `auto`, it is chosen by the address and by
+    the answers of the server."""
 
     def __init__(
         self,
@@ -99,12 +102,13 @@ class Sender:
 
     @property
     def dialect(self) -> Dialect:
-        """Return the current dialect, in which the server is asked."""
+        """Return the dialect that is currently used for the server."""
         return self._dialect
 
     @property
     def native(self) -> bool:
-        """Return whether function calling is used. Small models do better with programs in fences."""
+        """Return whether native function calling is used. It is not for small models, which succeed more often with
+        programs in fenced blocks."""
         return self._fixed != "text" and "tools" not in self._dialect.without and not self.traits.is_small
 
     async def complete(self, asking: Asking, made: Made, max_tokens: int) -> Completion:
@@ -124,19 +128,20 @@ class Sender:
         return completion
 
     async def give_up(self, feature: str) -> None:
-        """Stop using a feature that the server accepts but does not implement, as its answers show."""
+        """Stop using a feature which the server accepts but, as its answers show, does not implement."""
         await self._adopt(self._dialect.giving_up(feature))
 
     async def identify(self) -> None:
-        """Ask once for the server's type and its model's properties. Without an answer, nothing is known."""
+        """Ask the server once for its type and for the properties of its model. If there is no answer, nothing is
+        known about them."""
         async with self._identifying:
             if self._identified:
                 return
             try:
                 reply = await self.transport.models(timeout=_IDENTIFY_SECONDS)
             except ModelUnreachable:
-                # The question itself will report the problem, with retries. A server that hangs is not asked for
-                # ever.
+                # The question itself will report the problem, with retries. A server that hangs is asked only a
+                # limited number of times.
                 self._failed_identifications += 1
                 self._identified = self._failed_identifications >= _MOST_IDENTIFICATIONS
                 return
@@ -146,7 +151,7 @@ class Sender:
             self._identified = True
 
     async def _send(self, asking: Asking, made: Made, max_tokens: int) -> TransportReply:
-        """Send a request. If the server refuses its form, leave out one optional feature after the other."""
+        """Send a request. If the server refuses the form, leave out one optional feature after another."""
         dialect = self._dialect
         reply, request = await self._try(asking, made, max_tokens, dialect)
         if reply.completion is not None:
@@ -157,7 +162,7 @@ class Sender:
             raise self._too_long(first)
         if not may_object(reply):
             return reply
-        # A refusal that names no feature may be about the length, so this is tested before other features.
+        # If the refusal names no feature, the prompt may be too long. This is tested before features are left out.
         if status_of(first) not in _NO_SUCH_PATH and not names_any(reply, used):
             shorter = dialect.giving_up("long_answer")
             if "long_answer" in used and self._is_long(made(dialect)):
@@ -185,7 +190,8 @@ class Sender:
         return estimated_tokens(*texts_of(prompt)) >= _PROBED_TOKENS
 
     async def _half_fits(self, asking: Asking, made: Made, dialect: Dialect) -> bool:
-        """Check whether the server answers half of a prompt that it refused, so that the whole was too long."""
+        """Check whether the server answers half of a prompt that it has refused. If so, the whole prompt was too
+        long."""
         prompt = made(dialect)
         if not self._is_long(prompt):
             return False
@@ -197,7 +203,7 @@ class Sender:
     async def _on_other_wire(
         self, asking: Asking, made: Made, max_tokens: int, first: TransportReply
     ) -> TransportReply | None:
-        """Try the other wires if the path of the usual wire does not exist on this server."""
+        """Try the other wires, because the path of the usual wire does not exist on this server."""
         if self._fixed is not None or self._dialect.wire is not None or status_of(first) not in _NO_SUCH_PATH:
             return None
         for wire in WIRES:
@@ -231,9 +237,9 @@ class Sender:
         return chosen if chosen is not None and chosen in WIRES else self._by_address
 
     async def _post(self, asking: Asking, request: _Request, timeout: float) -> TransportReply:
-        """Send one request: reserve its budget, send it, and settle the budget by its usage.
+        """Send one request. Its budget is reserved before, and settled by its usage afterwards.
 
-        A request without an answer may have been charged, so its prompt is counted by estimate.
+        A request without an answer may have been charged, so its prompt is counted by an estimate.
         """
         reservation = await asking.meter.reserve(request.demand)
         asking.requests += 1
@@ -252,7 +258,8 @@ class Sender:
             asking.settle(reservation, unheard if reply is None else _used(request, reply))
 
     async def _adopt(self, dialect: Dialect) -> None:
-        """Adopt the refused features, and keep those that parallel questions have found meanwhile."""
+        """Store the features that the server has refused, together with those that parallel questions have found
+        meanwhile."""
         self._dialect = Dialect(dialect.wire or self._dialect.wire, self._dialect.without | dialect.without)
         if self._memory is not None:
             await self._memory.save(self._key, self._dialect)
@@ -265,7 +272,7 @@ class Sender:
         )
 
     def _failed(self, reply: TransportReply, asking: Asking, prompt: Prompt) -> NoReturn:
-        """Raise the error that a reply without a completion stands for."""
+        """Raise the error that corresponds to a reply without a completion."""
         status = status_of(reply)
         where, said, later = self.transport.name, error_of(reply), self._retrier.comes_back(reply)
         if status == 200 or (is_transient(reply) and status >= 500):
@@ -278,8 +285,8 @@ class Sender:
 
 
 def _used(request: _Request, reply: TransportReply) -> Usage | None:
-    """Return the usage of an answer, with estimates for counts that the server left out; None for a refusal, which
-    costs nothing.
+    """Return the usage of an answer, with estimates for counts that the server left out. Return None for a refusal,
+    which costs nothing.
     """
     if status_of(reply) != 200:
         return None
@@ -305,7 +312,8 @@ def _estimate(request: _Request) -> int:
 
 
 def _hearing(asking: Asking, request: _Request) -> OnEvent | None:
-    """Return the listener for a reply's events. None in the text dialect, whose steps users are not shown."""
+    """Return the listener for the events of a reply. Return None for the text dialect, because users are not shown
+    its steps."""
     live = asking.live
     if live is None or not request.prompt.tools:
         return None
@@ -314,14 +322,15 @@ def _hearing(asking: Asking, request: _Request) -> OnEvent | None:
 
 
 def listed_models(reply: TransportReply) -> list[dict[str, Json]]:
-    """Return the models that a server lists."""
+    """Return the names of the models that a server lists."""
     return objects(reply.body.get("data")) if reply.status == 200 and isinstance(reply.body, dict) else []
 
 
 def _size_and_window(reply: TransportReply, model: str) -> tuple[int | None, int | None]:
-    """Return the bytes of a model's weights and the tokens of its context, if its server lists them.
+    """Return the size of a model's weights in bytes, and the tokens of its context, as far as its server lists
+    them.
 
-    llama.cpp lists both in `meta`; vLLM, OpenRouter and others have a field for the context. If a server has only
+    llama.cpp lists both in `meta`. vLLM, OpenRouter and others have a field for the context. If a server has only
     one model, its name need not match.
     """
     listed = listed_models(reply)

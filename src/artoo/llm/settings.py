@@ -1,6 +1,6 @@
 """Parse `BRAIN_*`, `TOOL_*` and `OPENAI_*` variables to endpoints, with the default URLs of OpenAI and Anthropic.
 
-This module is pure.
+The functions are pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from artoo.ports.model import Tier
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 ANTHROPIC_BASE_URL = "https://api.anthropic.com/v1"
-# The base URL that selects the model inside this process.
+# The base URL that stands for the model inside this process.
 EMBEDDED = "embedded"
 
 _NAMES = ("API_KEY", "BASE_URL", "MODEL")
@@ -22,9 +22,10 @@ _NAMES = ("API_KEY", "BASE_URL", "MODEL")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One model of one server. If `base_url` is None, it is the embedded model that `model` names ("" the default).
+    """The address and the model of one server. If `base_url` is None, it is the embedded model with the name
+    `model` ("" means the default).
 
-    `wire` and `reasoning` are as in EndpointModel.
+    `wire` and `reasoning` have the same meaning as in EndpointModel.
     """
 
     base_url: str | None
@@ -36,7 +37,8 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """The endpoints of both tiers. Meta-validator and planner use the same tier, so neither is the weaker one."""
+    """The endpoints of both tiers. The planner and the meta-validator use the same tier, so neither is weaker than
+    the other."""
 
     brain: Endpoint
     tool: Endpoint
@@ -47,13 +49,14 @@ class ModelSettings:
 
 
 def model_settings(environment: Mapping[str, str], configuration: Mapping[str, str] | None = None) -> ModelSettings:
-    """Resolve the endpoints that `BRAIN_*`, `TOOL_*`, `OPENAI_*` and `ANTHROPIC_*` describe.
+    """Return the endpoints that the variables `BRAIN_*`, `TOOL_*`, `OPENAI_*` and `ANTHROPIC_*` describe.
 
-    Each of them has `_API_KEY`, `_BASE_URL` and `_MODEL`. `configuration` holds values of the configuration file
-    under the same names in lower case (`brain_base_url`); the environment has priority. A tier takes missing values
-    from OPENAI_*, or from ANTHROPIC_* if OPENAI_* names no server. A tier without any value uses the embedded
-    model; a key alone does not count. A tier with its own base URL does not inherit a key of another server, unless
-    both are the same server. Raises ConfigurationError for settings that cannot work.
+    Each group has `_API_KEY`, `_BASE_URL` and `_MODEL`. `configuration` contains the values of the configuration
+    file under the same names in lower case (`brain_base_url`). The environment overrides them. A value that a tier
+    lacks is taken from OPENAI_*, or from ANTHROPIC_* if OPENAI_* names no server. A tier without any value uses the
+    embedded model. A key alone does not count as a value. If a tier has a base URL of its own, it does not use the
+    key of another server. It uses the key if both are the same server. Raises ConfigurationError for settings that
+    cannot work together.
     """
     values = {
         f"{prefix}_{name}": _value(environment, configuration or {}, f"{prefix}_{name}")
@@ -68,7 +71,7 @@ def _value(environment: Mapping[str, str], configuration: Mapping[str, str], nam
 
 
 def _vendor(prefix: str, values: Mapping[str, str]) -> tuple[str, str]:
-    """Choose the vendor whose variables replace a tier's missing ones, and the vendor's address."""
+    """Choose the vendor whose variables provide the values that a tier lacks. Return also the vendor's address."""
     openai = values["OPENAI_BASE_URL"] or (values["OPENAI_API_KEY"] and values["OPENAI_MODEL"])
     anthropic = values["ANTHROPIC_API_KEY"] and (values["ANTHROPIC_MODEL"] or values[f"{prefix}_MODEL"])
     if anthropic and not openai and not (values["OPENAI_API_KEY"] and values[f"{prefix}_MODEL"]):
@@ -77,7 +80,7 @@ def _vendor(prefix: str, values: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _versioned(url: str) -> str:
-    """Append the version to Anthropic's base URL, because its users write it without the version."""
+    """Append the version to the base URL of Anthropic, because its users write the URL without it."""
     url = url.rstrip("/")
     return url if url.endswith("/v1") else f"{url}/v1"
 
@@ -87,10 +90,11 @@ def _endpoint(prefix: str, values: Mapping[str, str]) -> Endpoint:
     own_url, shared_url = values[f"{prefix}_BASE_URL"], values["OPENAI_BASE_URL"]
     own_key, shared_key = values[f"{prefix}_API_KEY"], values[f"{vendor}_API_KEY"]
     model = values[f"{prefix}_MODEL"] or values[f"{vendor}_MODEL"]
-    # Many users have OPENAI_API_KEY set for other programs, so it selects OpenAI's server only with a model.
+    # Many users have set OPENAI_API_KEY for other programs, so it selects OpenAI's server only together with a
+    # model.
     url = own_url or shared_url or (address if own_key or (shared_key and model) else "")
     if url.lower() == EMBEDDED:
-        # OPENAI_MODEL names a model of OPENAI_BASE_URL, so it applies here only if that is "embedded" too.
+        # OPENAI_MODEL names a model at OPENAI_BASE_URL. It therefore applies here only if that is "embedded" too.
         return Endpoint(None, values[f"{prefix}_MODEL"] or ("" if own_url else model))
     if not url:
         return _without_server(prefix, values, model)
@@ -105,7 +109,7 @@ def _endpoint(prefix: str, values: Mapping[str, str]) -> Endpoint:
             f"{prefix}: {url} is set but no model; set {prefix}_MODEL or OPENAI_MODEL to one that it serves"
         )
     for name, value in (("API_KEY", key), ("MODEL", model)):
-        if not value.isprintable():  # the client refuses such a header, and no request can carry it
+        if not value.isprintable():  # the HTTP client refuses such a header, so no request can be sent with it
             raise ConfigurationError(
                 f"{prefix}_{name} or OPENAI_{name} holds a line end, or another character that cannot be sent; "
                 "set it to one line of text"

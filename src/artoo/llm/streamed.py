@@ -1,6 +1,6 @@
 """Parse a streamed answer (server-sent events or newline-delimited JSON) by its content.
 
-This module is pure. The content type is ignored.
+The classes are pure. The content type of the answer is ignored.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ Event = dict[str, Json]
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DONE = b"[DONE]"
-# Represents the marker that ends a stream.
+# Stands for the marker that ends a stream.
 DONE: Event = {"object": "done"}
 
 
 class EventReader:
-    """Parses server-sent events and newline-delimited JSON while their bytes arrive. One reader for each answer.
+    """Parses server-sent events and newline-delimited JSON while their bytes arrive. Use one reader for each
+    answer.
 
-    The first line determines the format. `streamed` is False while the answer may be a single JSON document, which
-    is parsed as a whole later. An event named `error` becomes `{"error": …}`. `unread`: some data was no JSON.
+    The first line decides which of the two formats it is. `streamed` is False as long as the answer may be a single
+    JSON document, which is parsed as a whole at the end. An event named `error` becomes `{"error": …}`. `unread`:
+    true if some data were no JSON.
     """
 
     def __init__(self) -> None:
@@ -38,7 +40,7 @@ class EventReader:
         self._data = b""
 
     def feed(self, piece: bytes) -> list[Event]:
-        """Process some bytes. Returns the events that they complete."""
+        """Process some bytes. Return the events that they complete."""
         lines = (self._rest + piece).split(b"\n")
         self._rest = lines.pop()
         before = len(self.events)
@@ -47,7 +49,7 @@ class EventReader:
         return self.events[before:]
 
     def end(self) -> list[Event]:
-        """Process the end of the answer. Returns the events that it completes."""
+        """Process the end of the answer. Return the events that it completes."""
         before = len(self.events)
         rest, self._rest = self._rest, b""
         if rest:
@@ -76,7 +78,8 @@ class EventReader:
             self._flush()
 
     def _take_data(self, data: bytes) -> None:
-        """Process a line of data. Usually the line completes an event; an object over several lines needs more."""
+        """Process a line of data. Usually the line completes an event. An object over several lines needs further
+        lines."""
         self._data = self._data + b"\n" + data if self._data else data
         found = _object(self._data)
         if found is not None:
@@ -110,5 +113,5 @@ def _object(data: bytes) -> Event | None:
 
 
 def objects(value: Json) -> list[Event]:
-    """Return the JSON objects in a list; an empty list for any other value."""
+    """Return the JSON objects in a list. Return an empty list for any other value."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

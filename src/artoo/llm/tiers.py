@@ -1,7 +1,4 @@
-"""Route a question to the endpoint of its tier (brain or tool).
-
-A question goes to the endpoint of its tier.
-"""
+"""Route a question to the endpoint of its tier (brain or tool)."""
 
 from __future__ import annotations
 
@@ -21,9 +18,9 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class TieredModel:
-    """All models of a process, shared by its tasks. The client of each endpoint is created at its first question.
+    """All models of a process, shared by its tasks. The client of an endpoint is created at its first question.
 
-    `connect` creates the client of an endpoint. If both tiers have equal endpoints, they share one client.
+    `connect` creates the client of an endpoint. If the endpoints of both tiers are equal, they use the same client.
     """
 
     def __init__(self, settings: ModelSettings, connect: Callable[[Endpoint], EndpointModel]) -> None:
@@ -32,21 +29,23 @@ class TieredModel:
         self._made: dict[Endpoint, EndpointModel] = {}
 
     async def ask(self, question: Question[T], *, meter: Budget | None = None) -> Answer[T]:
-        """Ask a question; see `artoo.ports.model.Model`; `meter` as in EndpointModel."""
+        """Ask a question, as `artoo.ports.model.Model` describes. `meter` has the same meaning as in
+        EndpointModel."""
         return await self._model(question.tier).ask(question, meter=meter)
 
     async def converse(
         self, conversation: Conversation, on_text: OnText | None = None, *, meter: Budget | None = None
     ) -> Spoken:
-        """Take a turn; see `artoo.ports.model.Converses`; `meter` as in EndpointModel."""
+        """Take a turn, as `artoo.ports.model.Converses` describes. `meter` has the same meaning as in
+        EndpointModel."""
         return await self._model(conversation.tier).converse(conversation, on_text, meter=meter)
 
     async def known(self, tier: Tier) -> Known:
-        """Return the known properties of a tier's model; see MeteredModel."""
+        """Return what is known about the model of a tier, as MeteredModel describes."""
         return await self._model(tier).known()
 
     async def close(self) -> None:
-        """Close every endpoint that was used. Idempotent."""
+        """Close all endpoints that were used. Idempotent."""
         made, self._made = self._made, {}
         for model in made.values():
             await model.close()

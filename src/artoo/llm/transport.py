@@ -1,7 +1,7 @@
 """The interface of a transport to a model server, and its reply with status and headers.
 
-Two implementations: HTTP (`artoo.llm.http`) and the embedded model (`artoo.llm.embedded`). All higher layers,
-such as wires, retries, structured output and budgets, use only this port.
+There are two implementations, HTTP (`artoo.llm.http`) and the embedded model (`artoo.llm.embedded`). All layers
+above it (wires, retries, structured output and budgets) use only this interface.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
-# Receives each event of a streamed answer. It must be fast. An exception that it raises ends the request.
+# Receives each event of a streamed answer. It must be fast, because it is called while the answer is read. If it
+# raises an exception, the request ends.
 OnEvent = Callable[[dict[str, Json]], None]
 
 
 class TransportReply(NamedTuple):
-    """One answer of a server: HTTP status, headers (by lower-case names), and content.
+    """One answer of a server, with its HTTP status, headers (under lower-case names), and content.
 
-    `body` is the decoded JSON of an answer that was not streamed. If the answer was no JSON, `body` is None and
+    `body` is the decoded JSON of an answer that was not streamed. If such an answer is no JSON, `body` is None and
     `text` is its beginning. `events` are the JSON objects of a streamed answer, in order. `completion` is the
-    answer that a wire parsed from them, if there is one.
+    answer that a wire has parsed from them, if there is one.
     """
 
     status: int
@@ -35,11 +36,11 @@ class TransportReply(NamedTuple):
 
 
 class Transport(Protocol):
-    """Carries requests to one server."""
+    """Sends requests to one server."""
 
     @property
     def name(self) -> str:
-        """Return the destination of requests for messages to a user: a URL, or the model file."""
+        """Return the destination of requests for messages to a user. It is a URL or the file of the model."""
         ...
 
     async def post(
@@ -50,16 +51,17 @@ class Transport(Protocol):
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """Send `body` to `path` below the base URL. A server may stream even if it was not asked to.
+        """Send `body` to `path` below the base URL. A server may stream its answer even if it was not asked to.
 
         Raises ModelUnreachable if no complete answer came within `timeout` seconds.
         """
         ...
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """Request `/models`: the served models and the server's type (`owned_by`). Raises ModelUnreachable."""
+        """Request `/models`, which returns the models that the server offers and its type (`owned_by`). Raises
+        ModelUnreachable."""
         ...
 
     async def close(self) -> None:
-        """Close the transport: free connections or the loaded model. Idempotent."""
+        """Close the transport. Connections, or the loaded model, are freed. Idempotent."""
         ...

@@ -2,9 +2,9 @@
 
 All processes of a home share the board, which is durable. Reference: SPEC section 11.
 
-The operations of workers are in `worker.py`, those of reviewers in `reviews.py`; `Board` gives access to both.
-Methods raise MoveRefused or ActorRefused, with the allowed alternatives, or ActivityStoreError. After an error
-nothing has changed.
+`worker.py` contains the operations of workers, and `reviews.py` those of reviewers. `Board` gives access to both.
+Methods raise MoveRefused or ActorRefused, whose messages name the allowed alternatives, or ActivityStoreError.
+After an error nothing has changed.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ _ASSIGNABLE = frozenset({BoardState.PENDING, BoardState.BLOCKED, BoardState.FAIL
 
 
 class NewTask(NamedTuple):
-    """A task that is not on the board yet. `assignee` None: any agent may take it."""
+    """A task that is not on the board yet. `assignee`: the agent that must do the task. If it is None, any agent
+    may take the task."""
 
     id: str
     text: str
@@ -75,9 +76,11 @@ class NewTask(NamedTuple):
 
 
 def add_in(writing: Writing, new: NewTask, rules: Sequence[ComplexityRule]) -> BoardTask:
-    """Add a pending task to the board, within a transaction. `rules`: for tasks without an explicit complexity.
+    """Add a pending task to the board, within a transaction. `rules` determine the complexity of a task that has
+    none.
 
-    Raises ActorRefused, MoveRefused. For a foreign agent's task, the caller has checked the policy (`foreign`).
+    Raises ActorRefused, MoveRefused. If a foreign agent sent the task, the caller has already checked the policy
+    (`foreign`).
     """
     _check_addition(writing, new)
     complexity = new.complexity
@@ -101,7 +104,8 @@ def add_in(writing: Writing, new: NewTask, rules: Sequence[ComplexityRule]) -> B
         created_at_us=writing.now_us,
         updated_at_us=writing.now_us,
     )
-    # The task must be in its queue before the record, because both take their number from one counter.
+    # The task must be in its queue before its creation is recorded, because both take their number from the same
+    # counter.
     queue(writing, new.id)
     record_move(writing, new.id, None, BoardState.PENDING, new.creator, "added")
     task = find(writing, new.id)
@@ -111,7 +115,8 @@ def add_in(writing: Writing, new: NewTask, rules: Sequence[ComplexityRule]) -> B
 
 
 class Board(Stored):
-    """Tasks, and the rules on who may change them. `actor`: an agent's name, `operator`, `runtime` or `policy`."""
+    """The tasks of a home, and the rules on who may change them. `actor`: the name of an agent, or `operator`,
+    `runtime` or `policy`."""
 
     def __init__(
         self,
@@ -121,7 +126,7 @@ class Board(Stored):
         policies: Policies = SEED_POLICIES,
         rules: Sequence[ComplexityRule] = (),
     ) -> None:
-        """Open the board. `rules`: the operator's rules for tasks without an explicit complexity."""
+        """Open the board. `rules`: the operator's rules that determine the complexity of a task that has none."""
         super().__init__(database)
         self._rules = tuple(rules)
         self._ids = ids
@@ -141,7 +146,7 @@ class Board(Stored):
         assignee: str | None = None,
         project: str = "",
     ) -> BoardTask:
-        """Add a new pending task to the board. `assignee` None: any agent may take it."""
+        """Add a new pending task to the board. If `assignee` is None, any agent may take it."""
         new = NewTask(self._ids.new(), text, actor, priority, complexity, assignee, project)
         return add_in(writing, new, self._rules)
 
@@ -159,8 +164,8 @@ class Board(Stored):
         assignee: str | None = None,
         limit: int = 1_000,
     ) -> tuple[BoardTask, ...]:
-        """Return at most `limit` of the newest tasks in these states, oldest first. `states` None: all but
-        archived."""
+        """Return at most `limit` of the newest tasks in these states, oldest first. If `states` is None, all tasks
+        except archived ones are listed."""
         wanted = [state.value for state in (set(BoardState) - {BoardState.ARCHIVED} if states is None else states)]
         rows = reading.all(
             f"SELECT * FROM tasks WHERE state IN ({', '.join('?' * len(wanted))})"
@@ -177,9 +182,9 @@ class Board(Stored):
 
     @reads
     def log(self, reading: Reading, task_id: str) -> tuple[TaskMoved | TaskChanged, ...]:
-        """Return all moves and changes of a task in order, beginning with its creation."""
+        """Return all changes of a task in order, including its moves between states. The first is its creation."""
         find(reading, task_id)
-        # Moves and changes are in two tables, but their positions come from one counter.
+        # Moves and other changes are in two tables, but the numbers of their order come from one counter.
         kept = [
             (row["position"], made(kind, row))
             for kind, table in ((TaskMoved, "transitions"), (TaskChanged, "task_changes"))
@@ -189,10 +194,11 @@ class Board(Stored):
 
     @writes
     def set_priority(self, writing: Writing, task_id: str, priority: Priority, actor: str) -> BoardTask:
-        """Set the priority of a task. Only the operator may."""
+        """Set the priority of a task. Only the operator may do this."""
         task = find(writing, task_id)
         check_own(task_id, mover_of(writing, actor), "the priority of a task")
-        # The queue position is kept, because priority selects the queue, and arrival the position in it.
+        # The position in the queue is kept. The priority selects the queue, and the time of arrival determines the
+        # position in it.
         writing.change("tasks", task_id, priority=priority)
         writing.arrived(ANYBODY)
         record(writing, task, "priority", actor, f"{task.priority.value} -> {priority.value}")
@@ -202,7 +208,8 @@ class Board(Stored):
     def set_complexity(
         self, writing: Writing, task_id: str, complexity: Complexity | None, actor: str
     ) -> BoardTask:
-        """Set the complexity of a task, by the operator or a rule (`policy`). A task in review stays in review."""
+        """Set the complexity of a task. The operator or a rule (`policy`) may do this. A task in review stays in
+        review."""
         task = find(writing, task_id)
         check_complexity(task_id, actor)
         writing.change("tasks", task_id, complexity=complexity)
@@ -212,7 +219,8 @@ class Board(Stored):
 
     @writes
     def assign(self, writing: Writing, task_id: str, assignee: str | None, actor: str) -> BoardTask:
-        """Set the assignee of a task. Only the operator may, and not while the task is in progress or in review."""
+        """Set the assignee of a task. Only the operator may do this, and not while the task is in progress or in
+        review."""
         task = find(writing, task_id)
         check_own(task_id, mover_of(writing, actor), "who works on a task")
         if task.state not in _ASSIGNABLE:
@@ -221,7 +229,7 @@ class Board(Stored):
                 " block or reject it first."
             )
         _check_assignee(writing, assignee)
-        # An agent does not resume a run that another agent has begun.
+        # An agent never resumes a run that another agent has begun.
         run = task.run if task.assignee == assignee else None
         writing.change("tasks", task_id, open_to_all=assignee is None, run=run)
         give_to(writing, task, "assignee", assignee, actor)
@@ -229,7 +237,8 @@ class Board(Stored):
 
     @writes
     def set_reviewer(self, writing: Writing, task_id: str, reviewer: str | None, actor: str) -> BoardTask:
-        """Set the only agent that may review the task besides the operator. None: any agent that may review."""
+        """Set the only agent, besides the operator, that may review the task. If `reviewer` is None, any agent that
+        may review can do it."""
         task = find(writing, task_id)
         check_own(task_id, mover_of(writing, actor), "who reviews a task")
         if reviewer is not None and reviewer != OPERATOR:
@@ -266,9 +275,10 @@ class Board(Stored):
 
     @writes
     def reconsider(self, writing: Writing, task_id: str, actor: str, why: str) -> BoardTask:
-        """Move a failed or rejected task to review by the operator, with its last submission.
+        """Move a failed or rejected task back to review with its last submission, so that the operator can decide
+        again.
 
-        All moves on the way to review are attributed to the operator. No agent may review the task.
+        All moves on the way to review are recorded as the operator's. No agent may review the task then.
         """
         check_own(task_id, mover_of(writing, actor), "looking again at what was turned down")
         task = find(writing, task_id)
@@ -282,9 +292,10 @@ class Board(Stored):
 
     @writes
     def cancel(self, writing: Writing, task_id: str, actor: str, reason: str = "") -> BoardTask:
-        """Cancel a task, by the operator: from in_progress through blocked, from review through rejected.
+        """Cancel a task on behalf of the operator. A task in progress goes through blocked, and a task in review
+        through rejected.
 
-        The task's worker is informed when it renews its claim or submits.
+        The worker of the task is informed when it next renews its claim or submits.
         """
         check_own(task_id, mover_of(writing, actor), "cancelling a task")
         return cancel_in(writing, find(writing, task_id), actor, reason or "cancelled")
@@ -322,7 +333,7 @@ def _check_addition(writing: Writing, new: NewTask) -> None:
 
 
 def _check_assignee(reading: Reading, assignee: str | None) -> None:
-    """Raise ActorRefused unless `assignee` may be a task's assignee. None is allowed."""
+    """Raise ActorRefused unless `assignee` exists and may be given a task. None is allowed. None is allowed."""
     if assignee is None or assignee == OPERATOR:
         return
     if mover_of(reading, assignee).trust is None:

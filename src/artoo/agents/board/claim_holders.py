@@ -1,7 +1,7 @@
 """Name the process that holds a claim, and check whether that process has died on this machine.
 
-If several machines share the database, the name begins with the machine's name. Processes of other machines cannot
-be checked, so their claims end when their leases expire.
+If several machines share the database, the name begins with the machine's name. It cannot be checked whether a
+process of another machine is running, so its claims end only when their leases expire.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ _UNKNOWN = "-"
 
 
 def this_process(machine: str = "") -> str:
-    """Return `<pid>/<start>/<pid namespace>/<boot>`, because process ids are reused.
+    """Return the name of this process, `<pid>/<start>/<pid namespace>/<boot>`. The process id alone would not be
+    unique, because ids are reused.
 
-    If `machine` is given, which must not contain a slash, it comes first.
+    If `machine` is given, it comes first. It must not contain a slash.
     """
     pid = os.getpid()
     process = f"{pid}/{_started(pid)}/{_namespace()}/{_boot()}"
@@ -24,10 +25,10 @@ def this_process(machine: str = "") -> str:
 
 
 def is_dead(holder: str, own: str = "") -> bool:
-    """Check whether the process has certainly ended. Returns False if it is running, or this cannot be determined
-    here.
+    """Check whether the process of a claim has certainly ended. Returns False if it is running, or if that cannot
+    be determined on this machine.
 
-    `own`: the name of the asking process.
+    `own`: the name of this process.
     """
     machine, parts = _split(holder)
     if machine != _split(own)[0] or len(parts) != 4 or not parts[0].isdigit():
@@ -36,7 +37,7 @@ def is_dead(holder: str, own: str = "") -> bool:
     # Process ids start again at each boot, so another boot id proves that the process has ended.
     if boot != _boot():
         return _UNKNOWN not in (boot, _boot())
-    # Another container may have the same process ids, so nothing can be concluded from here.
+    # Another container may have the same process ids, so nothing can be concluded in this one.
     if namespace != _namespace():
         return False
     try:
@@ -50,7 +51,7 @@ def is_dead(holder: str, own: str = "") -> bool:
 
 
 def machine_of(holder: str) -> str:
-    """Return the machine of a holder. Empty if only one machine uses the database."""
+    """Return the machine in the name of a process. Return "" if only one machine uses the database."""
     return _split(holder)[0]
 
 
@@ -61,7 +62,7 @@ def _split(holder: str) -> tuple[str, list[str]]:
 
 
 def _started(pid: int) -> str:
-    """Return the start time of a process in ticks since boot, or unknown. A zombie counts as ended."""
+    """Return the start time of a process in ticks since boot, or `unknown`. A zombie counts as ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:

@@ -1,12 +1,12 @@
 """Choose an agent's next task, review or letter by priority, with the wait after which work is promoted.
 
-This is the attention controller of seed 004 for board and mailbox.
+It is the attention controller of the seed document (part 004) for board and mailbox.
 
     critical tasks ─ unread mail (critical, standard, background) ─ standard tasks ─ background tasks ─ idle
 
-Within one level, the order is first come, first served. Items that have waited for the bound are moved to the level
-of critical tasks and ordered by arrival. From then on, no later item is chosen before them, which bounds the wait.
-The chosen item is claimed in the same transaction, so that two processes never get the same item.
+Within one level, the item that arrived first comes first. An item that has waited for the maximum time is moved to
+the level of critical tasks, and ordered by its arrival. From then on, no later item is chosen before it, which
+limits its wait. The chosen item is claimed in the same transaction, so that two processes never get the same item.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from artoo.contracts.agents import FOREIGN, Priority
 from artoo.ports.ids import Ids
 
 BOUND_SECONDS = 3_600.0
-"""Maximum wait before an item is ordered by arrival instead of by priority."""
+"""Maximum number of seconds before an item is ordered by its arrival instead of its priority."""
 
 Kind = Literal["task", "review", "mail"]
 """The kinds of items that can wait for an agent."""
@@ -39,14 +39,15 @@ _Queue = tuple[Kind, Priority]
 _FIRST = 0
 _MAIL = {Priority.CRITICAL: 1, Priority.STANDARD: 2, Priority.BACKGROUND: 3}
 _TASK = {Priority.CRITICAL: _FIRST, Priority.STANDARD: 4, Priority.BACKGROUND: 5}
-"""Priority levels. The lowest number comes first."""
+"""The levels of tasks, by priority. The item with the lowest level comes first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An item that waits for an agent: a task to work on, a submission to review, or a letter.
+    """An item that waits for an agent. It is a task to work on, a submission to review, or a letter.
 
-    `since_us`: start of the wait (µs of a clock that never goes back). `number` breaks ties; the lowest is first.
+    `since_us`: the time at which the wait began (in µs of a clock that never goes back). `number` decides between
+    items that are otherwise equal. The lowest number comes first.
     """
 
     kind: Kind
@@ -57,7 +58,7 @@ class Waiting:
 
 
 def choose(waiting: Iterable[Waiting], now_us: int, bound_us: int) -> Waiting | None:
-    """Return the item to handle next. None if there is none."""
+    """Return the item to handle next. Return None if there is none."""
 
     def rank(item: Waiting) -> tuple[int, int, int]:
         level = (_MAIL if item.kind == "mail" else _TASK)[item.priority]
@@ -81,11 +82,13 @@ _SENT = (
     "EXISTS (SELECT 1 FROM differences WHERE differences.task = tasks.id"
     " AND differences.submission = tasks.submission AND whole AND stays = '')"
 )
-"""True for a submission whose changes are in the store, so that every machine with the project can review it."""
+"""A condition that is true for a submission whose changes are in the store. Every machine that has the project can
+review such a submission."""
 
 
 class Allocation(Stored):
-    """The attention controller. `bound_seconds`: how long an item waits before it is ordered only by arrival."""
+    """The attention controller. `bound_seconds`: the number of seconds after which a waiting item is ordered only
+    by its arrival."""
 
     def __init__(
         self,
@@ -98,9 +101,10 @@ class Allocation(Stored):
         mail: bool = True,
         projects: Collection[str] | None = None,
     ) -> None:
-        """Set which queues are used: `tasks` for the board, `mail` for letters.
+        """Set which queues are used: `tasks` for the board, and `mail` for letters.
 
-        `projects`: the projects available on this machine, in addition to tasks without a project. None: all.
+        `projects`: the projects that are available on this machine. Tasks without a project can run on every
+        machine. None means all projects.
         """
         super().__init__(database)
         self._ids = ids
@@ -115,8 +119,8 @@ class Allocation(Stored):
         files = _MADE_HERE if projects is None else f"({_MADE_HERE} OR ({here} AND {_SENT}))"
         self._reviewable = f" AND {files}"
         others = "".join(f", '{level.value}'" for level, policy in policies.items() if not policy.can_approve)
-        # A foreign agent's task must be reviewed. If agents that may review took it, only the operator could
-        # approve their work. So they leave such a task to the other agents.
+        # A foreign agent's task must be reviewed. If all agents that may review it also worked on it, only the
+        # operator could approve their work. Agents that may review therefore leave such a task to the other agents.
         self._left_to_others = (
             f"(substr(creator, 1, {len(FOREIGN)}) = '{FOREIGN}' AND assignee IS NULL AND EXISTS"
             f" (SELECT 1 FROM agents WHERE trust IN (''{others})"
@@ -125,16 +129,19 @@ class Allocation(Stored):
 
     @reads
     def peek(self, reading: Reading, agent: str) -> Waiting | None:
-        """Return the item that the agent would get now. None if there is none, or it is paused. Changes nothing."""
+        """Return the item that the agent would get now. Return None if there is none, or if the agent is paused.
+        Nothing is changed."""
         return self._chosen(reading, mover_of(reading, agent))
 
     @writes
     def next(
         self, writing: Writing, agent: str, *, lease_seconds: float = LEASE_SECONDS
     ) -> TaskClaim | MailClaim | None:
-        """Claim and return the agent's next piece of work. None if there is none, or the agent is paused.
+        """Claim and return the item that the agent handles next. Return None if there is none, or if the agent is
+        paused.
 
-        A TaskClaim for a task in review is a review. Raises ActorRefused if the agent does not exist.
+        If the TaskClaim is for a task in review, the agent is to review it. Raises ActorRefused if the agent does
+        not exist.
         """
         token, lease_us = self._ids.new(), seconds_us(lease_seconds)
         mover, spent = mover_of(writing, agent), set[_Queue]()
@@ -142,7 +149,7 @@ class Allocation(Stored):
             claim = self._claimed(writing, mover, (item.kind, item.priority), token, lease_us)
             if claim is not None:
                 return claim
-            # Other processes hold all remaining items of this queue.
+            # Other processes have locked all remaining items of this queue.
             spent.add((item.kind, item.priority))
         return None
 
@@ -153,7 +160,8 @@ class Allocation(Stored):
         return choose(waiting, reading.steady_us, self._bound_us)
 
     def _waiting(self, reading: Reading, mover: Mover) -> list[Waiting]:
-        """Return the first item of each queue. Later items have the same priority and a lower rank."""
+        """Return the first item of each queue. Later items of a queue are never chosen before it, because they have
+        the same priority and arrived later."""
         kinds: list[Kind] = ["task"] if self._tasks else []
         if self._tasks and self._may_review(mover):
             kinds.append("review")
@@ -176,7 +184,8 @@ class Allocation(Stored):
     def _claimed(
         self, writing: Writing, mover: Mover, queue: _Queue, token: str, lease_us: int
     ) -> TaskClaim | MailClaim | None:
-        """Claim the first item of a queue that no other transaction has locked. None if there is no such item."""
+        """Claim the first item of a queue that no other transaction has locked. Return None if there is no such
+        item."""
         parameters, (kind, priority) = self._parameters(writing, mover.name), queue
         # Selection and claim are one statement, so that two processes never get the same task.
         if kind == "task":
@@ -211,6 +220,6 @@ class Allocation(Stored):
 
 
 def _seen(kind: Kind, priority: Priority) -> str:
-    """Return the columns by which the first items of the queues are compared."""
+    """Return the columns that are needed to compare the first items of the queues."""
     number = "position" if kind == "mail" else "queue"
     return f"'{kind}' AS kind, '{priority.value}' AS priority, id, queued_us AS since_us, {number} AS number"

@@ -25,7 +25,8 @@ _ANSWERS = {
 _NOBODYS = (
     "(assignee IS NULL OR open_to_all) AND NOT EXISTS (SELECT 1 FROM agents WHERE stopped = '' AND NOT retired)"
 )
-"""Condition on a row of `tasks`: all agents that could take it are stopped or retired, or there are none."""
+"""SQL condition on a row of `tasks`. It is true if no agent can take the task, because there is none or all are
+stopped or retired."""
 
 
 _NOWHERE = (
@@ -33,22 +34,24 @@ _NOWHERE = (
     " WHERE last_seen_us >= :since"
     " AND replace(machines.projects, :quote || tasks.project || :quote, '') <> machines.projects))"
 )
-"""Condition on a row of `tasks`: machines share the database, and no recently seen machine has its project."""
+"""SQL condition on a row of `tasks`. It is true if several machines share the database, and none that was active
+recently has the task's project."""
 
 SEEN_SECONDS = 180.0
-"""Maximum age of a machine's last activity for which the machine counts as active."""
+"""Maximum number of seconds since a machine's last activity for which the machine counts as active."""
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A task that waits for the operator, and the reason."""
+    """A task that only the operator can continue, and the reason."""
 
     task: BoardTask
     why: str
 
 
 async def left_to_operator(database: Database, policies: Policies) -> tuple[Left, ...]:
-    """Return the tasks that wait for the operator, longest wait first. Raises ActivityStoreError."""
+    """Return the tasks that only the operator can continue. The task that has waited longest comes first. Raises
+    ActivityStoreError."""
 
     def work(reading: Reading) -> tuple[Left, ...]:
         rows = reading.all(
@@ -58,7 +61,7 @@ async def left_to_operator(database: Database, policies: Policies) -> tuple[Left
             f" OR (state = 'pending' AND ({_NOBODYS} OR {_NOWHERE})) ORDER BY updated_at_us, id",
             {"operator": OPERATOR, **_recently(reading)},
         )
-        # Read once for all tasks, because each task in review checks all agents.
+        # These data are read once for all tasks, because for each task in review all agents are checked.
         movers = _agents(reading)
         found = ((task_of(row), _why(reading, row, movers, policies)) for row in rows)
         return tuple(Left(task, why) for task, why in found if why)
@@ -67,7 +70,7 @@ async def left_to_operator(database: Database, policies: Policies) -> tuple[Left
 
 
 def why_left(reading: Reading, row: Row, policies: Policies) -> str:
-    """Return what the operator has to do about this row of `tasks`. Empty if an agent can continue the task."""
+    """Return what the operator must do about this row of `tasks`. Return "" if an agent can continue the task."""
     if row["state"] == BoardState.BLOCKED and row["resumable"]:
         return ""
     return _why(reading, row, _agents(reading), policies)

@@ -2,7 +2,7 @@
 
 No task is completed without passing review.
 
-A submission that needs no review by the trust policy is also in review until its files are applied.
+A submission that, by the trust policy, needs no review is also in the state review until its files are applied.
 """
 
 from __future__ import annotations
@@ -40,11 +40,13 @@ from artoo.ports.ids import Ids
 
 _LEFT = "left to the operator: "
 _NOBODY = "-"
-"""Stored as the earlier reviewer of a task left to the operator, if any agent could review it."""
+"""Stored as the earlier reviewer of a task that was left to the operator. It means that any agent could review the
+task before."""
 
 
 class Reviews(Stored):
-    """The reviewer's operations. `submission`: the reviewed number. Raises ClaimLost if a later one is pending."""
+    """The operations of reviewers. `submission`: the number of the submission that was reviewed. A method raises
+    ClaimLost if a later submission is pending now."""
 
     def __init__(self, database: Database, ids: Ids, policies: Policies) -> None:
         super().__init__(database)
@@ -53,10 +55,11 @@ class Reviews(Stored):
 
     @writes
     def submit(self, writing: Writing, claim: TaskClaim, summary: str) -> tuple[BoardTask, bool]:
-        """Submit the result for review. Returns the task, and True if a reviewer must approve it.
+        """Submit the result for review. Returns the task, and whether a reviewer must approve the submission.
 
-        If a foreign agent has sent more messages meanwhile, the task is done again. A result with a question to the
-        operator is left to them, because only the operator can answer.
+        If a foreign agent has sent further messages since the work began, the task is done again. If the result
+        contains a question to the operator, the submission is left to the operator, because no one else can answer
+        it.
         """
         row = find_row(writing, claim.task.id)
         check_claim(row, claim)
@@ -72,7 +75,7 @@ class Reviews(Stored):
         if asked := open_questions(writing, task.id):
             return _left(writing, task, f"{claim.agent} asks: {asked[-1]}"), True
         review = review_wanted(writing, self._policies, submitter, task)
-        # Keeps reviewers from starting on a submission that the policy is about to approve.
+        # Keeps reviewers from starting on a submission that the policy will approve in a moment.
         if not review:
             token = f"{POLICY}-{task.id}-{task.submission}"
             lease(writing, task.id, token, POLICY, seconds_us(LEASE_SECONDS))
@@ -82,8 +85,8 @@ class Reviews(Stored):
     def take(
         self, writing: Writing, task_id: str, actor: str, *, lease_seconds: float = LEASE_SECONDS
     ) -> TaskClaim:
-        """Claim a review, so that no other agent reviews the same task. The operator always may. Renew by
-        `work.renew`."""
+        """Claim a review, so that no other agent reviews the same submission. The operator can always claim it. The
+        claim is renewed by `work.renew`."""
         token = self._ids.new()
         return take_review_in(writing, self._policies, task_id, actor, token, seconds_us(lease_seconds))
 
@@ -119,14 +122,14 @@ class Reviews(Stored):
 
     @reads
     def passes(self, reading: Reading, task_id: str) -> bool:
-        """Check whether the trust policy approves this submission without a reviewer."""
+        """Check whether the trust policy approves this submission without a review."""
         task = find(reading, task_id)
         return task.state is BoardState.REVIEW and self._passes(reading, task)
 
     @writes
     def pass_by_policy(self, writing: Writing, task_id: str, submission: int) -> BoardTask:
-        """Complete a task that needs no review at its submitter's trust level. Recorded as the policy's
-        approval."""
+        """Complete a task whose submission needs no review at the submitter's level of trust. This is recorded as
+        an approval by the policy."""
         task = _waiting(find(writing, task_id), submission)
         if not self._passes(writing, task):
             raise MoveRefused(f"Task {task_id} must be reviewed; its submitter's trust does not let it pass.")
@@ -140,7 +143,8 @@ class Reviews(Stored):
 
     @writes
     def leave_to_operator(self, writing: Writing, task_id: str, submission: int, reasons: str) -> BoardTask:
-        """Leave the submission in review for the operator only, and record the reasons. Idempotent."""
+        """Leave a submission in review so that only the operator can review it, and record the reasons.
+        Idempotent."""
         return _left(writing, _waiting(find(writing, task_id), submission), reasons)
 
     def _passes(self, reading: Reading, task: BoardTask) -> bool:
@@ -170,7 +174,8 @@ def check_waiting(task: BoardTask) -> None:
 
 
 def _waiting(task: BoardTask, submission: int) -> BoardTask:
-    """Return the task. Raises MoveRefused if it is not in review, ClaimLost if another submission is pending."""
+    """Return the task. Raises MoveRefused if it is not in review, and ClaimLost if another submission is
+    pending."""
     check_waiting(task)
     if submission != task.submission:
         raise ClaimLost(
@@ -181,14 +186,15 @@ def _waiting(task: BoardTask, submission: int) -> BoardTask:
 
 
 def _reviewable(writing: Writing, policies: Policies, row: Row, mover: Mover) -> BoardTask:
-    """Return the task if `mover` may review it now. Raises ActorRefused, also while another agent reviews it.
+    """Return the task if `mover` may review it at this time. Raises ActorRefused if not, for example while another
+    agent reviews it.
 
     The operator may review at any time.
     """
     task = task_of(row)
     check_waiting(task)
     check_reviewer(policies, task, mover, demanded=demanded(writing, policies, task))
-    # A claim without an expiry belongs to the operator, and holds until they decide.
+    # A claim without an expiry belongs to the operator. It holds until the operator decides.
     held = row["lease_us"] is None or row["lease_us"] > writing.steady_us
     if held and not mover.is_operator and row["claimant"] not in (None, mover.name):
         raise ActorRefused(f"Task {task.id} is being reviewed by {row['claimant']}; leave it to them.")
@@ -212,7 +218,7 @@ def _left(writing: Writing, task: BoardTask, reasons: str) -> BoardTask:
 def _give_back_reviewer(writing: Writing, task: BoardTask) -> None:
     """Restore the reviewer that the task had before its last submission was left to the operator."""
     before = marked(writing, f"{_LEFT}{task.id}")
-    # An earlier version stored an empty value if any agent could review.
+    # An earlier version stored an empty value for tasks that any agent could review.
     gone = writing.run("DELETE FROM marks WHERE name = ?", (f"{_LEFT}{task.id}",))
     if gone and task.reviewer == OPERATOR:
         writing.change("tasks", task.id, reviewer=None if before in ("", _NOBODY) else before)

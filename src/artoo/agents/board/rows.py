@@ -22,13 +22,14 @@ from artoo.contracts.errors import ActorRefused, ClaimLost, MoveRefused
 from artoo.contracts.roles import Role
 
 ANYBODY = ""
-"""The name under which arrivals for any agent are counted."""
+"""The name under which arrivals are counted that any agent may take."""
 
 MOST_NOTES, LONGEST_NOTE, LONGEST_SUMMARY = 20, 4_000, 20_000
-"""Maximum number of notes of a task (the newest are kept), and of characters of a note and of a summary."""
+"""Maximum number of notes of a task (of which the newest are kept), and of characters of a note and of a
+summary."""
 
 MOST_SUBMISSIONS = 5
-"""Number of rejected submissions after which a task waits for the operator."""
+"""Number of rejected submissions after which a task waits for the operator's decision."""
 
 NO_CLAIM = "claim = NULL, claimant = NULL, holder = NULL, lease_us = NULL"
 
@@ -45,10 +46,11 @@ _Kind = Literal["priority", "complexity", "assignee", "reviewer", "released", "a
 
 @dataclass(frozen=True, slots=True)
 class TaskClaim:
-    """The right to work on a task or to review it until the lease expires. `token` proves the claim.
+    """The right of a process to work on a task, or to review it, until the lease expires. `token` proves that the
+    caller holds the claim.
 
-    `epoch` counts the claims on this task, and operations with an earlier epoch are refused. `resumed`: the task
-    was interrupted before, and `task.run` is the run to resume.
+    `epoch` counts the claims on this task. An operation with an earlier epoch is refused. `resumed`: true if the
+    task was interrupted before. `task.run` is then the run to resume.
     """
 
     task: BoardTask
@@ -64,7 +66,8 @@ def task_of(row: Row) -> BoardTask:
 
 
 def find_row(reading: Reading, task_id: str) -> Row:
-    """Return the row of a task, locked in a write transaction. Raises MoveRefused if the task does not exist."""
+    """Return the row of a task. In a write transaction the row is locked. Raises MoveRefused if the task does not
+    exist."""
     row = reading.one("SELECT * FROM tasks WHERE id = ?", (task_id,), hold="wait")
     if row is None:
         raise MoveRefused(f"The board has no task {task_id}; `artoo task list` shows those it has.")
@@ -77,7 +80,7 @@ def find(reading: Reading, task_id: str) -> BoardTask:
 
 
 def mover_of(reading: Reading, name: str) -> Mover:
-    """Return the actor with this name. Raises ActorRefused if there is none."""
+    """Return the actor that has this name. Raises ActorRefused if there is none."""
     if name in (OPERATOR, RUNTIME, POLICY):
         return Mover(name)
     row = reading.one("SELECT trust, paused, stopped FROM agents WHERE name = ?", (name,))
@@ -88,13 +91,14 @@ def mover_of(reading: Reading, name: str) -> Mover:
 
 
 def check_not_retired(reading: Reading, name: str) -> None:
-    """Raise ActorRefused if this agent is retired, because it may not get new work."""
+    """Raise ActorRefused if this agent is retired, because a retired agent gets no new work."""
     if reading.one("SELECT 1 FROM agents WHERE name = ? AND retired", (name,)) is not None:
         raise ActorRefused(f"{name} is retired; name another (artoo agent list).")
 
 
 def demanded(reading: Reading, policies: Policies, task: BoardTask) -> bool:
-    """Check whether a task must be reviewed because of the trust level of the foreign agent that submitted it."""
+    """Check whether a task must be reviewed because a foreign agent sent it and that agent's level of trust
+    requires a review."""
     row = reading.one("SELECT trust FROM foreign_tasks WHERE board_task = ?", (task.id,))
     return row is not None and needs_review(
         policies, Mover(task.creator, TrustLevel(row["trust"])), task.complexity
@@ -102,14 +106,14 @@ def demanded(reading: Reading, policies: Policies, task: BoardTask) -> bool:
 
 
 def review_wanted(reading: Reading, policies: Policies, submitter: Mover, task: BoardTask) -> bool:
-    """Check whether a reviewer must approve the work of `submitter` on this task."""
+    """Check whether the work of `submitter` on this task needs a reviewer's approval."""
     if submitter.is_operator:
         return False
     return needs_review(policies, submitter, task.complexity) or demanded(reading, policies, task)
 
 
 def check_claim(row: Row, claim: TaskClaim) -> None:
-    """Raise ClaimLost unless the row is under this claim."""
+    """Raise ClaimLost unless the row is held by this claim."""
     if row["claim"] != claim.token or row["epoch"] != claim.epoch:
         raise ClaimLost(
             f"{row['id']} is no longer yours: the claim ran out, or the work was stopped or given to another."
@@ -126,12 +130,13 @@ def move(
     *,
     by_policy: bool = False,
 ) -> BoardTask:
-    """Move a task, store the transition and add its record for the stream, in one transaction.
+    """Move a task to another state, store the move, and add its record for the stream, in one transaction.
 
-    A claim on the task ends. Raises MoveRefused for a move that the state machine does not allow.
+    If a process holds a claim on the task, it loses the claim. Raises MoveRefused for a move that the state machine
+    does not allow.
     """
     check_transition(task.id, task.state, after)
-    # A worker or reviewer that still works on the task is informed when it renews the claim.
+    # A worker or reviewer that is still busy with the task notices this when it next renews its claim.
     if task.state in _TAKEN:
         end_claim(writing, task.id)
     if after in _QUEUED:
@@ -148,14 +153,14 @@ def move(
 
 
 def interrupted(writing: Writing, task: BoardTask, reason: str, *, actor: str = RUNTIME) -> BoardTask:
-    """Move a task to blocked, marked as resumable at any time."""
+    """Move a task to blocked, and mark it so that it can be resumed at any time."""
     move(writing, task, BoardState.BLOCKED, actor, reason)
     writing.change("tasks", task.id, resumable=True)
     return find(writing, task.id)
 
 
 def try_again(writing: Writing, task: BoardTask, actor: str) -> BoardTask:
-    """Move a task from rejected to pending. After each `MOST_SUBMISSIONS` submissions the operator decides
+    """Move a task from rejected to pending. After every `MOST_SUBMISSIONS` submissions the operator decides
     instead."""
     if task.submission % MOST_SUBMISSIONS == 0:
         return task
@@ -163,7 +168,7 @@ def try_again(writing: Writing, task: BoardTask, actor: str) -> BoardTask:
 
 
 def queue(writing: Writing, task_id: str) -> None:
-    """Put a task at the end of its queue, start its waiting time, and wake the agents that may take it."""
+    """Put a task at the end of its queue, start to count its waiting time, and wake the agents that may take it."""
     writing.change("tasks", task_id, queue=writing.next_number(), queued_us=writing.steady_us)
     writing.arrived(ANYBODY)
 
@@ -178,7 +183,7 @@ def record_move(
     *,
     by_policy: bool = False,
 ) -> None:
-    """Store a transition permanently, and add its record for the stream."""
+    """Store a move between states permanently, and add its record for the stream."""
     moved = TaskMoved(
         board_task=task_id,
         before=before,
@@ -200,7 +205,7 @@ def record_move(
 
 
 def record(writing: Writing, task: BoardTask, change: _Kind, actor: str, detail: str) -> None:
-    """Store a change of a task that is not a transition permanently, and add its record for the stream."""
+    """Store another change of a task permanently, and add its record for the stream."""
     detail = clipped(detail, LONGEST_NOTE)
     changed = TaskChanged(board_task=task.id, change=change, actor=actor, detail=detail, at=writing.now)
     writing.insert(
@@ -232,21 +237,22 @@ def give_to(
 
 
 def add_note(writing: Writing, task: BoardTask, note: str) -> None:
-    """Add a note for the task's next worker. The oldest notes are dropped."""
+    """Add a note for the agent that works on the task next. The oldest notes are dropped."""
     notes = (*task.notes, clipped(note, LONGEST_NOTE))[-MOST_NOTES:]
     writing.change("tasks", task.id, notes=json.dumps(notes, ensure_ascii=False))
 
 
 def open_questions(reading: Reading, task_id: str) -> tuple[str, ...]:
-    """Return the agents' questions to the operator since the task was last pending, oldest first.
+    """Return the questions that agents have asked the operator since the task was last pending, oldest first.
 
-    The operator answers by a reason when moving the task back to pending.
+    The operator answers them with the reason for moving the task back to pending.
     """
     return reading.names(_OPEN, (task_id, task_id))
 
 
 def lease(writing: Writing, task_id: str, token: str, agent: str, seconds_us: int | None) -> int:
-    """Claim a task in a new epoch, and return the epoch. `seconds_us` None: no expiry (the operator's claim)."""
+    """Claim a task in a new epoch, and return the epoch. If `seconds_us` is None, the claim does not expire, which
+    is used for the operator."""
     held = (None, None) if seconds_us is None else (writing.holder, writing.steady_us + seconds_us)
     return writing.count(
         "UPDATE tasks SET epoch = epoch + 1, claim = ?, claimant = ?, holder = ?, lease_us = ? WHERE id = ?"
@@ -256,11 +262,12 @@ def lease(writing: Writing, task_id: str, token: str, agent: str, seconds_us: in
 
 
 def end_claim(writing: Writing, task_id: str) -> None:
-    """Clear the claim on a task."""
+    """Remove the claim on a task."""
     writing.run(f"UPDATE tasks SET {NO_CLAIM} WHERE id = ?", (task_id,))
 
 
 def clipped(text: str, length: int) -> str:
-    """Return `text` in storable form. A longer text is cut to `length` characters, ending with an ellipsis."""
+    """Return `text` without characters that the database cannot store. A longer text is shortened to `length`
+    characters and ends with an ellipsis."""
     text = storable(text)
     return text if len(text) <= length else text[: length - 1] + "…"

@@ -1,8 +1,9 @@
 """Decide allowed board states and moves, reviews by trust level, and complexity rules, as pure functions.
 
-This is a state machine of pure functions. Reference: SPEC section 11.
+It is a state machine that consists of pure functions. Reference: SPEC section 11.
 
-All such decisions are made here. The board modules call these functions inside the transaction of the move.
+All decisions of this kind are made here. The other modules of the board call these functions inside the transaction
+that moves the task.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ _REVIEWED: Mapping[Threshold, frozenset[Complexity]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class TrustPolicy:
-    """Which submissions of an agent are reviewed, and whether it may approve those of others."""
+    """Decides which submissions of an agent are reviewed, and whether the agent may approve those of others."""
 
     review_threshold: Threshold
     can_approve: bool = False
@@ -77,9 +78,10 @@ SEED_POLICIES: Policies = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """An actor that requests a move: the operator, artoo itself (`trust` None), or an agent.
+    """An actor that requests a move. It is the operator, artoo itself (`trust` is None), or an agent.
 
-    `idle`: why an agent may not work now (paused, stopped). Empty if it may.
+    `idle`: the reason why an agent may not work now, because it is paused or stopped. It is empty if the agent may
+    work.
     """
 
     name: str
@@ -108,13 +110,14 @@ def check_transition(task_id: str, before: BoardState, after: BoardState) -> Non
 
 
 def weight(complexity: Complexity | None) -> Complexity:
-    """Return the effective complexity. An unset complexity counts as critical."""
+    """Return the complexity that counts for decisions. A task without a complexity counts as critical."""
     return Complexity.CRITICAL if complexity is None else complexity
 
 
 @dataclass(frozen=True, slots=True)
 class ComplexityRule:
-    """An operator's rule for tasks without an explicit complexity. A field that is None matches everything."""
+    """An operator's rule that determines the complexity of tasks which have none. A field that is None matches
+    every task."""
 
     complexity: Complexity
     project: str | None = None
@@ -123,7 +126,7 @@ class ComplexityRule:
     priority: Priority | None = None
 
     def fits(self, project: str, assignee: str | None, creator: str, priority: Priority) -> bool:
-        """Check whether the task matches all properties of the rule. A foreign agent never matches
+        """Check whether a task matches all fields of the rule. The task of a foreign agent never matches
         `by_operator`."""
         # A rule for a folder also covers the projects below it.
         inside = self.project is None or (bool(project) and PurePath(project).is_relative_to(self.project))
@@ -139,13 +142,13 @@ class ComplexityRule:
 def ruled(
     rules: Sequence[ComplexityRule], project: str, assignee: str | None, creator: str, priority: Priority
 ) -> Complexity | None:
-    """Return the complexity of the first rule that matches. None if no rule matches."""
+    """Return the complexity of the first rule that matches. Return None if no rule matches."""
     fitting = (rule.complexity for rule in rules if rule.fits(project, assignee, creator, priority))
     return next(fitting, None)
 
 
 def needs_review(policies: Policies, submitter: Mover, complexity: Complexity | None) -> bool:
-    """Check whether a reviewer must approve the work of `submitter`."""
+    """Check whether the trust policy requires a reviewer's approval for the work of `submitter`."""
     if submitter.is_operator:
         return False
     if submitter.trust is None:
@@ -166,7 +169,8 @@ def check_holder(task: BoardTask, mover: Mover, doing: str) -> None:
 def check_reviewer(policies: Policies, task: BoardTask, mover: Mover, *, demanded: bool = False) -> None:
     """Raise ActorRefused unless `mover` may approve or reject this submission.
 
-    `demanded`: the task's sender requires a review, regardless of the trust level of the agent that works on it.
+    `demanded`: true if the task's sender requires a review, whatever the level of trust of the agent that works on
+    it.
     """
     if mover.is_operator:
         return
@@ -188,7 +192,7 @@ def check_reviewer(policies: Policies, task: BoardTask, mover: Mover, *, demande
 
 
 def check_own(task_id: str, mover: Mover, what: str) -> None:
-    """Raise ActorRefused unless `mover` is the operator. `what` names the action in the error."""
+    """Raise ActorRefused unless `mover` is the operator. `what` names the operation in the error message."""
     if not mover.is_operator:
         raise ActorRefused(f"Task {task_id}: {what} is the operator's, not {mover.name}'s.")
 
@@ -200,7 +204,7 @@ def check_steward(task_id: str, mover: Mover, what: str) -> None:
 
 
 def check_complexity(task_id: str, name: str) -> None:
-    """Raise ActorRefused unless the complexity is set by the operator or by a rule (`policy`)."""
+    """Raise ActorRefused unless the operator or a rule (`policy`) sets the complexity."""
     if name not in (OPERATOR, POLICY):
         raise ActorRefused(
             f"Task {task_id}: its complexity decides who must review it, so the operator or a rule sets it,"
@@ -209,9 +213,11 @@ def check_complexity(task_id: str, name: str) -> None:
 
 
 def way_to_cancel(state: BoardState) -> tuple[BoardState, ...]:
-    """Return the moves from `state` to cancelled, through blocked or rejected if there is no direct move.
+    """Return the moves by which a task in `state` is cancelled. They go through blocked or rejected if there is no
+    direct move.
 
-    For a completed, archived or cancelled task this is the direct move, which the transition table refuses.
+    For a completed, archived or cancelled task only the direct move is returned, which the transition table
+    refuses.
     """
     through = {S.IN_PROGRESS: S.BLOCKED, S.REVIEW: S.REJECTED}.get(state)
     return (through, S.CANCELLED) if through is not None else (S.CANCELLED,)

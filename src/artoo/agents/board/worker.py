@@ -1,7 +1,7 @@
 """Claim, renew, block and finish work on a board task under a lease, with the limit on interruptions.
 
-A claim belongs to a process, which renews it during the work. If the process dies or stops renewing, `recover`
-moves the task to `blocked` as `runtime`, and its agent may take it again.
+A claim belongs to one process, which renews it while it works. If the process dies or stops to renew the claim,
+`recover` moves the task to `blocked` on behalf of artoo (`runtime`), and the agent may take it again.
 """
 
 from __future__ import annotations
@@ -40,24 +40,26 @@ from artoo.contracts.agents import RUNTIME, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused
 
 MOST_INTERRUPTIONS = 10
-"""Maximum number of deaths of its process, or of returns while other work was completed, before a task fails. The
-operator may retry it."""
+"""Maximum number of times that a task is interrupted before it fails. A death of its process counts, and so does
+giving the task back while other work was completed. The operator may retry it afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The ids of tasks whose claims were ended because their processes are gone: in progress, and in review."""
+    """The ids of the tasks whose claims were ended because their processes no longer exist. Some were in progress,
+    others in review."""
 
     work: tuple[str, ...] = ()
     reviews: tuple[str, ...] = ()
 
 
 class Work(Stored):
-    """The worker's operations. A `claim` comes from `Allocation`. A claim that has ended raises ClaimLost."""
+    """The operations of workers. A `claim` comes from `Allocation`. If the claim has ended, a method raises
+    ClaimLost."""
 
     @writes
     def renew(self, writing: Writing, claim: TaskClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
-        """Renew the claim, because the process still works on the task or reviews it."""
+        """Renew the claim, because the process is still working on the task or reviewing it."""
         row = find_row(writing, claim.task.id)
         check_claim(row, claim)
         if row["lease_us"] is not None:
@@ -65,9 +67,10 @@ class Work(Stored):
 
     @writes
     def began(self, writing: Writing, claim: TaskClaim, run: str) -> None:
-        """Record the run (the dual loop's task) of a board task, so that another process can resume it.
+        """Record which run of the dual loop works on a board task, so that another process can resume the run.
 
-        For a new run, the length of the task's text is recorded, because later additions are unknown to the run.
+        If the run is new, the length of the task's text is recorded too, because the run does not know of later
+        additions.
         """
         if _held(writing, claim).run != run:
             heard_so_far(writing, claim.task)
@@ -75,15 +78,16 @@ class Work(Stored):
 
     @writes
     def ask(self, writing: Writing, task_id: str, agent: str, question: str) -> None:
-        """Record a question to the operator, once. The submission is then left to the operator."""
+        """Record a question to the operator. A repeated question is recorded once. The submission is then left to
+        the operator to review."""
         question = clipped(question, LONGEST_NOTE)
         if question not in open_questions(writing, task_id):
             record(writing, find(writing, task_id), "question", agent, question)
 
     @writes
     def fail(self, writing: Writing, claim: TaskClaim, reason: str, summary: str = "") -> BoardTask:
-        """End the work without a result. If a foreign agent has sent more messages meanwhile, the work is repeated
-        instead."""
+        """End the work without a result. If a foreign agent has sent further messages since the work began, the
+        work is done again instead."""
         task = _held(writing, claim)
         if more_asked(writing, task, claim.agent):
             writing.change("tasks", task.id, run=None)
@@ -94,15 +98,16 @@ class Work(Stored):
 
     @writes
     def hold_up(self, writing: Writing, claim: TaskClaim, reason: str) -> BoardTask:
-        """Block a task whose worker cannot continue until the operator helps and releases it."""
+        """Block a task whose worker cannot continue before the operator helps and releases the task."""
         return move(writing, _held(writing, claim), BoardState.BLOCKED, claim.agent, reason)
 
     @writes
     def give_back(self, writing: Writing, claim: TaskClaim, reason: str, *, counted: bool = False) -> BoardTask:
-        """Block a task as `runtime` because its process stops, so that it can be taken again at any time.
+        """Block a task on behalf of artoo (`runtime`), because its process stops. The task can be taken again at
+        any time.
 
-        `counted`: if true, the work could not be done. This counts like a death of the process if other work was
-        submitted since the last time, because then only this task cannot be done.
+        `counted`: true if the work could not be done. It then counts like a death of the process, provided that
+        other work was submitted since the last time. Only this task cannot be done in that case.
         """
         task = _held(writing, claim)
         if counted and _others_went_on(writing, task.id):
@@ -111,7 +116,7 @@ class Work(Stored):
 
     @writes
     def block(self, writing: Writing, task_id: str, actor: str, reason: str) -> BoardTask:
-        """Stop work on a task as the operator or artoo itself. The claim of its worker ends."""
+        """Stop work on a task as the operator or artoo itself. The worker loses its claim."""
         mover = mover_of(writing, actor)
         if not (mover.is_operator or mover.is_runtime):
             raise ActorRefused(
@@ -121,11 +126,13 @@ class Work(Stored):
 
     @writes
     def recover(self, writing: Writing, is_dead: Callable[[str], bool] | None = None) -> Recovered:
-        """End claims of processes that are dead or no longer renew. Run it at start and periodically.
+        """End the claims of processes that are dead or no longer renew them. It must be called at the start and
+        then periodically.
 
-        Work that any agent may do and whose agent's machine is gone is given to other agents.
+        If any agent may do the work, and the machine of its agent is gone, it is given to other agents.
         """
-        # The check notices a dead process at once. The lease alone would keep its work for a minute.
+        # The check of the process notices its death at once. With the lease alone, the task would stay claimed for
+        # up to a minute.
         is_dead = is_dead or self.database.is_dead
         working, reviewing = list[str](), list[str]()
         for row in writing.all("SELECT * FROM tasks WHERE holder IS NOT NULL", hold="skip"):
@@ -147,7 +154,8 @@ class Work(Stored):
 def claim_where(
     writing: Writing, found: str, parameters: Mapping[str, Value], agent: str, token: str, lease_us: int
 ) -> TaskClaim | None:
-    """Claim the task whose id `found` selects, in one statement and a new epoch. None if it selects none.
+    """Claim the task whose id the expression `found` selects. This is one statement, and it begins a new epoch.
+    Return None if the expression selects no task.
 
     `found` is an SQL expression with `parameters`. It selects a pending task, or a blocked one to be resumed.
     """
@@ -166,7 +174,7 @@ def claim_where(
     )
     if row is None:
         return None
-    # The returned row still has the flag of a blocked task, which the next move resets.
+    # The returned row still has the flag of a blocked task, which the next move removes.
     claim = TaskClaim(task_of(row), token, agent, row["epoch"], resumed=bool(row["resumable"]))
     before, why = (BoardState.BLOCKED, "taken up again") if claim.resumed else (BoardState.PENDING, "taken")
     record_move(writing, claim.task.id, before, BoardState.IN_PROGRESS, agent, why)
@@ -183,11 +191,12 @@ def _held(writing: Writing, claim: TaskClaim) -> BoardTask:
 
 
 def _counted(writing: Writing, task: BoardTask, reason: str) -> BoardTask:
-    """Count an end without a result. The task can be taken again unless this has happened too often."""
+    """Count an end of the work without a result. The task can be taken again, unless this has happened too
+    often."""
     count = writing.count(
         "UPDATE tasks SET interruptions = interruptions + 1 WHERE id = ? RETURNING interruptions", (task.id,)
     )
-    # A task that kills every process that takes it must not run for ever.
+    # Otherwise a task that kills every process would be taken again and again.
     if count < MOST_INTERRUPTIONS:
         return interrupted(writing, task, reason)
     add_note(writing, task, f"{RUNTIME}: {reason}, for the {count}th time")
@@ -204,9 +213,10 @@ def _others_went_on(writing: Writing, task_id: str) -> bool:
 
 
 def _set_free(writing: Writing) -> None:
-    """Release interrupted tasks that any agent may do, if their agents' seats on other machines have expired.
+    """Release the interrupted tasks that any agent may do, if the seats of their agents on other machines have
+    expired.
 
-    Agents of this machine resume their own tasks, regardless of how long the machine was off.
+    An agent of this machine resumes its own task, however long the machine was switched off.
     """
     here = machine_of(writing.holder)
     if not here:

@@ -1,12 +1,12 @@
 """Run an agent's dream cycle, with the retry after a failure; `runtime/config/seed_config.py` says when it is due.
 
-Patterns seen three times become curated knowledge. Observations and old sessions are purged.
+A pattern that was seen three times becomes curated knowledge. Old observations and sessions are deleted.
 
     look ─► plan ─► commit ─► file ─► shared memory ─► settle, report
                       └──────── killed here: resumed at next start ─┘
 
-The database is authoritative. After its commit, the file and shared memory are updated, even if the process dies
-repeatedly in between.
+The database decides what is known. After its commit, the file and shared memory are updated to match it, even if
+the process dies several times in between.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ from artoo.ports.ids import Ids
 RETRY_SECONDS = 3_600.0
 
 Promote = Callable[[Promotion], Awaitable[None]]
-"""Writes a promotion to shared memory durably. May be called twice for one promotion. Raises MemoryStoreError."""
+"""Writes a promotion to shared memory and returns when it is stored durably. It may be called twice for the same
+promotion. Raises MemoryStoreError."""
 
 
 @dataclass(frozen=True, slots=True)
 class DreamSettings:
-    """Limits: `most_observations` in the buffer make a cycle due; `characters` bounds the knowledge file."""
+    """The limits of a dream cycle. A cycle is due when the buffer contains `most_observations`. `characters` is the
+    maximum length of the knowledge file."""
 
     interval: timedelta = timedelta(hours=24)
     most_observations: int = 50
@@ -45,7 +47,7 @@ class DreamSettings:
 
 @dataclass(slots=True)
 class DreamCycle:
-    """The dream cycle of one agent. Implements `Duty`. It uses no model."""
+    """The dream cycle of one agent. Implements `Duty`. It asks no model."""
 
     agent: str
     store: CognitionStore
@@ -58,20 +60,21 @@ class DreamCycle:
     _next_try: float = 0.0
 
     async def due(self) -> str | None:
-        """Implement `Duty.due`. Raises ActivityStoreError."""
+        """Return a description of a cycle that is due, or None. Implements `Duty.due`. Raises
+        ActivityStoreError."""
         if self.clock.monotonic() < self._next_try:
             return None
         return self._reason(await self.store.buffer())
 
     async def do(self) -> Done:
-        """Implement `Duty.do`."""
+        """Run a cycle. Implements `Duty.do`."""
         await self.run()
         return Done(items=1)
 
     async def run(self) -> DreamCycleReport:
-        """Finish an interrupted cycle if there is one, otherwise run a new one. The report contains any error.
+        """Finish an interrupted cycle if there is one. Otherwise run a new one. The report contains any error.
 
-        Raises ActivityStoreError; then nothing has changed.
+        Raises ActivityStoreError, and then nothing has changed.
         """
         if (pending := await self.store.pending()) is not None:
             return await self._finished(pending)
@@ -124,15 +127,16 @@ class DreamCycle:
 
 
 def _write_knowledge(path: Path, pending: PendingDream, limit: int) -> None:
-    """Write the file as planned. If it was changed meanwhile, merge the lines into the current text. Blocks."""
+    """Write the knowledge file as planned. If it was changed since it was planned, merge the lines into its current
+    text. Blocks."""
     current = read_text(path)
     there = digest(current)
-    # An earlier try wrote the file before its process died.
+    # An earlier attempt wrote the file before its process died.
     if there == pending.after:
         return
     unchanged = there == pending.base
     text = pending.text if unchanged else merged(current, pending.lines, pending.worth, limit).text
-    # If the path is a symbolic link, the link is kept and its target is replaced.
+    # If the path is a symbolic link, the link is kept and the file behind it is replaced.
     place = path.resolve()
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_durably(place, text.encode())

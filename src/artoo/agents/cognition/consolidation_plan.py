@@ -21,17 +21,18 @@ from artoo.contracts.memory import Level, Megram, MegramState, Origin
 from artoo.contracts.tags import macro_pair
 
 KEPT = 10
-"""Number of observations that stay in the buffer after a cycle (SPEC section 11)."""
+"""Number of observations that remain in the buffer after a cycle (SPEC section 11)."""
 FADING_DAYS = 30.0
-"""Number of unseen days after which a pattern's worth falls to about a third."""
+"""Number of days after which a pattern that is no longer seen is worth about a third."""
 _F, _K = 0.3, 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """A pattern that has become knowledge, for shared memory. The same `id` denotes the same promotion.
+    """A pattern that has become knowledge and is written to shared memory. The same `id` always means the same
+    promotion.
 
-    `about`: an observation of the pattern, which begins with the request.
+    `about`: an observation of the pattern. It begins with the request.
     """
 
     id: str
@@ -43,10 +44,11 @@ class Promotion:
 
 
 class PendingDream(Contract):
-    """The remaining steps after the commit, stored in the database until file and shared memory are updated.
+    """The steps that are left to do after the commit. They are stored in the database until the file and shared
+    memory are updated.
 
-    `base` and `after` are the knowledge file's digests before and after. `lines` are used if the file was changed
-    meanwhile.
+    `base` and `after` are the digests of the knowledge file before and after the cycle. `lines` are used if the
+    file was changed in between.
     """
 
     base: str
@@ -59,12 +61,12 @@ class PendingDream(Contract):
 
 
 def digest(text: str) -> str:
-    """Return a digest of the file's text, to detect changes."""
+    """Return a digest of the file's text, by which changes are noticed."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def worth(pattern: Pattern, now: datetime) -> float:
-    """Return how often a pattern was seen, reduced by the time since it was last seen."""
+    """Return how often a pattern was seen, reduced by the time that has passed since it was last seen."""
     days = max(0.0, (now - pattern.last_at).total_seconds() / 86_400)
     return pattern.seen * math.exp(-days / FADING_DAYS)
 
@@ -79,7 +81,8 @@ def planned(
     limit: int,
     observations: int,
 ) -> tuple[tuple[Pattern, ...], PendingDream]:
-    """Return the patterns after the cycle, and its remaining steps. `ids` name the promotions."""
+    """Return the patterns after the cycle, and the steps that are left to do. `ids` provides the ids of
+    promotions."""
     lines = [
         Learnt(each.id, _line(each), worth(each, now), new=each.ripe)
         for each in patterns
@@ -113,9 +116,11 @@ def planned(
 
 
 def megram_of(promotion: Promotion) -> Megram:
-    """Return the K entry for a promotion: context without a verdict (σ = 0), filed under the request.
+    """Return the megram of level K for a promotion. It is context without a judgement (σ = 0), filed under the
+    request.
 
-    Whether an approach works is M evidence, which the loops have already written. It must not be counted twice.
+    Whether an approach works is evidence of level M, which the loops have already written. It must not be counted a
+    second time.
     """
     pair = macro_pair(asked_in(promotion.about))
     return Megram(
@@ -134,7 +139,8 @@ def megram_of(promotion: Promotion) -> Megram:
 
 
 def _standing(pattern: Pattern, trimmed: frozenset[str]) -> Pattern:
-    """Return a pattern after the cycle. A trimmed pattern must be seen three more times to return."""
+    """Return a pattern as it is after the cycle. A pattern whose line was removed must be seen three more times
+    before it returns."""
     if pattern.id in trimmed:
         return replace(pattern, promoted=False, seen=0)
     return replace(pattern, promoted=pattern.promoted or pattern.ripe)

@@ -1,11 +1,12 @@
 """Merge learnt lines into an agent's knowledge file, with limits on line length and on text in prompts.
 
-The learnt lines are below the operator's own text.
+The learnt lines are below the text that the operator wrote.
 
     - "convert notes.md to pdf": given up — pandoc: command not found (4 times, last 2026-01-07) <!-- 3f2a…:91c4 -->
 
-The mark at a line's end has the pattern's id and a checksum of the line. So a line that the operator has changed is
-not overwritten, and a deleted line is not added again. The operator's own text is never trimmed.
+The mark at the end of a line contains the id of its pattern and a checksum of the line. By this mark, a line that
+the operator has changed is never overwritten, and a line that the operator has deleted is not added again. The
+operator's own text is never removed.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ LINE = 300
 """Maximum number of characters of a learnt line."""
 
 SMALL_MODEL_CHARACTERS = 1_500
-"""Maximum number of characters of knowledge in a small model's prompt. The lines closest to the task are used."""
+"""Maximum number of characters of knowledge in the prompt of a small model. The lines that are most similar to the
+task are used."""
 
 _MARK = re.compile(r"\s*<!-- ([0-9a-f]{12}):([0-9a-f]{8}) -->\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """A line to write. If there is no room for all lines, those with the lowest `worth` are dropped first."""
+    """A line that is to be in the file. If there is no room for all lines, those with the lowest `worth` are left
+    out."""
 
     id: str
     text: str
@@ -40,7 +43,8 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The new text of the file, the ids of trimmed lines, and the number of characters above the limit."""
+    """The new text of the file, the ids of the patterns whose lines were removed, and the number of characters
+    above the limit."""
 
     text: str
     trimmed: tuple[str, ...] = ()
@@ -48,9 +52,10 @@ class Merged:
 
 
 def merged(current: str, lines: Sequence[Learnt], worth: Mapping[str, float], limit: int) -> Merged:
-    """Merge `lines` into the file: add new lines, update existing ones, and trim the least valuable. Idempotent.
+    """Merge `lines` into the file. New lines are added, existing ones updated, and those of the lowest worth
+    removed. Idempotent: the same lines change nothing a second time.
 
-    `worth`: the values of all known patterns, by id.
+    `worth`: the worth of each known pattern, by its id.
     """
     there = {found[1] for line in current.split("\n") if (found := _MARK.search(line)) is not None}
     renewed = {line.id: line for line in lines if line.id in there}
@@ -64,15 +69,16 @@ def merged(current: str, lines: Sequence[Learnt], worth: Mapping[str, float], li
 
 
 def plain(text: str) -> str:
-    """Return the file without marks, for a prompt."""
+    """Return the text of the file without marks, for a prompt."""
     return "\n".join(_MARK.sub("", line) for line in text.split("\n")).strip()
 
 
 def relevant(text: str, task: str, budget: int) -> str:
-    """Return at most `budget` characters of the file for a prompt: the whole file, or the lines closest to the
-    task.
+    """Return at most `budget` characters of the file for a prompt. It is the whole file, or the lines most similar
+    to the task.
 
-    Lines are scored by the words shared with the task, with more weight for rare words. They keep their order.
+    The similarity is computed from the words that a line shares with the task. Rare words weigh more. The chosen
+    lines stay in their order.
     """
     shown = plain(text)
     if len(shown) <= budget:
@@ -104,7 +110,7 @@ def _written(line: Learnt) -> str:
 
 
 def _renewed(line: str, renewed: Mapping[str, Learnt]) -> str:
-    """Return the line with its newest text, unless the operator has changed it."""
+    """Return the line with its new text. If the operator has changed the line, return it unchanged."""
     found = _MARK.search(line)
     if found is None or found[1] not in renewed or _sum(line[: found.start()]) != found[2]:
         return line
@@ -115,7 +121,7 @@ def _trimmed(text: str, worth: Mapping[str, float], limit: int) -> Merged:
     lines = text.split("\n")
     learnt = [(worth.get(found[1], 0.0), at, found[1]) for at, line in enumerate(lines) if (found := _own(line))]
     size, gone = _size(lines), dict[int, str]()
-    # The least valuable lines are removed first. The operator's own text is never removed.
+    # Lines are removed in the order of their worth, the lowest first. The operator's own text is never removed.
     for _, at, identifier in sorted(learnt):
         if size <= limit:
             break
@@ -126,7 +132,7 @@ def _trimmed(text: str, worth: Mapping[str, float], limit: int) -> Merged:
 
 
 def _own(line: str) -> re.Match[str] | None:
-    """Return the mark of a line that a dream cycle wrote and no one has changed since."""
+    """Return the mark of a line if a dream cycle wrote the line and no one has changed it since."""
     found = _MARK.search(line)
     return found if found is not None and _sum(line[: found.start()]) == found[2] else None
 

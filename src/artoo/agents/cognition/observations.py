@@ -8,24 +8,26 @@ from artoo.agents.cognition.similarity import general, one_line
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 
 ASKED, REASON, WHOLE = 160, 160, 600
-"""Maximum numbers of characters of the request, of each reason, and of an observation."""
+"""Maximum number of characters of the request, of each reason, and of a whole observation."""
 DONE = "done"
 _MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A note: `text` for people and prompts. `pattern` (ending|asked|why) is equal for equal outcomes."""
+    """An observation. `text` is for people and prompts. `pattern` (ending|asked|why) is equal for outcomes that are
+    equal."""
 
     text: str
     pattern: str
 
 
 def observation_of(request: str, result: FinalResult) -> Noted | None:
-    """Return the note on a task, or None if its ending teaches nothing.
+    """Return the observation of a task. Return None if its ending teaches nothing.
 
-    The output is not included, because it is in the task's log. Text from the request or a tool stays in quotes. A
-    missing input is noted, because the note names the missing input.
+    The output of the task is not part of it, because the task's log contains the output. Text from the request or
+    from a tool is in quotation marks. An ending because of a missing input is observed too, because the observation
+    names this input.
     """
     why = result.stopped_by
     if why is not None and not why.teaches and why is not StoppedBy.MISSING_INPUT:
@@ -39,7 +41,8 @@ def observation_of(request: str, result: FinalResult) -> Noted | None:
 
 
 def asked_in(observation: str) -> str:
-    """Return the request from an observation of `observation_of`. A text of another form is returned whole."""
+    """Return the request that an observation from `observation_of` contains. A text of any other form is returned
+    whole."""
     asked, quote, _ = observation.removeprefix('"').partition('": ')
     return asked if quote and observation.startswith('"') else observation
 
@@ -52,7 +55,8 @@ def _ending(result: FinalResult) -> str:
 
 
 def _reasons(result: FinalResult) -> tuple[str, ...]:
-    """Return the failures with their reasons and the withheld operations. Without these, return how it was done."""
+    """Return the failures with their reasons, and the operations that were withheld. If there are none, return how
+    the task was done."""
     failed = [f"{each.criterion}: {each.reason}" if each.reason else each.criterion for each in result.unmet]
     failed += [f"withheld: {act}" for act in result.withheld]
     chosen = failed or ([] if result.directive is Directive.ABANDON else list(result.done))

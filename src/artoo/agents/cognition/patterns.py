@@ -1,6 +1,6 @@
 """Count equal observations as one pattern, with similarity thresholds, the count for promotion, and their limit.
 
-Observations with the same meaning are one pattern, regardless of their wording.
+Observations with the same meaning belong to one pattern, even if their wording differs.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from artoo.agents.cognition.similarity import likeness, words
 PROMOTED_AT = 3
 """Number of times a pattern must be seen before it becomes knowledge (SPEC section 11)."""
 ASKED_LIKE, WHY_LIKE = 0.75, 0.5
-"""Minimum shares of common words, in the request and in the reason, for two observations to be one pattern."""
+"""Minimum share of common words by which two observations belong to one pattern. The first number is for the
+request, the second for the reason."""
 MOST_PATTERNS = 500
-"""Maximum number of patterns counted for one agent. The rarest and oldest are dropped."""
+"""Maximum number of patterns that are counted for one agent. If there are more, those that were seen least often
+and longest ago are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One observation in the buffer, ordered by `position`. `counted`: an earlier cycle has counted it."""
+    """One observation in the buffer. `position` is its place in the order. `counted`: true if an earlier cycle has
+    counted it."""
 
     position: int
     text: str
@@ -33,7 +36,8 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern that was seen `seen` times. `text`: its newest observation. `promoted`: it has become knowledge."""
+    """A pattern, and how often it was seen (`seen`). `text`: the newest observation of it. `promoted`: true if it
+    has become knowledge."""
 
     id: str
     pattern: str
@@ -45,7 +49,7 @@ class Pattern:
 
     @property
     def ripe(self) -> bool:
-        """Return whether the pattern is due to become knowledge."""
+        """Return whether the pattern was seen often enough to become knowledge."""
         return self.seen >= PROMOTED_AT and not self.promoted
 
 
@@ -59,7 +63,8 @@ def counted(known: Sequence[Pattern], fresh: Sequence[Seen]) -> tuple[Pattern, .
 
 
 class _Tally:
-    """Finds the pattern of an observation: an equal text, otherwise the most similar one with the same ending."""
+    """Finds the pattern to which an observation belongs. It has the same text, or else it is the most similar one
+    with the same ending."""
 
     def __init__(self, known: Sequence[Pattern]) -> None:
         self.patterns = {each.id: each for each in known}
@@ -67,7 +72,7 @@ class _Tally:
         self._words = {each.id: _words(each.pattern) for each in known}
 
     def add(self, seen: Seen) -> None:
-        # Equal texts are the usual case, and need no comparison with all patterns.
+        # Equal texts are the usual case, for which no comparison with all patterns is needed.
         found = self._exact.get(seen.pattern) or self._alike(seen.pattern)
         if found is None:
             found = hashlib.sha256(seen.pattern.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -103,7 +108,8 @@ def _words(pattern: str) -> _Said:
 
 
 def _likeness(one: _Said, other: _Said) -> float:
-    """Return the similarity of two requests, from 0 to 1. It is 0 if their endings or reasons differ."""
+    """Return the similarity of two observations, from 0 to 1. The similarity is 0 if their endings or reasons
+    differ."""
     if one.ending != other.ending:
         return 0.0
     asked = likeness(one.asked, other.asked)

@@ -9,7 +9,7 @@ import re
 import unicodedata
 
 READ = 2_000
-"""Number of leading characters of a text that are compared."""
+"""Number of characters at the beginning of a text that are compared."""
 
 _PARTICULARS = (
     (re.compile(r"https?://\S+"), " ‹url› "),
@@ -24,7 +24,8 @@ _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 
 
 def general(text: str) -> str:
-    """Return `text` with paths, names and numbers replaced, so that texts on the same subject become equal."""
+    """Return `text` with paths, names and numbers replaced by placeholders, so that texts on the same subject
+    become equal."""
     folded = unicodedata.normalize("NFKC", text[:READ]).casefold()
     for pattern, replacement in _PARTICULARS:
         folded = pattern.sub(replacement, folded)
@@ -44,12 +45,13 @@ def words(text: str) -> frozenset[str]:
 
 
 def likeness(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the share of common words, from 0 to 1 (Jaccard). It is 0 if both sets are empty."""
+    """Return the share of common words, from 0 to 1 (Jaccard). It is 0 if there are no words."""
     together = len(one | other)
     return len(one & other) / together if together else 0.0
 
 
 def one_line(text: str, limit: int) -> str:
-    """Return at most `limit` characters on one line, without characters that end a Markdown line or comment."""
+    """Return at most `limit` characters in one line, without characters that could end a line or a comment in
+    Markdown."""
     flat = " ".join(text.replace("<!--", "‹!--").replace("-->", "--›").split())
     return flat if len(flat) <= limit else f"{flat[: limit - 1]}…"

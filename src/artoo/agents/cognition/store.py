@@ -19,17 +19,19 @@ from artoo.contracts.roles import Role
 logger = logging.getLogger(__name__)
 
 MOST_OBSERVATIONS = 20_000
-"""Maximum number of observations stored for an agent whose dream cycle does not run."""
+"""Maximum number of observations that are stored for an agent if its dream cycle does not run."""
 READ_AT_ONCE = 10_000
 LONGEST_SUMMARY, LONGEST_DETAIL = 4_000, 16_000
-"""Maximum numbers of characters stored for a session."""
+"""Maximum number of characters of a session's summary and of its details that are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One piece of work of an agent. `id`: the dual loop's task, so that a resumed task is one session.
+    """One assignment on which an agent has worked. `id`: the id of the dual loop's task, so that a task that was
+    resumed is one session.
 
-    `summary` is cut to 4,000 characters. `detail` (JSON) is dropped if it exceeds 16,000, and after a dream cycle.
+    `summary` is shortened to 4,000 characters. `detail` (JSON) is dropped if it has more than 16,000 characters,
+    and after a dream cycle.
     """
 
     id: str
@@ -42,7 +44,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """The values that decide whether a dream cycle is due. Times are None if there are no entries."""
+    """The values by which it is decided whether a dream cycle is due. A time is None if there are no entries."""
 
     observations: int
     uncounted: int
@@ -54,7 +56,8 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The input of a dream cycle: observations up to `last`, and the patterns counted so far."""
+    """The input of a dream cycle. It contains the observations up to the position `last`, and the patterns that
+    were counted so far."""
 
     observations: tuple[Seen, ...]
     patterns: tuple[Pattern, ...]
@@ -62,7 +65,8 @@ class Snapshot:
 
 
 class CognitionStore(Stored):
-    """One agent's part of the database. `days`: how long sessions are kept. Methods raise ActivityStoreError."""
+    """The part of the database that belongs to one agent. `days`: the number of days for which sessions are kept.
+    Methods raise ActivityStoreError."""
 
     def __init__(self, database: Database, agent: str, days: int) -> None:
         super().__init__(database)
@@ -71,7 +75,7 @@ class CognitionStore(Stored):
 
     @writes
     def keep(self, writing: Writing, session: Session, noted: Noted | None) -> bool:
-        """Store a session and its observation once, in one transaction. Returns False if it is already stored."""
+        """Store a session together with its observation, unless it is stored already. Returns False if it was."""
         new = writing.insert(
             "activity",
             once=True,
@@ -85,7 +89,7 @@ class CognitionStore(Stored):
             detail=storable(session.detail) if len(session.detail) <= LONGEST_DETAIL else "{}",
             at_us=writing.now_us,
         )
-        # A resumed task ends twice with the same id, and must be counted once.
+        # A task that was resumed ends twice with the same id, and must be counted only once.
         if new and noted is not None:
             writing.insert(
                 "observations",
@@ -109,7 +113,7 @@ class CognitionStore(Stored):
 
     @reads
     def buffer(self, reading: Reading) -> Buffer:
-        """Return the values that decide whether a dream cycle is due."""
+        """Return the values by which it is decided whether a dream cycle is due."""
         row = reading.one(
             "SELECT count(*) AS observations, count(CASE WHEN NOT counted THEN 1 END) AS uncounted,"
             " min(CASE WHEN NOT counted THEN at_us END) AS oldest_at_us,"
@@ -139,11 +143,12 @@ class CognitionStore(Stored):
     def commit(
         self, writing: Writing, last: int, patterns: tuple[Pattern, ...], pending: PendingDream
     ) -> PendingDream:
-        """Store counts and promotions, purge old entries, and store the remaining steps, in one transaction.
+        """Store the counts and promotions, delete old entries, and store the steps that are left to do, in one
+        transaction.
 
-        Returns `pending` with the report's numbers filled in.
+        Returns `pending` completed by the numbers for the report.
         """
-        # Two concurrent cycles of one agent would count the same observations twice.
+        # Two cycles of one agent at the same time would count the same observations twice.
         writing.alone(f"dream of {self._agent}")
         writing.run("DELETE FROM patterns WHERE agent = ?", (self._agent,))
         for each in patterns:
@@ -165,21 +170,22 @@ class CognitionStore(Stored):
 
     @reads
     def pending(self, reading: Reading) -> PendingDream | None:
-        """Return the cycle whose file or shared memory has not been written yet. None if there is none."""
+        """Return the cycle whose file or entries in shared memory are not written yet. Return None if there is
+        none."""
         query = "SELECT pending FROM dreams WHERE agent = ? AND pending IS NOT NULL"
         row = reading.one(query, (self._agent,))
         return None if row is None else PendingDream.model_validate_json(row["pending"])
 
     @writes
     def settle(self, writing: Writing, report: DreamCycleReport) -> None:
-        """Mark the pending cycle as finished, and put its report on the stream."""
+        """Mark the pending cycle as finished, and publish its report."""
         settled = "UPDATE dreams SET pending = NULL WHERE agent = ? AND pending IS NOT NULL"
         if writing.run(settled, (self._agent,)):
             writing.emit(Role.HEARTBEAT, self._agent, report)
 
     @writes
     def tell(self, writing: Writing, report: DreamCycleReport) -> None:
-        """Put the report of a cycle that changed nothing on the stream."""
+        """Publish the report of a cycle that changed nothing."""
         writing.emit(Role.HEARTBEAT, self._agent, report)
 
     def _bound(self, writing: Writing) -> None:
@@ -196,7 +202,8 @@ class CognitionStore(Stored):
             )
 
     def _purge(self, writing: Writing, last: int) -> int:
-        """Delete old observations except the newest ten, the details of their sessions, and expired entries."""
+        """Delete old observations except the newest ten, the details of the sessions that they came from, and
+        entries that have expired."""
         agent, expiry = self._agent, self._expiry(writing)
         consolidated = writing.run(
             "UPDATE activity SET consolidated = TRUE, detail = '{}' WHERE NOT consolidated AND id IN"

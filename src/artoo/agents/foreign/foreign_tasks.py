@@ -33,17 +33,19 @@ from artoo.contracts.errors import ForeignRefused, GovernanceRefused, QuotaSpent
 from artoo.ports.ids import Ids
 
 MOST_MOVES = 1_000
-"""Maximum number of a task's transitions that are read."""
+"""Maximum number of moves of a task between states that are read."""
 
 _OVER = (BoardState.COMPLETED, BoardState.FAILED, BoardState.CANCELLED)
-"""States that end a task for a foreign agent. The first such state is final for the sender."""
+"""The states that end a task for the foreign agent that sent it. The first of them that the task reaches is final
+for the sender."""
 
 _OPEN = "t.state NOT IN ('completed', 'failed', 'cancelled', 'archived')"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A message that requests work. `agent`: the addressed agent; empty for any. `context`: the sender's id."""
+    """A message that asks for work. `agent`: the agent to which it is addressed, or empty for any agent. `context`:
+    an id that the sender chose."""
 
     message: str
     context: str
@@ -53,10 +55,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ForeignTask:
-    """The current state of a foreign agent's task. `messages` in order, beginning with the first request; `moves`
-    in order, and `position` is the last move's position.
+    """The current state of a task that a foreign agent sent. `messages` are in order, beginning with the first
+    request. `moves` are in order too, and `position` is that of the last move.
 
-    `ended`: the first move that ended it. `waits`: only the operator can continue it.
+    `ended`: the first move that ended the task. `waits`: true if only the operator can continue the task.
     """
 
     task: BoardTask
@@ -70,12 +72,12 @@ class ForeignTask:
 
     @property
     def ended(self) -> TaskMoved | None:
-        """Return the move that ended the task for its sender. None if it has not ended."""
+        """Return the move that ended the task for its sender. Return None if it has not ended."""
         return next((one for one in self.moves if one.after in _OVER), None)
 
 
 class Foreign(Stored):
-    """The tasks of foreign agents. Create one object per process and home."""
+    """The tasks that foreign agents have sent. Use one object for each process and home."""
 
     def __init__(
         self, database: Database, ids: Ids, *, policies: Policies, rules: Sequence[ComplexityRule] = ()
@@ -87,9 +89,9 @@ class Foreign(Stored):
 
     @writes
     def accept(self, writing: Writing, peer: str, asked: Asked, limits: Peer) -> tuple[ForeignTask, bool]:
-        """Add the requested task to the board. Also returns False if this message was received before."""
-        # Transactions of one sender run one at a time, because its limits count its rows and a message is accepted
-        # once.
+        """Add the requested task to the board. Also returns False if the same message was received before."""
+        # The transactions of one sender run one after another, because its limits are checked by counting rows, and
+        # a message must be accepted only once.
         writing.alone(FOREIGN + peer)
         known = known_message(writing, peer, asked.agent, asked.message)
         if known is not None:
@@ -122,9 +124,10 @@ class Foreign(Stored):
 
     @writes
     def more(self, writing: Writing, peer: str, task_id: str, asked: Asked, limits: Peer) -> ForeignTask | None:
-        """Add a message to the sender's unfinished task. None if the sender has no such task.
+        """Add a message to a task of the sender that has not ended. Return None if the sender has no such task.
 
-        If the task is in review, it is done again at once. If it is being worked on, it is done again afterwards.
+        If the task is in review, it is done again at once. If an agent is working on it, it is done again
+        afterwards.
         """
         writing.alone(FOREIGN + peer)
         if _row(writing, task_id, peer, asked.agent) is None:
@@ -134,7 +137,7 @@ class Foreign(Stored):
             return self._again(writing, known, asked)
         if known is not None:
             raise ForeignRefused(f"A message {asked.message!r} has come before, for another task.")
-        # Locks the task's row for the rest of the transaction.
+        # Lock the row of the task for the rest of the transaction.
         find_row(writing, task_id)
         seen = self._of(writing, _known(writing, task_id))
         if seen.ended is not None:
@@ -145,7 +148,7 @@ class Foreign(Stored):
 
     def _add(self, writing: Writing, seen: ForeignTask, said: Said) -> None:
         task, name = seen.task, FOREIGN + seen.peer
-        # The text is extended first, so that a message that makes it too long changes nothing.
+        # The text is extended first. If that makes it too long, the message changes nothing.
         whole = extended(task, said.text, LONGEST_TEXT)
         keep_message(writing, seen.peer, seen.agent, task.id, said)
         writing.change("tasks", task.id, text=whole)
@@ -155,13 +158,14 @@ class Foreign(Stored):
 
     @reads
     def get(self, reading: Reading, peer: str, agent: str, task_id: str) -> ForeignTask | None:
-        """Return a task that this foreign agent submitted to this agent. None if there is no such task."""
+        """Return a task that this foreign agent sent to this agent. Return None if there is no such task."""
         row = _row(reading, task_id, peer, agent)
         return None if row is None else self._of(reading, row)
 
     @reads
     def seen(self, reading: Reading, task_id: str) -> ForeignTask | None:
-        """Return any foreign agent's task, for its push targets. None if no foreign agent submitted it."""
+        """Return a task of any foreign agent, so that its push targets can be notified. Return None if no foreign
+        agent sent it."""
         row = _row(reading, task_id)
         return None if row is None else self._of(reading, row)
 
@@ -169,7 +173,7 @@ class Foreign(Stored):
     def list(
         self, reading: Reading, peer: str, agent: str, *, context: str = "", limit: int = 1_000
     ) -> tuple[ForeignTask, ...]:
-        """Return the sender's tasks for this agent, most recently changed first."""
+        """Return the tasks that the sender gave to this agent, most recently changed first."""
         rows = reading.all(
             f"{_ROWS} WHERE f.peer = ? AND f.agent = ? AND (? = '' OR f.context = ?)"
             " ORDER BY t.updated_at_us DESC, t.id DESC LIMIT ?",
@@ -179,7 +183,8 @@ class Foreign(Stored):
 
     @writes
     def cancel(self, writing: Writing, peer: str, agent: str, task_id: str) -> ForeignTask | None:
-        """Cancel the sender's own task. The worker is informed by its lost claim. None if there is no such task."""
+        """Cancel a task of the sender. The worker is informed by the loss of its claim. Return None if there is no
+        such task."""
         row = _row(writing, task_id, peer, agent)
         if row is None:
             return None
@@ -191,15 +196,16 @@ class Foreign(Stored):
 
     @reads
     def spendable(self, reading: Reading, task_id: str) -> Peer | None:
-        """Return the limits for work on a foreign agent's task. None if no foreign agent submitted it."""
+        """Return the limits for the work on a task. Return None if no foreign agent sent it."""
         row = reading.one(
             "SELECT trust, calls, tokens, seconds, money FROM foreign_tasks WHERE board_task = ?", (task_id,)
         )
         return None if row is None else made(Peer, row)
 
     def _check_open(self, reading: Reading, peer: str, limits: Peer) -> None:
-        """Raise QuotaSpent if the sender has too many open tasks. Tasks that wait for the operator's review are not
-        counted, because the sender cannot finish them. The daily number of messages limits those too."""
+        """Raise QuotaSpent if the sender has too many unfinished tasks. Tasks that wait for a review by the
+        operator are not counted, because the sender cannot finish them. They are limited nevertheless, by the
+        number of messages in a day."""
         rows = reading.all(f"{_ROWS} WHERE f.peer = ? AND {_OPEN}", (peer,))
         if len(rows) < limits.open:
             return
@@ -242,7 +248,8 @@ _ROWS = (
 
 
 def _row(reading: Reading, task_id: str, *whose: str) -> Row | None:
-    """Return the task's row. If `whose` (peer and agent) is given, return None for other senders' tasks."""
+    """Return the row of a task. If `whose` (sender and agent) is given, return None for the tasks of other
+    senders."""
     row = reading.one(f"{_ROWS} WHERE f.board_task = ?", (task_id,))
     return row if row is None or not whose or (row["peer"], row["agent"]) == whose else None
 

@@ -1,7 +1,7 @@
 """Store the messages of a foreign agent's task, with their limit, and join them to the task's text.
 
-The task's text for worker and reviewer consists of all messages. A run that began before the last message does not
-know it, so its work is done again, starting from the existing files.
+Worker and reviewer get one text of the task, which consists of all its messages. A run that began before the last
+message does not know this message. Its work is therefore done again, beginning with the files that exist.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BETWEEN = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of a task: the sender's message id, and the text."""
+    """One message of a task. It has the id that the sender gave it, and the text."""
 
     message: str
     text: str
@@ -29,7 +29,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A message received before: its task and its text."""
+    """A message that was received before, with its task and its text."""
 
     board_task: str
     text: str
@@ -45,7 +45,7 @@ def messages_of(reading: Reading, task_id: str) -> tuple[Said, ...]:
 
 
 def known_message(reading: Reading, peer: str, agent: str, message: str) -> Known | None:
-    """Return the earlier message with this id. None if the id is new."""
+    """Return the earlier message with this id. Return None if the id is new."""
     row = reading.one(
         "SELECT board_task, text FROM foreign_messages WHERE peer = ? AND agent = ? AND message = ?",
         (peer, agent, message),
@@ -54,8 +54,8 @@ def known_message(reading: Reading, peer: str, agent: str, message: str) -> Know
 
 
 def keep_message(writing: Writing, peer: str, agent: str, task_id: str, said: Said) -> None:
-    """Store a message of the task. Raises ForeignRefused if the task already has the maximum number."""
-    # The count can serve as the number, because messages of a task are never deleted.
+    """Store a message of a task. Raises ForeignRefused if the task already has the maximum number of messages."""
+    # The number of messages can serve as the number of the next one, because messages of a task are never deleted.
     number = writing.count("SELECT count(*) FROM foreign_messages WHERE board_task = ?", (task_id,))
     if number >= MOST_MESSAGES:
         raise ForeignRefused(
@@ -74,7 +74,7 @@ def keep_message(writing: Writing, peer: str, agent: str, task_id: str, said: Sa
 
 
 def extended(task: BoardTask, text: str, longest: int) -> str:
-    """Return the task's text with one more message. Raises ForeignRefused if that is too long."""
+    """Return the text of a task with one more message. Raises ForeignRefused if the text would be too long."""
     whole = f"{task.text}{_BETWEEN}{text}"
     if len(whole) > longest:
         raise ForeignRefused(
@@ -85,14 +85,15 @@ def extended(task: BoardTask, text: str, longest: int) -> str:
 
 
 def heard_so_far(writing: Writing, task: BoardTask) -> None:
-    """Record the length of the task's text that a beginning run knows."""
+    """Record the length of the task's text at the time at which a run begins. The run knows only this part."""
     writing.change("foreign_tasks", task.id, key="board_task", heard=len(task.text))
 
 
 def more_asked(reading: Reading, task: BoardTask, worker: str) -> bool:
-    """Check whether the text has grown since the task's run began. Texts only grow, so the lengths are compared.
+    """Check whether the text of a task has grown since its run began. A text only grows, so it is enough to compare
+    the lengths.
 
-    The operator works without a run, and has read the current text.
+    The operator works without a run, and is assumed to have read the current text.
     """
     if worker == OPERATOR:
         return False
@@ -101,6 +102,6 @@ def more_asked(reading: Reading, task: BoardTask, worker: str) -> bool:
 
 
 def done_again(writing: Writing, task: BoardTask) -> BoardTask:
-    """Move a task from review to rejected and on to pending, on behalf of its sender."""
+    """Move a task from review through rejected to pending, on behalf of its sender."""
     task = move(writing, task, BoardState.REJECTED, task.creator, MORE_ASKED)
     return try_again(writing, task, task.creator)

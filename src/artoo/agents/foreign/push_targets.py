@@ -9,14 +9,16 @@ from artoo.agents.storage.transaction import Reading, Row, Writing
 from artoo.contracts.errors import ForeignRefused
 
 MOST_TARGETS = 5
-"""Maximum number of targets of one task."""
+"""Maximum number of push targets of one task."""
 MOST_DUE = 20
-"""Maximum number of a foreign agent's targets notified at once, so that hanging ones do not delay other agents'."""
+"""Maximum number of targets of one foreign agent that are notified at the same time. Targets that hang thus do not
+delay those of other agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target notified about one task. `text`: the protocol's own form. `told`: the last reported position."""
+    """A target that is notified of one task. `text`: the target in the form of the protocol. `told`: the position
+    up to which it was notified. `told`: the last reported position."""
 
     board_task: str
     id: str
@@ -26,7 +28,8 @@ class Target:
 
 
 class ForeignPost(Stored):
-    """The push targets. One object per process and home. The caller has checked who owns the task."""
+    """The push targets of all tasks. Use one object for each process and home. The caller has already checked to
+    whom the task belongs."""
 
     @writes
     def keep(self, writing: Writing, target: Target) -> None:
@@ -55,14 +58,15 @@ class ForeignPost(Stored):
 
     @writes
     def forget(self, writing: Writing, board_task: str, target_id: str) -> bool:
-        """Delete a target. Returns False if it does not exist."""
+        """Delete a target. Returns False if there is none."""
         return (
             writing.run("DELETE FROM foreign_pushes WHERE board_task = ? AND id = ?", (board_task, target_id)) > 0
         )
 
     @reads
     def due(self, reading: Reading) -> tuple[Target, ...]:
-        """Return targets with unreported changes: for each foreign agent the `MOST_DUE` that wait longest."""
+        """Return the targets that have not been notified of all changes. For each foreign agent these are the
+        `MOST_DUE` that have waited longest."""
         rows = reading.all(
             "SELECT board_task, id, told, target, position FROM (SELECT p.*, t.position,"
             " row_number() OVER (PARTITION BY f.peer ORDER BY t.position, p.board_task, p.id) AS place"
@@ -76,7 +80,7 @@ class ForeignPost(Stored):
 
     @writes
     def told(self, writing: Writing, target: Target) -> None:
-        """Record that the target was notified up to `target.position`, or that notifications were given up."""
+        """Record that the target was notified up to `target.position`, or that notifying it was given up."""
         writing.run(
             "UPDATE foreign_pushes SET told = ? WHERE board_task = ? AND id = ? AND told < ?",
             (target.position, target.board_task, target.id, target.position),

@@ -1,6 +1,6 @@
 """The heartbeat interval (shortest, default, longest), the back-off for a throttled model, and the limit on wakes.
 
-A success resets the back-off.
+A successful call resets the back-off.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ SHORTEST_INTERVAL, USUAL_INTERVAL, LONGEST_INTERVAL = 60, 120, 300
 """The heartbeat interval in seconds: its limits (`004`, pitfall "heartbeat storming") and its default."""
 
 LONGEST_BACKOFF = 3_600.0
-"""Maximum back-off in seconds, so an agent retries within the hour in any case."""
+"""Maximum number of seconds of the back-off, so that an agent retries within an hour in any case."""
 
 
 class Backoff:
-    """An exponential back-off in seconds of a steady clock. `jitter` returns a number in [0, 1).
+    """An exponential back-off, in seconds of a steady clock. `jitter` returns a number in [0, 1).
 
-    After the n-th consecutive failure the wait is between half and all of `first` · 2ⁿ⁻¹ seconds, at most
-    `longest`. Agents with the same endpoint may share one object, because the endpoint is what is throttled.
+    After the n-th failure in a row, the wait is between half of `first` · 2ⁿ⁻¹ seconds and all of them, at most
+    `longest`. Agents with the same endpoint may share one object, because the endpoint is what limits the rate.
     """
 
     def __init__(self, first: float, jitter: Callable[[], float], *, longest: float = LONGEST_BACKOFF) -> None:
@@ -31,13 +31,14 @@ class Backoff:
         self._told = ""
 
     def separate(self, first: float) -> Backoff:
-        """Return a separate back-off with the same settings, for failures that do not come from the endpoint."""
+        """Return another back-off with the same settings, for failures that the endpoint does not cause."""
         return Backoff(first, self._jitter, longest=self._longest)
 
     def failed(self, now: float, why: str, *, at: datetime) -> float:
-        """Count a failure, and return for how many seconds to wait. `at`: the wall clock's time for `now`.
+        """Count a failure. Return the number of seconds to wait. `at`: the wall clock time that corresponds to
+        `now`.
 
-        A failure during a wait is not counted again, so that agents throttled at the same time count once.
+        A failure during a wait is not counted again. If several agents fail at the same time, this counts once.
         """
         if now < self._until:
             return self._until - now
@@ -54,12 +55,14 @@ class Backoff:
         self._failures, self._until, self._told = 0, 0.0, ""
 
     def waiting(self, now: float) -> str | None:
-        """Return why and until when to wait. None if there is no wait. The text is constant during one wait."""
+        """Return the reason for the wait, and until when it lasts. Return None if there is no wait. The text stays
+        the same during one wait."""
         return None if now >= self._until else self._told
 
 
 class WakeAllowance:
-    """A limit on wakes: `most` at once, refilled evenly over `interval` seconds."""
+    """A limit on wakes. `most` wakes are possible at once, and new ones are granted evenly over `interval`
+    seconds."""
 
     def __init__(self, most: int, interval: float) -> None:
         self._most = most
@@ -68,11 +71,12 @@ class WakeAllowance:
         self._at = 0.0
 
     def has_one(self, now: float) -> bool:
-        """Check whether a wake is left. If not, because of too many wakes, the work is left to the next beat."""
+        """Check whether a wake is left. If there were too many wakes, none is left, and the work is done at the
+        next beat."""
         self._left = min(float(self._most), self._left + max(0.0, now - self._at) * self._rate)
         self._at = now
         return self._left >= 1
 
     def use(self) -> None:
-        """Consume one wake."""
+        """Use up one wake."""
         self._left -= 1

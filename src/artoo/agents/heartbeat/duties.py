@@ -1,6 +1,6 @@
 """Run an agent's due duties in turns within one beat, and detect a throttled model (HTTP 429).
 
-Code checks whether a duty is due.
+Whether a duty is due is checked by code, without a model.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ _WHY_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a duty: the number of items done, and of model calls.
+    """The result of one turn of a duty, with the numbers of items done and of model calls.
 
-    `bounded`: items whose number is limited elsewhere, so that they cannot cause a storm of wakes. `throttled`: why
-    the model was unavailable (rate limit, no server); the heartbeat backs off. `trouble`: another error that an
-    immediate retry would not fix; the heartbeat also backs off. `made`: paths whose changes took effect.
+    `bounded`: items whose number is limited elsewhere, so that they cannot cause too many wakes. `throttled`: the
+    reason why the model was not available (a rate limit, or no server). The heartbeat then backs off. `trouble`:
+    another error that an immediate retry would not fix. The heartbeat backs off too. `made`: the paths whose
+    changes were applied.
     """
 
     items: int = 0
@@ -34,28 +35,29 @@ class Done:
 
 
 class Duty(Protocol):
-    """One kind of work: mail and tasks, the patrol, or the dream cycle."""
+    """One kind of work of an agent: mail and tasks, the patrol, or the dream cycle."""
 
     @property
     def name(self) -> str:
-        """Return the name of this duty, as the record of a pulse has it."""
+        """Return the name by which the record of a beat refers to this duty."""
         ...
 
     async def due(self) -> str | None:
-        """Return a short description of the due work, or None. Uses only code, no model."""
+        """Return a short description of the work that is due, or None if there is none. This asks no model."""
         ...
 
     async def do(self) -> Done:
-        """Do one piece of work. Raises ArtooError. It is cancelled when the heartbeat's grace period ends."""
+        """Do one item of the work. Raises ArtooError. The call is cancelled when the grace period of the heartbeat
+        ends."""
         ...
 
 
 @dataclass(slots=True)
 class Labour:
-    """The work done in a pulse. `throttled`, `trouble`: why to back off, because of the endpoint or of the agent
-    itself.
+    """The work that was done in one beat. `throttled`, `trouble`: reasons to back off, because of the endpoint or
+    because of the agent itself.
 
-    `ended` stays False if the work was interrupted.
+    `ended` is False if the work was interrupted.
     """
 
     items: int = 0
@@ -77,17 +79,17 @@ class Labour:
 
     @property
     def counts_as_wake(self) -> bool:
-        """Return whether this work counts against the limit on wakes. Work that another agent took first does
-        not."""
+        """Return whether this work counts against the limit on wakes. Work that another agent took first does not
+        count."""
         return self.items > self.bounded or bool(self.llm_calls and not self.items) or self.setback is not None
 
     @property
     def setback(self) -> str | None:
-        """Return why no more work should be tried now. None if there is no reason."""
+        """Return the reason why no more work should be tried now. Return None if there is no such reason."""
         return self.throttled or self.trouble
 
     def told(self) -> str:
-        """Return the text for the record, such as `mail ×2, patrol ×1; backing off: 429 …`."""
+        """Return a text for the record of the beat, such as `mail ×2, patrol ×1; backing off: 429 …`."""
         parts = [", ".join(f"{name} ×{count}" for name, count in self.turns.items()) or "nothing done"]
         if self.setback is not None:
             parts.append(f"backing off: {self.setback}")
@@ -97,8 +99,8 @@ class Labour:
 
 
 async def labour(duties: Sequence[Duty], done: Labour, *, most: int, stop: Callable[[], bool]) -> None:
-    """Run duties in turns, round after round, so that none is starved. `done` is updated after each turn."""
-    # Rounds, because mail must not wait for a patrol that always has more items.
+    """Run duties in turns, round after round, so that each gets its turn. `done` is updated after each turn."""
+    # Each duty gets one turn in a round. Otherwise mail would have to wait for a patrol that always has more items.
     progress = True
     while progress:
         progress = False
@@ -122,9 +124,9 @@ async def _turn(duty: Duty, done: Labour) -> bool:
 
 
 def throttling(error: Exception) -> str | None:
-    """Return why the model cannot be used now, if the error means that. None for any other error.
+    """Return the reason why the model cannot be used now, if the error says so. Return None for any other error.
 
-    An agent's own exhausted budget does not count, because other agents can still use the endpoint.
+    If only the agent's own budget is used up, this does not count, because other agents can still use the endpoint.
     """
     if isinstance(error, ModelUnreachable):
         return _short(f"no model: {error}")
@@ -134,7 +136,8 @@ def throttling(error: Exception) -> str | None:
 
 
 def throttled_ending(result: FinalResult) -> str | None:
-    """Return why the model cannot be used now, if the task's ending means that. None for any other ending."""
+    """Return the reason why the model cannot be used now, if the ending of a task says so. Return None for any
+    other ending."""
     if result.stopped_by is StoppedBy.NO_MODEL:
         return _short(f"no model: {result.summary}")
     return None

@@ -1,6 +1,6 @@
 """Run an agent's heartbeat loop, with the most items and wakes of a beat, pauses and clock jumps.
 
-The loop sleeps until the next beat or a wake, and works if there is work.
+The loop sleeps until the next beat or a wake, and then works if there is work.
 
     sleep ─ beat ─► paused? backing off? ── yes ─► skipped, and why
       ▲      │ no
@@ -10,7 +10,8 @@ The loop sleeps until the next beat or a wake, and works if there is work.
       │      ▼
       └──── one duty after the other, until none is due or the bound is reached ─► run
 
-There is only one loop, so pulses never overlap. Beats that fall due during work are recorded as skipped afterwards.
+There is only one loop, so its beats never overlap. Beats that become due during the work are recorded as skipped
+afterwards.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ from artoo.ports.clock import Clock
 STARTED = "artoo has started"
 ABSENT = "artoo was not running, or the machine slept"
 JUMP_TOLERANCE = 5.0
-"""Difference in seconds between the wall clock and the steady clock that counts as a jump."""
+"""Number of seconds by which the wall clock and the steady clock must differ to count as a jump."""
 TROUBLE_SECONDS = 15.0
-"""Initial wait after the agent's own trouble. The wait doubles while the trouble lasts.
+"""Number of seconds of the first wait after a problem of the agent itself. The wait doubles as long as the problem
+lasts.
 
-Short problems, such as a held lock or a failed mount on a busy machine, are over by then.
+A short problem, such as a locked database or a mount that fails on a busy machine, is over by then.
 """
 
 _TOO_OFTEN = "woken too often: left for the next beat"
@@ -48,8 +50,9 @@ _FORWARD = "forward, or the machine slept: the beats between were missed"
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatSettings:
-    """Settings. `interval` in seconds. `items`: maximum items per pulse. `wakes`: maximum wakes with work
-    per interval. `grace`: seconds that work may continue after `stop`."""
+    """The settings of a heartbeat. `interval` in seconds. `items`: maximum number of items of work in one beat.
+    `wakes`: maximum number of wakes with work in one interval. `grace`: number of seconds for which the work may
+    continue after `stop`."""
 
     interval: float = USUAL_INTERVAL
     items: int = 8
@@ -62,10 +65,12 @@ async def _never() -> str | None:
 
 
 class Heartbeat:
-    """The heartbeat loop of one agent. `run` it in a task group; others call `wake` and `stop`.
+    """The heartbeat loop of one agent. Its method `run` is started in a task group. Other code calls `wake` and
+    `stop`.
 
-    Duties take turns in the given order. `backoff` belongs to the endpoint, and agents may share it. For an agent's
-    own troubles there is a separate back-off. `paused` returns why the agent may not work (None: it may).
+    Duties take turns in the given order. `backoff` belongs to the endpoint, so several agents may share it.
+    Problems of the agent itself have a back-off of their own. `paused` returns the reason why the agent may not
+    work, or None if it may.
     """
 
     def __init__(
@@ -99,21 +104,23 @@ class Heartbeat:
         """The duty in progress, or None."""
 
     def wake(self, cause: str) -> None:
-        """Check for work now instead of at the next beat. Fast, and safe to call at any time."""
+        """Check for work now instead of at the next beat. The call is fast, and may be made at any time."""
         self._cause = cause
         self._signal.set()
 
     def stop(self) -> None:
-        """Stop the loop. Running work is cancelled after the grace period. Then `run` returns."""
+        """Stop the loop, after which `run` returns. If work is running, it is cancelled when the grace period is
+        over."""
         self._stopping.set()
         self._signal.set()
 
     async def run(self) -> None:
-        """Run the loop until stopped. Raises the ledger's errors, because no beat may happen without a record."""
+        """Run the loop until stopped. Raises the errors of the ledger, because no beat may happen without a
+        record."""
         async with asyncio.TaskGroup() as group:
             living = group.create_task(self._live())
             await self._stopping.wait()
-            # The injected clock measures the grace period, so that tests need not wait for it.
+            # The clock that was passed in measures the grace period, so that tests need not wait for it.
             grace = group.create_task(self._clock.sleep(self._settings.grace))
             await asyncio.wait({living, grace}, return_when=asyncio.FIRST_COMPLETED)
             grace.cancel()
@@ -137,14 +144,14 @@ class Heartbeat:
                 last = await self._skip_overdue(last, await self._woken())
 
     async def _anchor(self) -> Beat | None:
-        """Return the last recorded beat, to continue its schedule. After a quick restart, check for work at
+        """Return the last recorded beat, whose schedule is continued. After a quick restart, check for work at
         once."""
         last = await self._ledger.resumed(self._agent)
         if last is None:
             return None
         now = self._clock.now()
         ahead = (last.due_at - now).total_seconds()
-        # The length of the absence is unknown, so the schedule starts again.
+        # It is not known how long the agent was absent, so the schedule begins anew.
         if ahead > JUMP_TOLERANCE:
             await self._tell_jump(-ahead, _AWAY)
             return Beat(last.number, now).shifted(-self._interval)
@@ -153,7 +160,7 @@ class Heartbeat:
         return last
 
     async def _after_jump(self, last: Beat | None) -> Beat | None:
-        """Record a jump of the wall clock. If it went back, shift the schedule accordingly."""
+        """Record a jump of the wall clock. If the clock went back, move the schedule back too."""
         before, self._offset = self._offset, self._wall_offset()
         shift = self._offset - before
         if last is None or abs(shift) <= JUMP_TOLERANCE:
@@ -175,18 +182,19 @@ class Heartbeat:
         return self._clock.now().timestamp() - self._clock.monotonic()
 
     async def _doze(self, seconds: float) -> None:
-        """Sleep until the next beat, a wake, or the time of the retry after a trouble."""
+        """Sleep until the next beat, a wake, or the time of the next retry."""
         seconds = min(seconds, max(0.0, self._retry_at - self._clock.monotonic()))
         if not self._signal.is_set():
             await either(self._signal.wait(), self._clock.sleep(seconds))
-        # Cleared before checking for work, so that a wake during the check is noticed in the next round.
+        # The event is cleared before the check for work, so that a wake during the check is noticed in the next
+        # round.
         self._signal.clear()
         if self._clock.monotonic() >= self._retry_at:
             self._retry_at = math.inf
             self._cause = self._cause or _AGAIN
 
     async def _skip_overdue(self, last: Beat, at: str | None) -> Beat:
-        """Record beats that fell due during work as skipped. They are not made up for."""
+        """Record the beats that became due during the work as skipped. They are not done later."""
         due = last.due(self._clock.now(), self._interval)
         if at is None or not due:
             return last
@@ -195,7 +203,8 @@ class Heartbeat:
         return newest
 
     async def _look(self) -> tuple[str | None, str | None]:
-        """Return the first duty with work (None if there is none), and why no work is allowed now (or None)."""
+        """Return the first duty that has work, or None. Also return the reason why no work is allowed now, or
+        None."""
         now = self._clock.monotonic()
         try:
             if (paused := await self._paused()) is not None:
@@ -215,7 +224,8 @@ class Heartbeat:
         return None
 
     async def _pulse(self, beat: Beat) -> str | None:
-        """Run one beat: idle, skipped, or work, which is recorded before and after. Returns what it worked on."""
+        """Run one beat, which is idle, skipped, or has work. A beat with work is recorded before and after it.
+        Returns the work that was done."""
         self._cause, self._told_deferred = None, False
         work, why_not = await self._look()
         if why_not is not None:
@@ -234,13 +244,14 @@ class Heartbeat:
         return work
 
     async def _woken(self) -> str | None:
-        """Check for work at once. If it is not allowed now, the next beat does it. Returns what was done."""
+        """Check for work at once, after a wake. If no work is allowed now, it is done at the next beat. Returns the
+        work that was done."""
         cause, self._cause = self._cause or "", None
         work, why_not = await self._look()
         if work is not None and not self._allowance.has_one(self._clock.monotonic()):
             work, why_not = None, _TOO_OFTEN
         if why_not is not None and not self._told_deferred:
-            # One record until the next beat, so that many wakes do not cause many records.
+            # Only one record is written until the next beat, so that many wakes do not cause many records.
             self._told_deferred = True
             await self._tell_woken(cause, "deferred", why_not)
         if work is None:

@@ -1,9 +1,10 @@
 """Record each beat in the activity database as run, idle or skipped, with its number and its reason.
 
-Each beat is recorded once, also on the stream.
+Each beat is recorded once, and published on the stream.
 
-Beats are numbered, so that none is counted twice or left out, whatever the clock does. Consecutive idle beats, and
-beats skipped for the same reason, share a row, so that the ledger of an idle team does not grow.
+Beats are numbered, so that none is counted twice or left out, whatever the clock does. Idle beats in a row, and
+beats in a row that are skipped for the same reason, share one row, so that the ledger of an idle team does not
+grow.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from artoo.contracts.agents import PulseRecorded, Recorded
 from artoo.contracts.roles import Role
 
 UNFINISHED = "not finished"
-"""`why` of a pulse whose work has not ended: it is still running, or its process died."""
+"""The field `why` of a beat whose work has not ended. Either it is still running, or its process has died."""
 _CUT = "cut short: the process ended"
 
 Outcome = Literal["run", "idle", "skipped", "missed"]
@@ -29,7 +30,7 @@ _NEWEST = "SELECT * FROM pulses WHERE agent = ? ORDER BY number DESC LIMIT ?"
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """One beat. `number` counts from 1 and is never reused, even if the clock jumps. `due_at` is in UTC."""
+    """One beat. `number` counts from 1. It is never reused, even if the clock jumps. `due_at` is in UTC."""
 
     number: int
     due_at: datetime
@@ -39,30 +40,31 @@ class Beat:
         return Beat(self.number + beats, self.due_at + timedelta(seconds=beats * interval))
 
     def due(self, now: datetime, interval: float) -> int:
-        """Return how many beats after this one are due by `now`."""
+        """Return how many of the beats after this one are due by `now`."""
         return max(0, (now - self.due_at) // timedelta(seconds=interval))
 
     def shifted(self, seconds: float) -> Beat:
-        """Return the same beat shifted by `seconds`, after the clock was changed."""
+        """Return the same beat moved by `seconds`, which is used after the clock was changed."""
         return Beat(self.number, self.due_at + timedelta(seconds=seconds))
 
 
 class Pulses(Stored):
-    """The beats of all agents. Every method raises ActivityStoreError."""
+    """The recorded beats of all agents. Every method raises ActivityStoreError."""
 
     @writes
     def resumed(self, writing: Writing, agent: str) -> Beat | None:
-        """Return the last recorded beat, after ending the unfinished records of dead processes."""
+        """Return the last beat that was recorded. Records that dead processes left unfinished are ended before."""
         cut = "UPDATE pulses SET why = ? WHERE agent = ? AND outcome = 'run' AND why = ? RETURNING *"
         for row in writing.all(cut, (_CUT, agent, UNFINISHED)):
             writing.emit(Role.HEARTBEAT, agent, made(PulseRecorded, row))
-        # A row may cover several consecutive beats, so the last number is computed from the count.
+        # A row may stand for several beats in a row, so the last number is computed from their count.
         last = writing.one(_NEWEST, (agent, 1))
         return None if last is None else Beat(last["number"] + last["count"] - 1, moment(last["last_due_at_us"]))
 
     @writes
     def begin(self, writing: Writing, agent: str, beat: Beat) -> None:
-        """Record the beginning of a beat's work, without a record for the stream. `record` ends it."""
+        """Record that the work of a beat begins. Nothing is published on the stream, and `record` ends this record.
+        `record` ends it."""
         _insert(writing, agent, beat, beat, "run", UNFINISHED)
 
     @writes
@@ -77,7 +79,7 @@ class Pulses(Stored):
         llm_calls: int = 0,
         last: Beat | None = None,
     ) -> None:
-        """Record the beats from `beat` to `last` (None: only `beat`)."""
+        """Record the beats from `beat` to `last`. If `last` is None, record only `beat`."""
         last = last or beat
         count = last.number - beat.number + 1
         if outcome == "run":
@@ -86,7 +88,7 @@ class Pulses(Stored):
                 (writing.now_us, why, llm_calls, agent, beat.number, UNFINISHED),
             )
         else:
-            # Consecutive idle beats, and beats skipped for the same reason, extend the previous row.
+            # Idle beats in a row, and beats that are skipped for the same reason, extend the last row.
             known = outcome != "missed" and writing.run(
                 "UPDATE pulses SET count = count + ?, last_due_at_us = ?, at_us = ?"
                 " WHERE agent = ? AND outcome = ? AND why = ? AND number + count = ?"
@@ -103,12 +105,12 @@ class Pulses(Stored):
 
     @writes
     def tell(self, writing: Writing, agent: str, record: Recorded) -> None:
-        """Put a record only on the stream, with the database's time."""
+        """Publish a record on the stream without storing it. The time in it is that of the database."""
         writing.emit(Role.HEARTBEAT, agent, record.model_copy(update={"at": writing.now}))
 
     @reads
     def recent(self, reading: Reading, agent: str, limit: int = 20) -> tuple[PulseRecorded, ...]:
-        """Return the newest rows, newest first. Consecutive idle or skipped beats share a row."""
+        """Return the newest rows, newest first. Several idle or skipped beats may share a row."""
         return tuple(made(PulseRecorded, row) for row in reading.all(_NEWEST, (agent, limit)))
 
 

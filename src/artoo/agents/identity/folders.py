@@ -1,6 +1,6 @@
 """Find and create the folders of agents below `agents/`, and the text of a new HEARTBEAT.md.
 
-The configured default agent is found too.
+The default agent, which the configuration names, is found too.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ FOLDER, IDENTITY, HEARTBEAT, KNOWLEDGE = "agents", "identity.yaml", "HEARTBEAT.m
 
 @dataclass(frozen=True, slots=True)
 class AgentFolder:
-    """The paths of an agent's files. If `heartbeat` does not exist, the agent has no patrol.
+    """The paths of an agent's files. If the file `heartbeat` does not exist, the agent has no patrol.
 
-    `borrowed`: the files are copies of a folder on another machine. If they differ from the accepted identity, the
-    agent is not stopped.
+    `borrowed`: true if the files are copies of a folder on another machine. If such copies differ from the accepted
+    identity, the agent is not stopped.
     """
 
     name: str
@@ -34,7 +34,7 @@ class AgentFolder:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The agents of a home, sorted by name, and the problems of the other folders, one sentence each."""
+    """The agents of a home, sorted by name. For each other folder, a sentence describes its problem."""
 
     agents: tuple[AgentFolder, ...]
     problems: tuple[str, ...]
@@ -57,7 +57,7 @@ def folder_of(home: Path, name: str) -> AgentFolder:
 
 
 def find_agents(home: Path, default_identity: Path, default_heartbeat: Path) -> Found:
-    """Find agents in the folders below `agents/`, and the default agent if its identity file exists."""
+    """Find the agents in the folders below `agents/`. The default agent is found if its identity file exists."""
     agents: list[AgentFolder] = []
     problems: list[str] = []
     if default_identity.exists():
@@ -83,7 +83,8 @@ def create_agent(
 ) -> Identity:
     """Create an agent's folder with identity and HEARTBEAT.md, atomically.
 
-    Raises ConfigurationError if the name is invalid or taken, or the persona is invalid in an identity.
+    Raises ConfigurationError if the name is invalid or already used, or if the persona may not be in an identity
+    file.
     """
     if problem := name_problem(name):
         raise ConfigurationError(problem)
@@ -92,8 +93,8 @@ def create_agent(
         raise ConfigurationError(f"There is an agent called {name!r} already, in {place}; choose another name.")
     text = _identity_text(role, persona, skills, must_not)
     identity = identity_of(text.encode(), place / IDENTITY, name)
-    # Written under a temporary name and renamed, so that a crash leaves no partial agent. Hidden folders are
-    # ignored.
+    # The folder is written under a temporary name and then renamed, so that a crash leaves no incomplete agent.
+    # Hidden folders are ignored.
     making = home / FOLDER / f".new-{name}"
     try:
         shutil.rmtree(making, ignore_errors=True)
@@ -119,7 +120,8 @@ def _folders(place: Path) -> list[Path]:
 
 
 def _default_name(path: Path) -> str:
-    """Return the default agent's name from its file. Errors in the file are reported when it is loaded."""
+    """Return the name of the default agent from its file. An error in the file is ignored here, because it is
+    reported when the agent is loaded."""
     try:
         return read_identity(path, None).name
     except ConfigurationError:
@@ -140,7 +142,7 @@ def _identity_text(role: str, persona: str, skills: Sequence[str], must_not: Seq
 
 
 def _quoted(text: str) -> str:
-    """Return a YAML scalar in single quotes, on one line."""
+    """Return a text as a YAML scalar in single quotes on one line."""
     return "'" + " ".join(text.split()).replace("'", "''") + "'"
 
 

@@ -33,13 +33,13 @@ from artoo.settings.text_file import bytes_of, decoded
 MOST_SKILLS = 32
 
 DEFAULT_AGENT = "artoo"
-"""The name of the agent of `runtime.memory.procedural.path` if its file has no name."""
+"""The name of the default agent (`runtime.memory.procedural.path`) if its file contains no name."""
 
 _NAME = re.compile(AGENT_NAME)
 
 
 def _one_line(given: object) -> object:
-    """Return a single word as a list of one."""
+    """Convert a single word to a list with this word."""
     return [given] if isinstance(given, str) else given
 
 
@@ -47,10 +47,10 @@ Words = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=500)], ...
 
 
 class IdentityLimits(Section):
-    """The limits of an agent. `must_not`: identities of tools, such as `shell` or `shell:curl`.
+    """The limits of one agent. `must_not`: identities of tools, such as `shell` or `shell:curl`.
 
-    The other fields limit one task: model calls, tokens, seconds, and money in the currency of the prices. If a
-    field is None, the limit of the configuration applies.
+    The other fields limit one task of the agent: model calls, tokens, seconds, and money in the currency of the
+    prices. A field that is None is taken from the configuration.
     """
 
     must_not: Words = ()
@@ -73,9 +73,11 @@ class IdentityFile(Section):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """An agent's identity from its file. `sha256` (hex) is the digest of the file's bytes, `path` its location.
+    """The identity of an agent, as its file defines it. `sha256` (hex) is the digest of the file's bytes, and
+    `path` the location of the file.
 
-    `tier`: the model for all of the agent's work. With `default`, each role uses its own model.
+    `tier`: the tier of models that the agent uses for all of its work. With `default`, each role uses the model of
+    its own tier.
     """
 
     name: str
@@ -89,7 +91,7 @@ class Identity:
 
 
 def name_problem(name: str) -> str | None:
-    """Return why the name is not allowed for an agent. None if it is allowed."""
+    """Return the reason why a name is not allowed for an agent. Return None if it is allowed."""
     if name in RESERVED_NAMES:
         return f"an agent cannot be called {name!r}: artoo itself uses that name"
     if _NAME.fullmatch(name) is None:
@@ -101,9 +103,9 @@ def name_problem(name: str) -> str | None:
 
 
 def read_identity(path: Path, name: str | None) -> Identity:
-    """Read an identity file. `name` None: the name in the file is used, or `artoo` if it has none.
+    """Read an identity file. If `name` is None, the name in the file is used, or `artoo` if the file contains none.
 
-    Raises ConfigurationError, which lists every problem with file, line and column.
+    Raises ConfigurationError that lists every problem with file, line and column.
     """
     raw = bytes_of(path)
     if raw is None:
@@ -112,7 +114,7 @@ def read_identity(path: Path, name: str | None) -> Identity:
 
 
 def identity_of(raw: bytes, path: Path, name: str | None) -> Identity:
-    """Parse an identity from a file's bytes. Raises ConfigurationError as `read_identity` does."""
+    """Parse the bytes of an identity file. Raises ConfigurationError in the same cases as `read_identity`."""
     # Imported here, because importing PyYAML takes 35 ms.
     from artoo.settings.yaml_file import parse
 
@@ -135,13 +137,15 @@ def identity_of(raw: bytes, path: Path, name: str | None) -> Identity:
 
 
 def digest(path: Path) -> str | None:
-    """Return the SHA-256 (hex) of the current file. None if there is none. Raises ConfigurationError."""
+    """Return the SHA-256 (hex) of the file as it is now. Return None if there is no file. Raises
+    ConfigurationError."""
     raw = bytes_of(path)
     return None if raw is None else hashlib.sha256(raw).hexdigest()
 
 
 def segments(identity: Identity) -> Mapping[Segment, str]:
-    """Return the agent's own segments for every prompt. Empty segments are left out of prompts."""
+    """Return the segments that the agent adds to every prompt. A segment that is empty is not part of the
+    prompt."""
     persona = "" if identity.persona.strip() == identity.role.strip() else identity.persona
     skills = "\n".join(f"- {skill}" for skill in identity.skills)
     return {
@@ -152,7 +156,7 @@ def segments(identity: Identity) -> Mapping[Segment, str]:
 
 
 def _limits_text(limits: IdentityLimits) -> str:
-    """Return the text about the limits for a prompt. The limits are enforced elsewhere."""
+    """Return the text about the limits for a prompt. Other code enforces the limits."""
     lines: list[str] = []
     if limits.must_not:
         lines.append(f"You have no right to use: {', '.join(limits.must_not)}.")
@@ -166,7 +170,8 @@ def _limits_text(limits: IdentityLimits) -> str:
 
 
 def _name_problems(tree: Tree, places: Places, name: str | None) -> list[Problem]:
-    """Check that a name in the file equals the folder's name or, without a folder name, is allowed."""
+    """Check the name in the file. It must equal the name of the folder. If no name of a folder is given, it must be
+    an allowed name."""
     given = tree.get("name")
     if not isinstance(given, str):
         return []

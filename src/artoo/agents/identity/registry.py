@@ -2,8 +2,8 @@
 
 Reference: SPEC section 11.
 
-Only the operator may make changes, but artoo itself stops an agent whose identity is not the accepted one. When an
-agent is retired, its work that others can do is given back in the same transaction.
+Only the operator may change the registry, except that artoo itself stops an agent whose identity is not the
+accepted one. When an agent is retired, the work that others can do is taken from it in the same transaction.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _Change = Literal["created", "trust", "paused", "resumed", "stopped", "accepted"
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord:
-    """An agent in the registry. `stopped`: why it may not work until its identity is accepted, or empty.
+    """The entry of an agent in the registry. `stopped`: the reason why the agent may not work until its identity is
+    accepted. It is empty if it may work.
 
-    `retired`: the operator has retired it. Its name and history are kept.
+    `retired`: true if the operator has retired the agent. Its name and history are kept.
     """
 
     name: str
@@ -48,7 +49,7 @@ class AgentRecord:
 
 
 class Registry(Stored):
-    """The registered agents. Raises ActorRefused if anyone but the operator requests a change."""
+    """The registry of all agents. Raises ActorRefused if anyone except the operator requests a change."""
 
     @writes
     def register(
@@ -60,9 +61,10 @@ class Registry(Stored):
         sha256: str | None = None,
         trust: TrustLevel = TrustLevel.PROBATION,
     ) -> AgentRecord:
-        """Register a new agent. `sha256`: its accepted identity. None: it is stopped until an identity is accepted.
+        """Register a new agent. `sha256`: the digest of its accepted identity file. If it is None, the agent is
+        stopped until an identity is accepted.
 
-        A known agent is not changed. Raises ConfigurationError for an invalid name.
+        An agent that is already registered is not changed. Raises ConfigurationError for an invalid name.
         """
         if problem := name_problem(name):
             raise ConfigurationError(problem)
@@ -85,7 +87,7 @@ class Registry(Stored):
 
     @reads
     def get(self, reading: Reading, name: str) -> AgentRecord:
-        """Return an agent. Raises ConfigurationError if there is none."""
+        """Return the entry of an agent. Raises ConfigurationError if there is none."""
         return _found(reading, name)
 
     @reads
@@ -95,7 +97,7 @@ class Registry(Stored):
 
     @writes
     def set_trust(self, writing: Writing, name: str, trust: TrustLevel, actor: str) -> AgentRecord:
-        """Set the agent's trust level for its work from now on."""
+        """Set the level of trust for the work that the agent does from now on."""
         before = _found(writing, name)
         _operators(actor, f"the trust in {name}")
         detail = f"{before.trust.value} -> {trust.value}"
@@ -110,7 +112,7 @@ class Registry(Stored):
 
     @writes
     def resume(self, writing: Writing, name: str, actor: str) -> AgentRecord:
-        """Resume a paused agent. If it is stopped because of its identity, it stays stopped."""
+        """Resume a paused agent. An agent that was stopped because of its identity stays stopped."""
         before = _found(writing, name)
         _operators(actor, f"the end of {name}'s pause")
         writing.arrived(name)
@@ -118,9 +120,10 @@ class Registry(Stored):
 
     @writes
     def retire(self, writing: Writing, name: str, actor: str, reason: str = "") -> tuple[str, ...]:
-        """Retire an agent and give its work back (`give_all_back`). Returns the ids of the tasks given back.
+        """Retire an agent and take its work from it (`give_all_back`). Returns the ids of the tasks that were taken
+        from it.
 
-        Its name and history are kept. May be repeated to give back work that it got meanwhile.
+        Its name and history are kept. The call may be repeated to take work that the agent got in the meantime.
         """
         _operators(actor, f"the end of {name}")
         before = _found(writing, name)
@@ -132,10 +135,11 @@ class Registry(Stored):
         return given
 
     async def accept(self, folder: AgentFolder, actor: str) -> Identity:
-        """Accept the current identity file on behalf of the operator. Raises ConfigurationError for an invalid
-        file.
+        """Accept the identity file as it is now, on behalf of the operator. Raises ConfigurationError for an
+        invalid file.
 
-        A retired agent returns with its letters and memory, but does not get back the tasks that were given back.
+        If the agent was retired, it returns with its letters and memory, but not with the tasks that were taken
+        from it.
         """
         identity = await asyncio.to_thread(read_identity, folder.identity, folder.name)
         await self._accept(folder.name, identity.sha256, actor)
@@ -151,23 +155,24 @@ class Registry(Stored):
         _changed(writing, name, "accepted", actor, detail, identity_sha256=sha256, stopped="", retired=False)
 
     async def load(self, folder: AgentFolder) -> Identity:
-        """Load the agent's identity at its start. Raises ConfigurationError for an invalid file.
+        """Load the identity of an agent when the agent starts. Raises ConfigurationError for an invalid file.
 
-        Raises IdentityRefused if it is not the accepted one. The agent is then stopped until the operator accepts
-        it.
+        Raises IdentityRefused if the identity is not the accepted one. The agent is then stopped until the operator
+        accepts it.
         """
-        # Checked before parsing, so that a changed but invalid file also stops the agent.
+        # The digest is checked before the file is parsed, so that a file that was changed and is invalid also stops
+        # the agent.
         await self.check(folder)
         identity = await asyncio.to_thread(read_identity, folder.identity, folder.name)
         await self._same(folder, identity.sha256)
         return identity
 
     async def check(self, folder: AgentFolder) -> None:
-        """Check that the identity file is still the accepted one. Called before each prompt built from the
+        """Check that the identity file is still the accepted one. It is called before each prompt that contains the
         identity.
 
-        If it is not, stops the agent and raises IdentityRefused. A wrong copy on another machine does not stop the
-        agent.
+        If the file is another one, the agent is stopped and IdentityRefused is raised. If only the copy on another
+        machine differs, the agent is not stopped.
         """
         await self._same(folder, await asyncio.to_thread(digest, folder.identity))
 
@@ -228,9 +233,9 @@ def _record(writing: Writing, name: str, change: _Change, actor: str, detail: st
 
 
 def give_all_back(writing: Writing, name: str, actor: str) -> tuple[str, ...]:
-    """Give back the agent's current tasks and letter, and return the ids of the tasks that it loses.
+    """Take the current tasks and the current letter from an agent. Return the ids of the tasks.
 
-    Its submissions stay in review under its name, and its unread letters stay unread.
+    Its submissions remain in review under its name, and its unread letters remain unread.
     """
     rows = writing.all(
         "SELECT * FROM tasks WHERE state NOT IN ('completed', 'cancelled', 'archived')"
@@ -249,7 +254,8 @@ def give_all_back(writing: Writing, name: str, actor: str) -> tuple[str, ...]:
 
 
 def _given_back(writing: Writing, task: BoardTask, claimant: str | None, name: str, actor: str) -> bool:
-    """Give back one task, and return True if the agent was to do it. A process that works on it loses its claim."""
+    """Take one task from an agent. Return True if the agent was the one that had to do the task. A process that
+    works on the task loses its claim."""
     why = f"{name} is retired"
     if claimant == name and task.state is BoardState.IN_PROGRESS:
         task = interrupted(writing, task, why, actor=actor)
@@ -259,11 +265,11 @@ def _given_back(writing: Writing, task: BoardTask, claimant: str | None, name: s
         give_to(writing, task, "reviewer", None, actor, why)
     if task.assignee != name:
         return False
-    # An agent does not resume a run that another agent has begun.
+    # An agent never resumes a run that another agent has begun.
     if task.state in _GIVEN_BACK:
         writing.change("tasks", task.id, open_to_all=True, run=None)
         give_to(writing, task, "assignee", None, actor, why)
         return True
-    # The author of a submission in review stays recorded, but if it must be done again, any agent may take it.
+    # The author of a submission in review remains recorded. If the work must be done again, any agent may take it.
     writing.change("tasks", task.id, open_to_all=True)
     return False

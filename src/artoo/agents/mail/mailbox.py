@@ -4,8 +4,9 @@ Each letter is accepted once and delivered once (SPEC section 11).
 
     outbox (accepted) ─► inbox (delivered) ─► archive (dealt with)
 
-An accepted letter is on disk. It is given to one process under a lease, and archived after processing. If the
-process dies in between, `recover` releases the letter. Answering also archives the letter, in one transaction.
+A letter that was accepted is stored on disk. It is given to one process under a lease, and archived after that
+process has handled it. If the process dies before that, `recover` releases the letter. An answer and the archiving
+of the letter happen in one transaction.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
 
 MOST_ATTEMPTS = 10
-"""Maximum number of deliveries of a letter whose readers died. After that, it is archived with a note."""
+"""Maximum number of times that a letter is delivered to readers that die. After that, it is archived with a
+note."""
 
 
 FORGOTTEN_AT_ONCE = 500
@@ -46,7 +48,8 @@ _ACTOR = re.compile(ACTOR)
 
 
 class Mailbox(Stored):
-    """All letters of a home. Raises MailRefused, ClaimLost or ActorRefused. After an error nothing has changed."""
+    """The letters of a home. Methods raise MailRefused, ClaimLost or ActorRefused. After an error nothing has
+    changed."""
 
     def __init__(
         self,
@@ -57,9 +60,10 @@ class Mailbox(Stored):
         keep_days: int = 90,
         missing: Callable[[], Awaitable[Collection[str]]] | None = None,
     ) -> None:
-        """Open the mailbox. `keep_days`: how long archived letters are kept.
+        """Open the mailbox. `keep_days`: the number of days for which archived letters are kept.
 
-        `missing` returns registered agents whose folders are gone, so that no one would read their letters.
+        `missing` returns the registered agents whose folders do not exist any more, so that no one would read their
+        letters.
         """
         super().__init__(database)
         self._clock = clock
@@ -77,16 +81,16 @@ class Mailbox(Stored):
         in_reply_to: str | None = None,
         mail_id: str | None = None,
     ) -> Mail:
-        """Store a letter durably and deliver it. Never waits for the recipient.
+        """Store a letter durably and deliver it. The call never waits for the recipient.
 
-        `mail_id`: an id chosen by the caller. A second letter with the same id is not sent.
+        `mail_id`: an id that the caller chose. If a letter with this id was sent before, nothing is sent.
         """
         mail = self.letter(sender, recipient, text, priority=priority, in_reply_to=in_reply_to, mail_id=mail_id)
         gone = await self.gone()
 
         def work(writing: Writing) -> Mail:
-            # Two processes may send a letter with the same id at the same time, before it has a row that could be
-            # locked.
+            # Two processes may send a letter with the same id at the same time, when no row exists yet that could
+            # be locked.
             if mail_id is not None:
                 writing.alone(f"letter {mail_id}")
             known = writing.one("SELECT * FROM mails WHERE id = ?", (mail.id,))
@@ -108,7 +112,8 @@ class Mailbox(Stored):
         in_reply_to: str | None = None,
         mail_id: str | None = None,
     ) -> Mail:
-        """Create a letter without sending it. Raises MailRefused: empty, too long, or an invalid recipient."""
+        """Create a letter without sending it. Raises MailRefused if the text is empty or too long, or if the
+        recipient is invalid."""
         if _ACTOR.fullmatch(recipient) is None:
             raise MailRefused(f"{recipient!r} is nobody's name: it has lower-case letters, digits, - and _ only.")
         text = storable(text)
@@ -131,12 +136,12 @@ class Mailbox(Stored):
         )
 
     async def gone(self) -> Collection[str]:
-        """Return registered agents to which no letters can be sent."""
+        """Return the registered agents to which no letter can be sent."""
         return () if self._missing is None else await self._missing()
 
     @reads
     def earlier(self, reading: Reading, mail: Mail, *, limit: int) -> tuple[Mail, ...]:
-        """Return the last letters between its sender and recipient before it, oldest first."""
+        """Return the last letters that the sender and the recipient of `mail` exchanged before it, oldest first."""
         rows = reading.all(
             "SELECT * FROM mails WHERE (sender = :one AND recipient = :other OR sender = :other AND"
             " recipient = :one) AND position < (SELECT position FROM mails WHERE id = :id)"
@@ -147,12 +152,13 @@ class Mailbox(Stored):
 
     @reads
     def get(self, reading: Reading, mail_id: str) -> Kept:
-        """Return a letter and its partition."""
+        """Return a letter, and the partition in which it is."""
         return kept_of(find_mail(reading, mail_id))
 
     @reads
     def list(self, reading: Reading, name: str, partition: Partition, *, limit: int = 200) -> tuple[Kept, ...]:
-        """Return the newest letters of a partition, oldest first: to `name`, or for the outbox, from `name`."""
+        """Return the newest letters of a partition, oldest first. They are the letters to `name`, or in the outbox
+        those from `name`."""
         side = "sender" if partition == "outbox" else "recipient"
         return _listed(reading, name, f"{side} = ? AND partition = '{partition}'", limit)
 
@@ -172,7 +178,8 @@ class Mailbox(Stored):
     def take(
         self, writing: Writing, name: str, mail_id: str | None = None, *, lease_seconds: float = LEASE_SECONDS
     ) -> MailClaim | None:
-        """Claim `mail_id` or, if None, the most urgent and oldest letter in the inbox. None if there is none."""
+        """Claim the letter `mail_id`. If it is None, claim the most urgent letter in the inbox, and the oldest of
+        these. Return None if there is none."""
         check_reader(writing, name)
         row = _next(writing, name) if mail_id is None else find_mail(writing, mail_id)
         if row is None:
@@ -181,13 +188,13 @@ class Mailbox(Stored):
 
     @writes
     def renew(self, writing: Writing, claim: MailClaim, *, lease_seconds: float = LEASE_SECONDS) -> None:
-        """Renew the claim, because the process still handles the letter."""
+        """Renew the claim, because the process is still handling the letter."""
         held_mail(writing, claim)
         writing.change("mails", claim.mail.id, lease_us=writing.steady_us + seconds_us(lease_seconds))
 
     @writes
     def archive(self, writing: Writing, claim: MailClaim, note: str = "") -> None:
-        """Archive a letter after processing."""
+        """Move a letter to the archive after it was handled."""
         file_away(writing, held_mail(writing, claim), note)
 
     async def answer(self, claim: MailClaim, text: str, note: str = "answered") -> Mail:
@@ -205,19 +212,20 @@ class Mailbox(Stored):
 
     @writes
     def release(self, writing: Writing, claim: MailClaim) -> None:
-        """Release an unprocessed letter for the next reader. A claim that has already ended is ignored.
+        """Release a letter that was not handled, so that another reader can claim it. A claim that has already
+        ended is ignored.
 
-        This delivery is not counted, because its reader is alive, and perhaps only the model was unavailable.
+        This delivery is not counted. Its reader is alive, and perhaps only the model was not available.
         """
         _give_back(writing, claim.mail.id, claim.token, claim.epoch, counts=False)
         writing.arrived(claim.mail.recipient)
 
     @writes
     def recover(self, writing: Writing, is_dead: Callable[[str], bool] | None = None) -> tuple[str, ...]:
-        """Release letters whose processes are dead or no longer renew, delete waits without a waiting process, and
-        delete old archived letters.
+        """Release the letters of processes that are dead or no longer renew their claims. Also delete waits without
+        a waiting process, and old letters in the archive.
 
-        Run it at start and periodically. Returns the ids of the released letters.
+        It must be called at the start and then periodically. Returns the ids of the letters that were released.
         """
         is_dead = is_dead or self.database.is_dead
         rows = writing.all("SELECT * FROM mails WHERE holder IS NOT NULL AND partition = 'inbox'", hold="skip")
@@ -228,7 +236,7 @@ class Mailbox(Stored):
                 note = f"given up: handed over {row['attempts']} times, and each time its reader died"
                 file_away(writing, made(Mail, row), note)
             writing.arrived(row["recipient"])
-        # A wait of a dead process would reserve the reply for no one.
+        # If a process that waits is dead, its wait would reserve the reply for no one.
         for row in writing.all("SELECT mail, holder, until_us FROM waits", hold="skip"):
             if row["until_us"] <= writing.steady_us or is_dead(row["holder"]):
                 writing.run("DELETE FROM waits WHERE mail = ?", (row["mail"],))
@@ -237,7 +245,7 @@ class Mailbox(Stored):
 
 
 def take_mail_in(writing: Writing, row: Row, name: str, token: str, lease_us: int) -> MailClaim:
-    """Claim this letter for `name` within a transaction. Raises MailRefused or ClaimLost."""
+    """Claim this letter for `name` inside a transaction. Raises MailRefused or ClaimLost."""
     if row["recipient"] != name:
         raise MailRefused(f"Letter {row['id']} is {row['recipient']}'s, not {name}'s.")
     if row["partition"] != "inbox" or row["claim"] is not None:
@@ -270,7 +278,8 @@ def _give_back(writing: Writing, mail_id: str, token: str, epoch: int, *, counts
 
 
 def _forget_archived(writing: Writing, before_us: int) -> None:
-    """Delete a limited number of letters archived before this time. The next call deletes more."""
+    """Delete a limited number of the letters that were archived before this time. The next call deletes more of
+    them."""
     writing.run(
         "DELETE FROM mails WHERE position IN (SELECT position FROM mails WHERE archived_at_us < ?"
         " AND id NOT IN (SELECT mail FROM waits UNION SELECT reply FROM waits WHERE reply IS NOT NULL)"

@@ -1,7 +1,7 @@
 """Publish database changes on the stream after their transaction, so that no record is lost.
 
-If the process dies after publishing a record and before deleting it, the record is published again with the same
-`event`, so that a reader can count each event once.
+If the process dies after it published a record and before it deleted the record, the record is published again. It
+then has the same `event`, so that a reader can count each event once.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from artoo.ports.clock import Clock
 
 BATCH = 256
 OTHERS_SECONDS = 2.0
-"""Interval of checks for records of other processes."""
+"""Number of seconds between two checks for records of other processes."""
 
 ORPHANED_SECONDS = 60.0
-"""Age after which another process publishes a record that its own process has not published."""
+"""Number of seconds after which a process publishes a record that the process which wrote it has not published."""
 
 
 class Publish(Protocol):
-    """Publishes a record on the stream. Called on the event loop, and never waits.
+    """Publishes a record on the stream. It is called on the event loop, and never waits.
 
-    `subject`: the id of the board task or letter, or the name of the agent, that the record is about. After a crash
-    a record may be published twice, with the same `event` (for a Mail, the same `id`).
+    `subject`: the id of the board task or letter, or the name of the agent, with which the record deals. After a
+    crash, a record may be published twice with the same `event` (for a Mail, with the same `id`).
     """
 
     def __call__(self, sender: Role, subject: str, payload: Contract) -> None: ...
@@ -47,7 +47,7 @@ class _Waiting(NamedTuple):
 
 
 class Outbox:
-    """Publishes the records of this home's processes, and of dead processes of other homes."""
+    """Publishes the records of the processes of this home, and those of dead processes of other homes."""
 
     def __init__(
         self, database: Database, publish: Publish, *, is_dead: Callable[[str], bool] | None = None
@@ -58,11 +58,13 @@ class Outbox:
         self._one_at_a_time = asyncio.Lock()
 
     async def drain(self) -> int:
-        """Publish all pending records in order, and return their number. Raises ActivityStoreError."""
+        """Publish all records that are not published yet, in order. Return their number. Raises
+        ActivityStoreError."""
         async with self._one_at_a_time:
             total = 0
             while waiting := await self._database.read(self._due):
-                # Deleted after publishing, so that a crash in between repeats a record instead of losing it.
+                # A record is deleted after it was published, so that a crash in between repeats the record instead
+                # of losing it.
                 for item in waiting:
                     self._publish(item.role, item.subject, item.payload)
                 await self._database.write(lambda writing, done=waiting: _take_out(writing, done))
@@ -70,9 +72,9 @@ class Outbox:
             return total
 
     async def run(self, clock: Clock) -> None:
-        """Publish records until cancelled, beginning with those of earlier processes.
+        """Publish records until cancelled. The first are those that earlier processes left.
 
-        The end of another process causes no notification, so this also polls for its records.
+        No notification comes when another process ends, so this also checks for its records periodically.
         """
         written = asyncio.Event()
         forget = self._database.on_written(written.set)
@@ -86,7 +88,8 @@ class Outbox:
 
     def _due(self, reading: Reading) -> list[_Waiting]:
         holders = reading.names("SELECT DISTINCT holder FROM events")
-        # One process publishes for the whole home, so that a command's records come before their consequences.
+        # One process publishes the records of the whole home, so that the records of a command come before those of
+        # its consequences.
         home = machine_of(reading.holder)
         ours = [holder for holder in holders if machine_of(holder) == home or self._is_dead(holder)]
         orphaned = reading.steady_us - seconds_us(ORPHANED_SECONDS)

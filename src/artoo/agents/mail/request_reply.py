@@ -1,9 +1,9 @@
 """Ask another agent and wait for the reply, and refuse circular waits.
 
-After the timeout, the fallback is the result. Reference: SPEC section 11.
+If no answer comes in time, the fallback is the result. Reference: SPEC section 11.
 
-The database records which agent waits for which, across all processes. A question that would close a circle of
-waiting agents is sent, but no answer is waited for, and the circle is reported.
+The database records for all processes which agent waits for which other agent. If a question would close a circle
+of waiting agents, it is sent, but no answer is awaited. The circle is reported.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from artoo.contracts.roles import Role
 from artoo.ports.clock import Clock
 
 REPLY_SECONDS = 30.0
-"""Default timeout for a reply."""
+"""Number of seconds that an agent waits for a reply by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The result of a question: the answer's text, or the fallback and the reason. `cycle`: the agents in the
-    circle."""
+    """The result of a question. It is the text of the answer, or the fallback with the reason. `cycle`: the agents
+    in the circle, if there is one."""
 
     text: str
     mail: Mail | None = None
@@ -56,14 +56,15 @@ class Asking:
         seconds: float = REPLY_SECONDS,
         fallback: str = "",
     ) -> Reply:
-        """Send a letter and wait for its answer, at most `seconds`. A later answer is delivered as a normal letter.
+        """Send a letter and wait at most `seconds` for its answer. An answer that comes later is delivered as a
+        normal letter.
 
         Raises MailRefused if the letter cannot be sent.
         """
         mail = self.mailbox.letter(sender, recipient, text, priority=priority, requires_reply=True)
         gone = await self.mailbox.gone()
         end = self.clock.monotonic() + seconds
-        # Read before the letter is sent, so that an immediate answer is not missed.
+        # This is read before the letter is sent, so that an immediate answer is not missed.
         mark = await self.wake.mark(sender)
         cycle = await self.database.write(lambda writing: _pose(writing, mail, seconds, gone))
         if cycle:
@@ -82,9 +83,10 @@ class Asking:
 
 
 def circle(reading: Reading, sender: str, recipient: str) -> tuple[str, ...]:
-    """Return the agents in the circle that would arise if `sender` waited for `recipient`, beginning with `sender`.
+    """Return the agents of the circle that would arise if `sender` waited for `recipient`. `sender` is the first of
+    them.
 
-    The operator is never part of a circle, because a person may answer at any time.
+    The operator is never part of a circle, because a person can answer at any time.
     """
     if OPERATOR in (sender, recipient):
         return ()
@@ -105,8 +107,8 @@ def circle(reading: Reading, sender: str, recipient: str) -> tuple[str, ...]:
 
 
 def _pose(writing: Writing, mail: Mail, seconds: float, gone: Collection[str]) -> tuple[str, ...]:
-    """Send the question and record the wait. If that would close a circle, report and return the circle instead."""
-    # Two concurrent questions could close a circle that neither transaction sees.
+    """Send the question and record the wait. If the wait would close a circle, report the circle and return it."""
+    # Two questions at the same time could close a circle that neither of their transactions sees.
     writing.alone("waits")
     cycle = circle(writing, mail.sender, mail.recipient)
     if cycle:
@@ -129,7 +131,7 @@ def _answered(reading: Reading, mail_id: str) -> bool:
 def _finish(writing: Writing, mail: Mail, *, report: bool) -> Mail | None:
     """End the wait. If `report` is true, return the answer, or report that there is none.
 
-    Otherwise an answer that has arrived becomes a normal letter.
+    If it is false, an answer that has arrived becomes a normal letter.
     """
     row = writing.one("SELECT reply FROM waits WHERE mail = ?", (mail.id,), hold="wait")
     writing.run("DELETE FROM waits WHERE mail = ?", (mail.id,))
@@ -147,7 +149,8 @@ def _finish(writing: Writing, mail: Mail, *, report: bool) -> Mail | None:
 
 
 def _reserved(reading: Reading, reply_id: str | None, mail_id: str) -> Mail | None:
-    """Return the reserved answer. None if there is none, or the reservation expired and another reader got it."""
+    """Return the answer that was reserved. Return None if there is none, or if its reservation expired and another
+    reader got it."""
     if reply_id is None:
         return None
     row = find_mail(reading, reply_id)

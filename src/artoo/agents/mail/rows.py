@@ -14,31 +14,32 @@ LONGEST_NOTE = 1_000
 """Maximum number of characters of the note stored when a letter is archived."""
 
 DEEPEST = 8
-"""Maximum length of a chain of letters, each written while its writer handled the previous one. Without this limit,
-agents could write to each other endlessly."""
+"""Maximum length of a chain of letters in which each was written while its writer handled the previous one. Without
+this limit, agents could write to each other endlessly."""
 
 _DEPTH = "depth: "
 
 MOST_UNREAD, MOST_WAITING = 1_000, 1_000
-"""Maximum number of letters in an inbox, and in an outbox. If an inbox is full, letters wait in their senders'
-outboxes."""
+"""Maximum number of letters in an inbox, and in an outbox. If an inbox is full, further letters stay in the
+outboxes of their senders."""
 
 PICK_UP_US = 60_000_000
-"""µs after the end of a wait during which a reply stays reserved. After that it is a normal letter."""
+"""Number of µs for which a reply stays reserved after the wait has ended. After that, it becomes a normal
+letter."""
 
 _MOST_NAMED = 20
 """Maximum number of names in an error message."""
 
 BY_RANK = "CASE priority WHEN 'critical' THEN 0 WHEN 'standard' THEN 1 ELSE 2 END, position"
-"""Delivery order: by priority, then by arrival."""
+"""The order of delivery in SQL, which is by priority and then by arrival."""
 
 
 @dataclass(frozen=True, slots=True)
 class MailClaim:
-    """A letter claimed by one process until it is archived or the lease expires. `token` and `epoch` prove the
-    claim.
+    """The right of a process to handle a letter, until the letter is archived or the lease expires. `token` and
+    `epoch` prove that the caller holds the claim.
 
-    `attempts`: number of deliveries of the letter, including this one.
+    `attempts`: how often the letter was delivered, including this time.
     """
 
     mail: Mail
@@ -50,7 +51,8 @@ class MailClaim:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A letter and its partition. `note`: how it was handled. `held`: a process has claimed it."""
+    """A letter, and the partition in which it is. `note`: how it was handled. `held`: true if a process has claimed
+    it."""
 
     mail: Mail
     partition: Partition
@@ -59,7 +61,7 @@ class Kept:
 
 
 def reply_claim(mail_id: str) -> str:
-    """Return the claim token that reserves the reply to a letter for the waiting agent."""
+    """Return the token with which the reply to a letter is reserved for the agent that waits for it."""
     return f"reply to {mail_id}"
 
 
@@ -88,9 +90,10 @@ def held_mail(reading: Reading, claim: MailClaim) -> Mail:
 
 
 def check_address(reading: Reading, name: str, what: str, gone: Collection[str] = ()) -> None:
-    """Raise MailRefused unless `name` is the operator, an agent, or a foreign agent that can be written to.
+    """Raise MailRefused unless `name` is the operator, an agent, or a foreign agent to which letters can be
+    written.
 
-    `gone`: names that the error message does not suggest.
+    `gone`: names that the error message must not suggest.
     """
     if name == OPERATOR or reading.one("SELECT 1 FROM agents WHERE name = ?", (name,)) is not None:
         return
@@ -98,7 +101,8 @@ def check_address(reading: Reading, name: str, what: str, gone: Collection[str] 
 
 
 def check_recipient(reading: Reading, name: str, gone: Collection[str] = ()) -> None:
-    """Raise MailRefused if no one would read letters to `name`. `gone`: agents whose folders no longer exist."""
+    """Raise MailRefused if no one would read letters to `name`. `gone`: the agents whose folders do not exist any
+    more."""
     if name in gone:
         raise MailRefused(
             f"Nobody reads letters to {name}, whose folder is gone (artoo agent list says what can be done);"
@@ -116,7 +120,7 @@ def _known(reading: Reading, gone: Collection[str]) -> str:
 
 
 def check_reader(reading: Reading, name: str) -> None:
-    """Raise ActorRefused if `name` may not handle mail now (paused, stopped, unknown)."""
+    """Raise ActorRefused if `name` may not handle mail now, because it is paused, stopped or unknown."""
     if name == OPERATOR:
         return
     row = reading.one("SELECT paused, stopped FROM agents WHERE name = ?", (name,))
@@ -126,7 +130,7 @@ def check_reader(reading: Reading, name: str) -> None:
 
 
 def post(writing: Writing, mail: Mail, gone: Collection[str] = ()) -> None:
-    """Store a letter in its sender's outbox and, if there is room, deliver it. Raises MailRefused.
+    """Store a letter in the outbox of its sender, and deliver it if there is room. Raises MailRefused.
 
     `gone`: see `check_recipient`.
     """
@@ -142,18 +146,18 @@ def post(writing: Writing, mail: Mail, gone: Collection[str] = ()) -> None:
     letter = mail.model_dump(exclude={"sent_at"})
     writing.insert("mails", **letter, sent_at_us=writing.now_us, partition="outbox", queued_us=writing.steady_us)
     writing.emit(Role.MAILBOX, mail.id, mail)
-    # The letter is published once. Its moves are published without the text.
+    # The letter is published only once with its text. Later records of the same letter do not contain the text.
     record_mail(writing, mail, "outbox")
     if not _expected(writing, mail):
         deliver(writing, mail.recipient)
 
 
 def _note_depth(writing: Writing, mail: Mail) -> None:
-    """Record the depth of a letter: one more than that of the letter that caused it. Raises MailRefused beyond
-    `DEEPEST`.
+    """Record the depth of a letter, which is one more than the depth of the letter that caused it. Raises
+    MailRefused if it is more than `DEEPEST`.
 
-    An agent does one thing at a time. So the cause is the letter that the writer is handling, or that made an item
-    of its patrol due. Answers, and letters to or from the operator, are not limited.
+    An agent handles one item at a time. The cause is therefore the letter that the writer is handling, or the
+    letter that made an item of its patrol due. Answers, and letters to or from the operator, are not limited.
     """
     if mail.in_reply_to is not None or OPERATOR in (mail.sender, mail.recipient):
         return
@@ -181,8 +185,8 @@ def forget_depths(writing: Writing) -> None:
 
 
 def _expected(writing: Writing, mail: Mail) -> bool:
-    """Reserve a reply for the agent that waits for it, even if its inbox is full. Returns True if it was such a
-    reply."""
+    """Reserve a reply for the agent that waits for it, even if the inbox of that agent is full. Returns True if an
+    agent waits for this reply."""
     if mail.in_reply_to is None:
         return False
     find_mail(writing, mail.in_reply_to)
@@ -202,12 +206,13 @@ def _expected(writing: Writing, mail: Mail) -> bool:
 
 
 def deliver(writing: Writing, recipient: str) -> int:
-    """Move letters for `recipient` from outboxes to the inbox while there is room. Returns their number."""
+    """Move letters for `recipient` from the outboxes to its inbox, as long as there is room. Returns their
+    number."""
     unread = writing.count("SELECT count(*) FROM mails WHERE recipient = ? AND partition = 'inbox'", (recipient,))
     rows = writing.all(
         f"SELECT * FROM mails WHERE recipient = ? AND partition = 'outbox' ORDER BY {BY_RANK} LIMIT ?",
         (recipient, max(0, MOST_UNREAD - unread)),
-        # A letter locked by another transaction is delivered by that transaction.
+        # If another transaction has locked a letter, that transaction delivers it.
         hold="skip",
     )
     for row in rows:
@@ -240,7 +245,7 @@ def hand_over(writing: Writing, row: Row, token: str, agent: str, lease_us: int)
 
 
 def record_mail(writing: Writing, mail: Mail, partition: Partition, note: str = "") -> None:
-    """Add the record of the letter's arrival in a partition for the stream."""
+    """Add a record for the stream that the letter has arrived in a partition."""
     writing.emit(
         Role.MAILBOX,
         mail.id,

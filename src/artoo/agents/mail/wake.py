@@ -1,8 +1,9 @@
 """Wake a sleeping agent when mail or work arrives from any process, with the interval of polling.
 
-The database counts arrivals by name. Writes of this process are signalled directly. Writes of other processes
-change SQLite's `data_version`, which is polled once a second during a wait. Only an arrival for an agent's own
-name, or for any agent, ends its wait, so that writing agents do not keep each other awake.
+The database counts the arrivals for each name. A write by this process wakes its waiting agents directly. A write
+by another process changes SQLite's `data_version`, which is checked once a second during a wait. A wait ends only
+if something arrives for the agent's own name or for any agent. Agents that write therefore do not keep each other
+awake.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from artoo.ports.clock import Clock
 POLL_SECONDS = 1.0
 
 Mark = tuple[int, int]
-"""The counts of arrivals for a name and for any agent at a certain time."""
+"""The number of arrivals for a name, and for any agent, at a certain time."""
 
 
 class Wake:
-    """The arrivals of a database. Use one object per process."""
+    """Lets agents wait for arrivals in a database. Use one object for each process."""
 
     def __init__(self, database: Database, clock: Clock, *, poll_seconds: float = POLL_SECONDS) -> None:
         self._database = database
@@ -30,11 +31,12 @@ class Wake:
         self._poll = poll_seconds
 
     async def mark(self, name: str) -> Mark:
-        """Return the counts of arrivals for `name` and for any agent. Read it before checking for work."""
+        """Return the number of arrivals for `name` and for any agent. It must be read before the check for work."""
         return await self._database.read(lambda reading: _arrivals(reading, name))
 
     async def wait(self, name: str, mark: Mark, seconds: float) -> bool:
-        """Wait for an arrival for `name` or for any agent after `mark`. Returns False after `seconds`."""
+        """Wait until something arrives for `name` or for any agent after `mark`. Returns False if nothing arrives
+        within `seconds`."""
         end = self._clock.monotonic() + seconds
         written = asyncio.Event()
         forget = self._database.on_written(written.set)
@@ -52,7 +54,7 @@ class Wake:
 
     @asynccontextmanager
     async def watching(self) -> AsyncGenerator[Callable[[float], Awaitable[None]]]:
-        """Yield a function that waits for the next write of any process, at most so many seconds."""
+        """Yield a function that waits until any process writes, at most for the given seconds."""
         written = asyncio.Event()
         forget = self._database.on_written(written.set)
         version = await self._database.version()
@@ -67,7 +69,7 @@ class Wake:
             forget()
 
     async def _until_written(self, written: asyncio.Event, version: int, seconds: float) -> int:
-        """Return when any process has written, or after `seconds`."""
+        """Return when a process has written, or after `seconds`."""
         end = self._clock.monotonic() + seconds
         while (left := end - self._clock.monotonic()) > 0:
             await either(written.wait(), self._clock.sleep(min(left, self._poll)))
@@ -89,7 +91,7 @@ def _arrivals(reading: Reading, name: str) -> Mark:
 
 
 async def either(first: Awaitable[object], second: Awaitable[object]) -> None:
-    """Return when one of the two is done, and cancel the other."""
+    """Return when one of the two has ended, and cancel the other."""
     async with asyncio.TaskGroup() as group:
         done = asyncio.Event()
 

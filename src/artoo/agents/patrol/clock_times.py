@@ -31,26 +31,26 @@ class ClockProblem(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """A condition that becomes due at each time of the cron expression, in `zone` (None: the machine's time
-    zone)."""
+    """A condition that is due at each time of the cron expression. The times are in `zone` (None: the time zone of
+    the machine)."""
 
     cron: str
     zone: str | None = None
 
     def next_after(self, moment: datetime) -> datetime:
-        """Return the first time after `moment` (both aware). Daylight saving changes shift or skip it as in
-        cron."""
+        """Return the first time after `moment`. Both times are aware. If daylight saving time begins or ends, the
+        time is moved or skipped as in cron."""
         from cronsim import CronSim
 
         if self.zone is not None:
             return next(CronSim(self.cron, moment.astimezone(ZoneInfo(self.zone))))
-        # The machine's zone has no name here, so naive local times are used, and `astimezone` handles clock
-        # changes.
+        # The time zone of the machine has no name here. Local times without a zone are used, and `astimezone`
+        # handles changes of the clock.
         return next(CronSim(self.cron, moment.astimezone().replace(tzinfo=None))).astimezone()
 
 
 def read_at(text: str) -> tuple[At, str]:
-    """Parse the clock time at the start of `text`, quoted or not, and return it with the rest. Raises
+    """Parse the clock time at the beginning of `text`, quoted or not. Return it with the text after it. Raises
     ClockProblem."""
     for quote in ('"', "'", "`"):
         if text.startswith(quote) and quote in text[1:]:
@@ -80,7 +80,7 @@ def _match_end(rest: str) -> int:
 
 @lru_cache(maxsize=256)
 def _checked(at: At) -> At:
-    """Return the time if the cron expression and the zone are valid. Raises ClockProblem."""
+    """Return the condition if its cron expression and its zone are valid. Raises ClockProblem."""
     from cronsim import CronSimError
 
     if at.zone is not None:
@@ -96,7 +96,7 @@ def _checked(at: At) -> At:
 
 
 def _days(words: str | None, text: str) -> str:
-    """Return the cron weekday field for words such as `Mon`, `mon-fri`, `Tue, Thu` or `weekdays`."""
+    """Return the field of a cron expression for weekdays such as `Mon`, `mon-fri`, `Tue, Thu` or `weekdays`."""
     if words is None:
         return "*"
     if group := _GROUPS.get(words.casefold()):

@@ -11,9 +11,10 @@ Headings, prose and comments around the list are for people. A checked box (`- [
 
 The conditions after `when:` are in `conditions.py`.
 
-A routine may be a script instead. Each line that it prints is a request; without output there is no work. It runs
-before any model is called, read-only, with the interpreter of its first line (`#!`), otherwise bash. While a line
-is still printed, it counts as the same request. After it was absent once, it can be requested again.
+A routine may be a script instead. Each line that the script prints is a request. If it prints nothing, there is no
+work. The script is run read-only, before any model is called. Its first line (`#!`) names the interpreter,
+otherwise it is bash. As long as the script still prints a line, this counts as the same request. If the line was
+missing once, it is a new request when it is printed again.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ PRINTED = "printed"
 """Prefix of the keys of items that a script has printed."""
 
 RunScript = Callable[[str], Awaitable[tuple[int | None, str]]]
-"""Runs a command read-only. Returns exit code (None: timeout, or it changed files) and output. Never raises."""
+"""Runs a command that may only read files. Returns its exit code and its output. The exit code is None after a
+timeout, or if the command changed files. Never raises."""
 
 SHORTEST_EVERY = timedelta(minutes=1)
 LONGEST_EVERY = timedelta(days=366)
@@ -50,13 +52,13 @@ _EVERY = re.compile(r"(\d{1,6})\s*([mhd])\b[.,;:]?\s*")
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """A condition that holds again after this interval since the item was last done."""
+    """A condition that is met again when this interval has passed since the item was last done."""
 
     interval: timedelta
 
 
 def read_every(text: str) -> tuple[Every, str]:
-    """Parse the interval at the start of `text`, and return it with the rest. Raises ConditionProblem."""
+    """Parse the interval at the beginning of `text`. Return it with the text after it. Raises ConditionProblem."""
     found = _EVERY.match(text)
     if found is None:
         raise ConditionProblem(
@@ -69,7 +71,7 @@ def read_every(text: str) -> tuple[Every, str]:
 
 
 LARGEST_FILE = 64 * 1024
-"""Maximum size of a routine in bytes."""
+"""Maximum size of a patrol routine in bytes."""
 MOST_ITEMS = 100
 LONGEST_REQUEST = 4_000
 """Maximum number of characters of one item."""
@@ -83,9 +85,9 @@ _ADVICE = "add `every: 1d`, `at: 9:00` or `when: file_exists PATH` to it (or mak
 
 @dataclass(frozen=True, slots=True)
 class PatrolItem:
-    """One patrol item. `line` counts from 1. If there are two conditions, both must hold.
+    """One item of a patrol routine. `line` counts from 1. If an item has two conditions, both must be met.
 
-    `printed`: a script requested it. The item stays the same request while the script prints it.
+    `printed`: true if a script has printed the item. As long as the script prints it, the item is the same request.
     """
 
     request: str
@@ -97,7 +99,8 @@ class PatrolItem:
 
     @property
     def key(self) -> str:
-        """Return a key from the item's content. An edited item gets a new key, a moved item keeps its key."""
+        """Return a key that is computed from the content of the item. If the item is edited, the key changes. If it
+        is moved, the key stays the same."""
         parts = (self.request, self.every, self.when, *(() if self.at is None else (self.at,)))
         said = "\0".join(map(str, parts))
         digest = hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -106,7 +109,7 @@ class PatrolItem:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error at a line (from 1), and how to fix it."""
+    """An error in a line (counted from 1), and how to fix it."""
 
     line: int
     text: str
@@ -114,15 +117,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class PatrolText:
-    """A parsed routine: the valid items, and the errors."""
+    """A parsed routine, with its valid items and its errors."""
 
     items: tuple[PatrolItem, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 def read_patrol(path: Path) -> PatrolText:
-    """Read the routine in a file. An absent or empty file has no items. Blocks: call it in a thread. Never
-    raises."""
+    """Read the routine in a file. If the file does not exist or is empty, there are no items. The call blocks, so
+    it must be made in a thread. Never raises."""
     try:
         text = _text_of(path)
     except ValueError as error:
@@ -175,7 +178,7 @@ class _Conditions:
     at: At | None = None
 
     def take(self, name: str, value: str) -> str:
-        """Parse one condition and return the text that follows it. Raises ConditionProblem."""
+        """Parse one condition. Return the text after it. Raises ConditionProblem."""
         if getattr(self, name) is not None:
             raise ConditionProblem(f"it has two `{name}:`: keep one")
         if name != "when" and (self.every or self.at):
@@ -216,7 +219,8 @@ def _checked(said: str, conditions: _Conditions) -> str:
 
 
 def _lines(entry: SyntaxTreeNode) -> list[str]:
-    """Return the raw text of an item with its nested parts, so that asterisks in paths are not read as emphasis."""
+    """Return the raw text of an item including nested items, so that asterisks in paths are not read as
+    emphasis."""
     nodes = (node for node in entry.walk() if node.type in _TEXTS)
     return [text for node in nodes for text in node.content.splitlines()]
 
@@ -230,21 +234,22 @@ def _line(block: SyntaxTreeNode) -> int:
 
 
 def patrol_problems(path: Path) -> tuple[str, ...]:
-    """Return the errors of a routine, with file and line, for the operator at the start. Blocks."""
+    """Return the errors of a routine with file and line. The operator is shown them when the agent starts.
+    Blocks."""
     if is_script(path):
-        # A script's errors are only known after running it, and are then published on the stream.
+        # Errors of a script are only known when it was run, and are published on the stream then.
         return ()
     return tuple(f"{path}:{problem.line}: {problem.text}" for problem in read_patrol(path).problems)
 
 
 def is_script(path: Path) -> bool:
-    """Check whether a routine is a script, which is any file other than Markdown."""
+    """Check whether a routine is a script. Every file that is not Markdown counts as a script."""
     return path.suffix.casefold() not in (".md", ".markdown")
 
 
 async def printed_by(path: Path, run: RunScript) -> PatrolText:
-    """Run the script at `path` and return the items that it requests. An absent or empty file has none. Never
-    raises."""
+    """Run the script at `path`. Return the items that it prints. If the file does not exist or is empty, there are
+    no items. Never raises."""
     try:
         text = await asyncio.to_thread(_text_of, path)
     except ValueError as error:
@@ -268,7 +273,8 @@ async def printed_by(path: Path, run: RunScript) -> PatrolText:
 
 
 def command_of(text: str) -> str:
-    """Return a command that pipes the script's text to its interpreter, because the sandbox cannot see its file."""
+    """Return a command that pipes the text of the script to its interpreter, because the sandbox cannot see the
+    file."""
     first = text.partition("\n")[0]
     interpreter = first[2:].strip() if first.startswith("#!") else "bash"
     return f"printf %s {shlex.quote(text)} | {interpreter} /dev/stdin"
@@ -279,7 +285,7 @@ def _refused(why: str) -> PatrolText:
 
 
 def _text_of(path: Path) -> str:
-    """Return a routine's text, empty if there is no file. Raises ValueError with advice. Blocks."""
+    """Return the text of a routine. Return "" if there is no file. Raises ValueError with advice. Blocks."""
     try:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)

@@ -1,9 +1,10 @@
 """Submit the patrol items that are due as requests, without a model call, with the least time between two checks.
 
-Only code checks whether an item is due.
+Whether an item is due is decided by code, not by a model.
 
-An item is marked as open (durably, with a key) before it is submitted, and closed afterwards. If the process dies
-in between, the item is submitted again with the same key, so that the receiver can detect the repetition.
+Before an item is submitted, it is durably marked as open, with a key. Afterwards it is marked as closed. If the
+process dies in between, the item is submitted again with the same key, by which the receiver recognises the
+repetition.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from artoo.contracts.agents import PatrolRefused, Recorded
 from artoo.ports.clock import Clock
 
 SHORTEST_LOOK = 30.0
-"""Minimum seconds between two checks, so that many wakes do not cause many checks."""
+"""Minimum number of seconds between two checks, so that many wakes do not cause many checks."""
 _ABSENT = "absent"
 
 
 @dataclass(frozen=True, slots=True)
 class PatrolRequest:
-    """A due item as a request. After a crash or a back-off the same request has the same `key`."""
+    """An item that is due, as a request. After a crash or a back-off, the same request has the same `key`."""
 
     key: str
     text: str
@@ -61,10 +62,11 @@ class _Due:
 
 @dataclass(slots=True)
 class Patrol:
-    """The patrol duty of one agent. Implements `Duty`. `paths`: the agent's HEARTBEAT.md and the home's routine.
+    """The patrol duty of one agent. Implements `Duty`. `paths`: the HEARTBEAT.md of the agent, and the routine of
+    the home.
 
-    Files may change at any time. Errors in them are reported once, with file and line, and do not affect other
-    items. `run` None: routines that are scripts are not run.
+    The files may change at any time. An error in them is reported once, with file and line, and does not affect
+    other items. If `run` is None, routines that are scripts are not run.
     """
 
     agent: str
@@ -84,8 +86,9 @@ class Patrol:
     _next_look: float = 0.0
 
     async def due(self) -> str | None:
-        """Implement `Duty.due`. Checks files and conditions at most every 30 s. Drops due items that were removed
-        from the routine since. Raises ActivityStoreError."""
+        """Return how many items are due, or None. Implements `Duty.due`. Files and conditions are checked at most
+        every 30 s. If an item was removed from the routine since it became due, it is dropped. Raises
+        ActivityStoreError."""
         if self._found:
             await self._reread()
             known = self._items | self._scripted
@@ -96,13 +99,14 @@ class Patrol:
         return f"{len(self._found)} due" if self._found else None
 
     async def do(self) -> Done:
-        """Implement `Duty.do`. Submits the next due item."""
+        """Submit the next item that is due. Implements `Duty.do`."""
         found = self._found.popleft()
         now = self.clock.now()
-        # The time in the key distinguishes two runs of one item.
+        # The time in the key distinguishes two runs of the same item.
         key = found.state.open_key or f"patrol-{microseconds(now)}-{found.item.key}"
         taken = ItemState(now, found.mark, key)
-        # Stored before the request begins, so that after a crash it is submitted again with the same key.
+        # The key is stored before the request begins, so that the item is submitted with the same key after a
+        # crash.
         await self.store.put(found.item.key, taken)
         before = await self._files(found.item)
         done = await self.submit(PatrolRequest(key, found.item.request, found.source))
@@ -115,7 +119,8 @@ class Patrol:
         return {} if item.when is None else await self.sights.files(item.when)
 
     async def _seen(self, found: _Due, before: Mapping[str, str], made: Collection[str]) -> str:
-        """Return the mark to store. Files that the run itself changed do not count as new, but other changes do."""
+        """Return the mark to be stored. Files that the run itself has changed do not count as new. All other
+        changes do."""
         when = found.item.when
         if not made or not isinstance(when, FilesThere | FilesChanged):
             return found.mark
@@ -166,7 +171,7 @@ class Patrol:
         return _Due(item, state, mark, source)
 
     async def _time_has_come(self, item: PatrolItem, state: ItemState, now: datetime) -> bool:
-        """Check whether the item is due by time. If the clock was set back, the interval begins now."""
+        """Check whether it is time for the item. If the clock was set back, the interval begins now."""
         if item.at is not None and state.last_at is None:
             # The first check only records the time.
             await self.store.put(item.key, replace(state, last_at=now))
@@ -185,9 +190,10 @@ class Patrol:
         return () if self.run is None else tuple(path for path in self.paths if is_script(path))
 
     async def _ask_scripts(self) -> bool:
-        """Run the routines that are scripts. Their errors are reported when they change.
+        """Run the routines that are scripts. Their errors are reported only when they change.
 
-        Returns False if a script failed. Missing lines then do not mean that their requests are gone.
+        Returns False if a script has failed. In that case, a line that is missing does not mean that its request
+        was withdrawn.
         """
         whole = True
         found: dict[str, tuple[PatrolItem, str]] = {}
@@ -195,7 +201,7 @@ class Patrol:
             text = PatrolText() if self.run is None else await printed_by(path, self.run)
             found |= {item.key: (item, f"{path}:{item.line}") for item in text.items}
             whole = whole and not text.problems
-            # Also at the first check, because an earlier process may have stored a problem.
+            # This is also done at the first check, because an earlier process may have stored a problem.
             if self._told.get(path) != text.problems:
                 self._told[path] = text.problems
                 await self.store.note_problem(str(path), "; ".join(problem.text for problem in text.problems))
@@ -216,7 +222,8 @@ class Patrol:
             items |= {item.key: (item, f"{path}:{item.line}") for item in text.items if item.key not in items}
             for problem in text.problems:
                 await self._refuse(path, problem)
-        # A file that is being saved may be empty for a moment, so states are kept longer than their items.
+        # A file that is just being saved may be empty for a moment, so the states of items are kept longer than the
+        # items.
         await self.store.forget_oldest(items)
         self._items, self._version = items, version
 

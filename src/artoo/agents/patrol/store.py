@@ -1,6 +1,6 @@
 """Store the last run, the mark and the problem of each patrol item, with the limit on items.
 
-The state is in the activity database.
+The state is stored in the activity database.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from artoo.agents.storage.transaction import Reading, Writing, made, marked
 _PROBLEM = "patrol problem: "
 
 MOST_REMEMBERED = 500
-"""Maximum number of item states kept for an agent, not counting the current items of its routine."""
+"""Maximum number of states that are kept for an agent in addition to those of the current items."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemState:
-    """The state of an item. `last_at`: its last start. `seen`: its condition's mark. `open_key`: key of an
-    unfinished run."""
+    """The state of an item. `last_at`: when it was last started. `seen`: the mark of its condition. `open_key`: the
+    key of a run that has not ended."""
 
     last_at: datetime | None = None
     seen: str = ""
@@ -30,7 +30,7 @@ class ItemState:
 
 
 class PatrolStore(Stored):
-    """The item states of one agent. Every method raises ActivityStoreError."""
+    """The states of the items of one agent. Every method raises ActivityStoreError."""
 
     def __init__(self, database: Database, agent: str) -> None:
         super().__init__(database)
@@ -58,14 +58,15 @@ class PatrolStore(Stored):
 
     @writes
     def note_problem(self, writing: Writing, source: str, problem: str) -> None:
-        """Store the current problem of a routine for `script_problems`. An empty text removes it."""
+        """Store the current problem of a routine, which `script_problems` returns. An empty text removes it."""
         writing.mark(f"{_PROBLEM}{self._agent} {source}", problem)
 
     @writes
     def forget_oldest(self, writing: Writing, kept: Collection[str]) -> None:
-        """Delete the oldest item states beyond `MOST_REMEMBERED` that are not in `kept`.
+        """Delete the oldest states beyond `MOST_REMEMBERED`. States of the items in `kept` are never deleted.
 
-        States of removed items are not all deleted, because a file that is being saved is empty for a moment.
+        The states of removed items are not deleted at once, because a file that is being saved is empty for a
+        moment.
         """
         oldest = "SELECT item FROM patrols WHERE agent = ? ORDER BY coalesce(last_at_us, 0) DESC"
         for item in set(writing.names(oldest, (self._agent,))[MOST_REMEMBERED:]).difference(kept):
@@ -73,8 +74,8 @@ class PatrolStore(Stored):
 
 
 async def script_problems(database: Database, source: str, agents: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the problems of this routine at these agents' last checks: problem → agents. Raises
-    ActivityStoreError."""
+    """Return the problems that this routine had when these agents last checked it. Each problem is mapped to its
+    agents. Raises ActivityStoreError."""
 
     def work(reading: Reading) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}

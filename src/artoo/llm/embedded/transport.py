@@ -4,8 +4,8 @@ Reference: SPEC section 9.
 
     first request ──► model file ready ──► loaded ──► static prefix restored or computed ──► HTTP requests
 
-The model is loaded once, however many requests wait for it, and `close` frees it. Answers are always streamed,
-because only a stream can be stopped early: closing the connection stops the generation.
+The model is loaded only once, however many requests wait for it. `close` frees it. Answers are always streamed,
+because only a streamed answer can be stopped early: closing the connection stops its generation.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _STREAMED = {"stream": True, "stream_options": {"include_usage": True}, "return_
 class EmbeddedTransport:
     """Sends requests to a model in this process.
 
-    `ready` returns the model's file, fetched and checked. `weights` is its size in bytes. Share one object between
-    all tiers and subtasks, because each object loads its own copy of the model.
+    `ready` returns the file of the model, which is downloaded and checked. `weights` is its size in bytes. All
+    tiers and subtasks should use the same object, because each object loads its own copy of the model.
     """
 
     def __init__(
@@ -72,18 +72,19 @@ class EmbeddedTransport:
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """Send a request; see Transport. If a call is cancelled or times out, its generation stops at the next
-        token.
+        """Send a request, as Transport describes. If a call is cancelled or times out, the generation of its answer
+        stops at the next token.
 
-        Raises ModelUnreachable if the model cannot be fetched or loaded, or gives no complete answer in time;
-        ConfigurationError if this process forbids real models.
+        Raises ModelUnreachable if the model cannot be downloaded or loaded, or gives no complete answer in time.
+        Raises ConfigurationError if this process forbids real models.
         """
         guard.check(self._name)
         engine, http = await self._loaded()
         if self._prefixes is not None:
             await self._prefixes.prepare(body)
         asked = {"cache_prompt": True, **engine.constrained(body), **_STREAMED}
-        # A listener is always passed, because a streamed request has a time limit for pauses and not for its total.
+        # A listener is always passed, because the time limit of a streamed request is for its pauses and not for
+        # its total time.
         hears: OnEvent = on_event or (lambda event: None)
         call = asyncio.ensure_future(http.post(asked, timeout=timeout, path=path, on_event=hears))
         self._active.add(call)
@@ -101,7 +102,8 @@ class EmbeddedTransport:
             self._active.discard(call)
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """List the one model without loading it, like llama.cpp's server. All slots share the context."""
+        """List the only model, like llama.cpp's server but without loading the model. All slots together have one
+        context."""
         meta: Json = {"n_ctx": self._settings.context_tokens // self._settings.slots, "size": self._weights}
         model: Json = {"id": self._name, "object": "model", "owned_by": "llamacpp", "meta": meta}
         return TransportReply(200, {}, {"object": "list", "data": [model]})
@@ -114,8 +116,8 @@ class EmbeddedTransport:
             call.cancel()
         if self._http is not None:
             if not self._settled:
-                # Freeing waits for a batch that is still being computed, and holds Python's global lock meanwhile.
-                # A request waits for the same batch without the lock.
+                # Freeing the engine waits for a batch that is still being computed, and holds Python's global lock
+                # meanwhile. A request waits for the same batch without holding the lock.
                 with suppress(ArtooError):
                     await self._http.post(_SMALLEST, timeout=_SETTLING_SECONDS)
             await self._http.close()
@@ -129,11 +131,14 @@ class EmbeddedTransport:
             if self._loading is None or (self._loading.done() and self._loading.exception() is not None):
                 path = await self._ready()
                 self._require_open()
-                # Not an asyncio task, because the end of the loop would cancel it while the thread continues.
+                # This is no asyncio task, because the end of the loop would cancel a task while the thread
+                # continues.
                 loop = asyncio.get_running_loop()
                 self._loading = loop.run_in_executor(None, self._load, path, self._settings)
-            engine = await asyncio.shield(self._loading)  # cancelling one caller does not stop the load for others
-            self._require_open()  # a concurrent `close` waits for the load and frees the engine
+            # if one caller is cancelled, the model is still loaded for the others
+            engine = await asyncio.shield(self._loading)
+            # if `close` is called at the same time, it waits until the model is loaded, and frees the engine
+            self._require_open()
             if self._http is None:
                 self._http = HttpTransport(
                     _ADDRESS, limit=self._settings.slots, socket=engine.socket, name=self._name

@@ -1,10 +1,10 @@
 """Parse tool calls that open models write as text in their own marks.
 
-A server may pass them on instead of parsing them. This module is pure.
+A server may pass such calls on as text instead of parsing them. The functions are pure.
 
-Each form is one line of data: the opening mark, with or without the tool's name, and the content between the marks,
-which is a JSON value or a list of single arguments. A form that begins and does not end is an incomplete call,
-which is never executed.
+Each form is one line of data. It has the opening mark, with or without the name of the tool, and what is between
+the marks: a JSON value or a list of single arguments. A form that begins and does not end is an incomplete call.
+Such a call is never executed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import cast
 from artoo.llm.text.jsontext import Found, usable
 
 _BAR = r"[|｜]"
-# Forms with the name in the mark, followed by the arguments as a JSON object.
+# Forms whose mark contains the name. The arguments follow as a JSON object.
 _NAMED = (
     rf"<{_BAR}tool▁call▁begin{_BAR}>(?:function<{_BAR}tool▁sep{_BAR}>)?(?P<name>[\w.-]+)"
     rf"(?:<{_BAR}tool▁sep{_BAR}>)?\s*(?:```json\s*)?",  # DeepSeek
@@ -26,13 +26,13 @@ _NAMED = (
     r"<\|tool_call_argument_begin\|>\s*",  # Kimi
     r"\[TOOL_CALLS\]\s*(?P<name>[\w.-]+)\s*(?:\[CALL_ID\]\w+\s*)?\[ARGS\]\s*",  # Mistral
     r"<\|channel\|>commentary\s+to=functions\.(?P<name>[\w.-]+)[^{}]*?<\|message\|>\s*",  # gpt-oss
-    r"(?:assistant)?commentary\s+to=functions\.(?P<name>[\w.-]+)\s*(?:json|code)?\s*(?=\{)",  # without marks
+    r"(?:assistant)?commentary\s+to=functions\.(?P<name>[\w.-]+)\s*(?:json|code)?\s*(?=\{)",  # without any marks
     r"<function=(?P<name>[\w.-]+)>\s*(?=\{)",  # Llama
 )
 
 # Forms whose mark is followed by a JSON object with name and arguments, or by a list of such objects.
 _UNNAMED = (
-    # Most models: a tag or a token of this name, also around several calls
+    # Most models use a tag or a token with this name, also around several calls.
     r"<(?i:(?:\w{1,20}[:_])?(?:tool_?calls?|function_?calls?))>\s*(?=[\[{])",
     r"<\|(?:tool_call|tool_call_start|python_tag|START_ACTION|plugin)\|>\s*(?=[\[{])",
     r"\[TOOL_CALLS\]\s*(?=[\[{])",  # Mistral
@@ -40,9 +40,10 @@ _UNNAMED = (
 )
 
 _PREFIX = r"(?:\w{1,20}:|[|｜]\w{1,20}[|｜])?"
-# The mark with the name, the beginning and end of a parameter, and the end of the call. Values are plain text.
+# For each form: the mark with the name, the beginning and the end of a parameter, and the end of the call. Values
+# are plain text.
 _ONE_BY_ONE = (
-    # Qwen Coder, DeepSeek, and the tags in prompts of other agents
+    # Qwen Coder, DeepSeek, and the tags that other agents' prompts describe
     (
         r"(?:(?<=\n)|\A|(?<=>))[ \t]*(?:</?[\w:-]{1,40}>[ \t]*)*"
         rf"<{_PREFIX}(?:invoke name=\"(?P<name>[^\"\n]{{1,64}})\"|function=(?P<other>[\w.-]{{1,64}}))>",
@@ -77,9 +78,9 @@ _LISTED_FORMS = [tuple(re.compile(part) for part in form) for form in _ONE_BY_ON
 
 
 def formed_calls(text: str) -> list[Found]:
-    """Return the calls of a text in order, each as `{"name": …, "arguments": …}`.
+    """Return the calls in a text in order, each as `{"name": …, "arguments": …}`.
 
-    The first incomplete call has no value and ends the list.
+    An incomplete call has no value and is the last one.
     """
     found: list[Found] = []
     position = 0
@@ -92,7 +93,8 @@ def formed_calls(text: str) -> list[Found]:
 
 
 def bare_calls(text: str, names: Collection[str]) -> list[tuple[str, dict[str, object]]]:
-    """Read a text that consists only of calls without marks, as JSON or as Python. `names`: the tools' names."""
+    """Return the calls in a text that contains nothing else, and no marks. They are written as JSON or as Python.
+    `names`: the names of the tools."""
     whole = text.strip()
     try:
         value = usable(json.loads(whole))
@@ -114,7 +116,8 @@ def _bare(value: object) -> tuple[str, dict[str, object]] | None:
 
 
 def _from_python(source: str) -> list[tuple[str, dict[str, object]] | None]:
-    """Return calls whose arguments are named literals; None in the place of any other expression."""
+    """Return the calls whose arguments are literals with names. For any other expression, None takes the place of
+    the call."""
     try:
         tree = ast.parse(source, mode="eval").body
         parts = tree.elts if isinstance(tree, ast.List) else [tree]
@@ -129,7 +132,7 @@ def _from_python(source: str) -> list[tuple[str, dict[str, object]] | None]:
 
 
 def _next(text: str, position: int) -> list[Found]:
-    """Return the next call, or several calls if one mark begins a list."""
+    """Return the next call. If one mark begins a list, return several calls."""
     begun = [
         (match.start(), number, match)
         for number, form in enumerate((*_JSON_FORMS, *(form[0] for form in _LISTED_FORMS)))
@@ -163,7 +166,7 @@ def _from_json(text: str, start: int, mark: re.Match[str]) -> Iterator[Found]:
 
 
 def _called(value: object, name: str | None) -> dict[str, object] | None:
-    """Return a call's name and arguments; None for any other value."""
+    """Return the name and the arguments of a call. Return None for any other value."""
     if not isinstance(value, dict):
         return None
     fields = cast("dict[str, object]", value)

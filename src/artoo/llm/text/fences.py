@@ -1,6 +1,6 @@
 """Find Markdown fenced code blocks in a model's text.
 
-This module is pure.
+The functions are pure.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ _HOLDS_FENCES = frozenset({"markdown", "md"})
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A fenced block: its position, info string and text. The text's lines are joined by newlines, with none after
-    the last line. If all lines are empty, each keeps its newline, so that one empty line differs from no line.
+    """A fenced block, with its position, info string and text. Newlines join the lines of the text, and none
+    follows the last line. If all lines are empty, each keeps its newline, so that one empty line is different from
+    no line.
 
     `closed` is False if the text ended before the block did.
     """
@@ -29,9 +30,9 @@ class Fence:
 
 
 def fences_in(text: str) -> list[Fence]:
-    """Return the blocks in order. A block ends at the first line that has only marks, at least as many as its
-    opening line, and that does not end a block inside it (recognised by its info string). A block of Markdown ends
-    as described in `wrapping`.
+    """Return the blocks of a text in order. A block ends at the first line that contains only marks, at least as
+    many as the opening line, unless this line ends a block inside it. Inner blocks are recognised by their info
+    string. A block of Markdown ends as `wrapping` describes.
     """
     found: list[Fence] = []
     position = 0
@@ -43,8 +44,8 @@ def fences_in(text: str) -> list[Fence]:
 
 
 def wrapping(text: str) -> Fence | None:
-    """Return the block at the beginning of a text, which may contain blocks. It ends at the last line that can
-    close it, or at the end of the text if all such lines belong to blocks inside it.
+    """Return the block at the beginning of a text, even if it contains other blocks. It ends at the last line that
+    can close it. If all such lines belong to blocks inside it, it ends at the end of the text.
     """
     opening = _OPENING.search(text)
     if opening is None or text[: opening.start()].strip():
@@ -58,7 +59,8 @@ def _fence(text: str, opening: re.Match[str], *, wraps: bool) -> Fence:
     inside = re.compile(rf"^ {{0,3}}{re.escape(marks[0])}{{{len(marks)},}}[ \t]*([^\n`]*)$", re.MULTILINE)
     every = list(inside.finditer(text, start))
     closing = _closing(every)
-    if wraps and closing and len(closing) % 2 == 0:  # the marks inside are pairs, unless it was closed twice
+    # the marks inside are in pairs, unless the block was closed twice
+    if wraps and closing and len(closing) % 2 == 0:
         twice = not text[closing[-2].end() : closing[-1].start()].strip()
         closing = closing[:-1] if twice else []
     elif not closing and not wraps:

@@ -1,6 +1,6 @@
 """Find and decode JSON objects in a model's text, tolerant of trailing commas and Python literals.
 
-It does not guess. This module is pure.
+The decoder does not guess. The functions are pure.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ _MARK = re.compile(r"""["'{}\[\]]""")
 _STRING_REST = {'"': re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL), "'": re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL)}
 _STRING_OR_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _LONGEST_LITERAL = 20_000
-# The deepest allowed nesting. No contract has ten levels, and later code may process the value recursively.
+# The maximum depth of nesting. No contract has ten levels, and later code may process a value recursively.
 _DEEPEST = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One object in a text: its position, and the decoded value or the reason why it could not be decoded."""
+    """One object in a text. It has its position, and the decoded value or the reason why it could not be
+    decoded."""
 
     start: int
     end: int
@@ -35,10 +36,10 @@ class Found:
 
 
 def read_leniently(raw: bytes) -> object:
-    """Read JSON that a strict parser refuses; None if it is no JSON.
+    """Decode JSON that a strict parser refuses. Return None if it is no JSON.
 
-    Tolerated: invalid UTF-8, half an emoji (an answer may be cut in its middle), raw control characters, a byte
-    order mark, and NaN.
+    These are accepted: invalid UTF-8, half an emoji (if an answer was interrupted in the middle of one), control
+    characters, a byte order mark, and NaN.
     """
     try:
         return well_formed_value(json.loads(raw.decode("utf-8-sig", "replace"), strict=False))
@@ -47,7 +48,7 @@ def read_leniently(raw: bytes) -> object:
 
 
 def objects_in(text: str) -> list[Found]:
-    """Return the outermost objects in order. An object that is not closed ends the list."""
+    """Return the outermost objects in order. If an object is not closed, it is the last one."""
     found: list[Found] = []
     position = 0
     while len(found) < _MOST_OBJECTS:
@@ -67,7 +68,7 @@ def objects_in(text: str) -> list[Found]:
 def _end_of(text: str, start: int) -> int | None:
     try:
         _, end = json.JSONDecoder(strict=False).raw_decode(text, start)
-    except (ValueError, RecursionError):  # a number of very many digits is no JSONDecodeError
+    except (ValueError, RecursionError):  # a number with very many digits raises another error than JSONDecodeError
         return _closing_brace(text, start)
     return end
 
@@ -129,12 +130,13 @@ def _inside(value: object) -> Iterable[object]:
 
 
 def _python_literal(raw: str) -> dict[str, object] | None:
-    """Read a dict in Python syntax instead of JSON: single quotes, True, False, None."""
+    """Decode a dict in Python's syntax (single quotes, True, False, None)."""
     if len(raw) > _LONGEST_LITERAL:
         return None
     try:
         value: object = ast.literal_eval(raw)
-        # Accept only values that JSON can express: a round trip refuses bytes, sets and tuples as keys.
+        # Only values are accepted that JSON can express. Encoding the value refuses bytes, sets, and tuples as
+        # keys.
         again: object = usable(json.loads(json.dumps(value, allow_nan=False)))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None

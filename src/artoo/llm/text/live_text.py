@@ -7,10 +7,10 @@ from artoo.ports.model import OnText
 
 
 class LiveText:
-    """Passes on the visible words of a streamed answer, over all its attempts.
+    """Passes on the visible words of an answer while it is streamed. It does so over all attempts.
 
-    If an attempt differs from the words that were already passed on, nothing more is passed on. The whole turn is
-    published when it is complete.
+    If a later attempt differs from the words that were already passed on, nothing more is passed on. The whole turn
+    is published when it is complete.
     """
 
     def __init__(self, on_text: OnText) -> None:
@@ -20,7 +20,7 @@ class LiveText:
         self._held = True
 
     def restart(self) -> None:
-        """Start a further attempt."""
+        """Start another attempt."""
         self._raw, self._held = "", True
 
     def add(self, piece: str) -> None:
@@ -29,7 +29,7 @@ class LiveText:
             return
         self._raw += piece
         if self._held:
-            # Thoughts come first. After the first visible words, everything else is visible too.
+            # Thoughts come first. After the first visible word, everything else is visible too.
             if may_be_thinking(self._raw):
                 return
             self._held = False
@@ -37,7 +37,7 @@ class LiveText:
         self._say(self._raw)
 
     def end(self, text: str) -> None:
-        """Pass on the rest of the whole text of the turn."""
+        """Pass on those words of the complete turn that were not passed on yet."""
         self._say(text.strip())
 
     def _say(self, text: str) -> None:

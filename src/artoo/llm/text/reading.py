@@ -1,6 +1,6 @@
 """Parse a model's text into a valid value of a schema, or into a problem to repair.
 
-This module is pure. Reference: SPEC section 9.
+The functions are pure. Reference: SPEC section 9.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from artoo.llm.text.thoughts import split_thoughts
 
 T = TypeVar("T", bound=BaseModel)
 
-# The number of characters of an answer that are parsed.
+# Number of characters of an answer that are parsed.
 LONGEST_ANSWER = 400_000
 
 _OWN_FENCE_END = re.compile(r"^\s*(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
@@ -29,12 +29,14 @@ _WRAPPERS = ("answer", "arguments")
 _MOST_PROBLEMS = 4
 _NO_LIST = frozenset({"tuple_type", "list_type"})
 _DIGITS = re.compile(r"\d{1,9}")
-# Passes of correction, because one may reveal the next: a value made into a list may be a text that holds a number.
+# Number of passes of correction. One correction may reveal the next: a value that became a list item may be a text
+# with a number.
 _MOST_SLIPS = 3
 
 
 class Unreadable(Exception):
-    """Raised if the text holds no valid answer. `problem` names the fields briefly, for the repair and users."""
+    """Raised if a text contains no valid answer. `problem` names the fields in a few words, for the repair and for
+    users."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -42,12 +44,12 @@ class Unreadable(Exception):
 
 
 def read_answer(text: str, schema: type[T], *, body_field: str | None = None, cut: bool = False) -> T:
-    """Return the first valid value of `schema` in `text`.
+    """Return the first valid value of `schema` in a text.
 
-    Tolerated: thoughts in tags (also unclosed), fences, surrounding prose, several objects, trailing commas, Python
-    literals, an object wrapped in one named like the contract, unknown fields next to known ones, and null for
-    fields with a default. `body_field`: see `artoo.ports.model.Question`. `cut`: the server stopped at the token
-    limit. Raises Unreadable.
+    These are accepted: thoughts in tags (also unclosed), fences, prose around the answer, several objects, trailing
+    commas, Python literals, an object wrapped in one with the name of the contract, unknown fields next to known
+    ones, and null for a field with a default. `body_field`: see `artoo.ports.model.Question`. `cut`: true if the
+    server stopped at the token limit. Raises Unreadable.
     """
     if body_field is None or not _MAY_BE_FENCE.search(text):
         value = _read_clean(text, schema)
@@ -56,7 +58,7 @@ def read_answer(text: str, schema: type[T], *, body_field: str | None = None, cu
     spoken, thought, _ = split_thoughts(text[:LONGEST_ANSWER])
     if not spoken.strip() and (cut or not thought.strip()):
         raise Unreadable("the answer is empty" if not thought.strip() else "the answer ended while still thinking")
-    # A thought that never closed may still contain the answer, as its last object.
+    # A thought that was not closed may still contain the answer, as its last object.
     source = spoken if spoken.strip() else thought
     if body_field is not None:
         return _read_with_body(source, schema, body_field, cut=cut)
@@ -121,8 +123,9 @@ def describe(error: ValidationError) -> str:
 
 
 def _without_slips(given: dict[str, object], error: ValidationError) -> dict[str, object] | None:
-    """Return a corrected copy: without unknown fields and nulls, with a single value wrapped in a list if a list is
-    needed, and with the number of a text that holds exactly one (`call 1`). None if there is any other problem.
+    """Return a corrected copy, or None if there is a problem that cannot be corrected. Unknown fields and nulls are
+    removed. A single value becomes a list if a list is needed. A text that contains exactly one number (`call 1`)
+    becomes this number.
     """
     copy = deepcopy(given)
     for problem in error.errors(include_url=False, include_context=False):
@@ -142,9 +145,10 @@ def _without_slips(given: dict[str, object], error: ValidationError) -> dict[str
 
 
 def _place(value: object, path: tuple[int | str, ...]) -> tuple[dict[int | str, object], int | str] | None:
-    """Return the holder of a problem's value (a dict or a list) and its key; None if there is no such place.
+    """Return the dict or list that contains the value with a problem, and its key there. Return None if there is no
+    such place.
 
-    The path contains names of union members that are not in the data.
+    The path in the error also contains names of union members, which are not in the data.
     """
     place = None
     for number, part in enumerate(path, 1):
@@ -157,10 +161,10 @@ def _place(value: object, path: tuple[int | str, ...]) -> tuple[dict[int | str, 
 
 
 def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -> T:
-    """Return the value of a header with its body: words if the schema has `body_is_words`, otherwise a program.
+    """Return the value of a JSON header with its body. The body is a text if the schema has `body_is_words`,
+    otherwise a program.
 
-    Without a header, the first code block is the body. If words are expected, the body may be a text without
-    blocks.
+    Without a header, the first code block is the body. If the body is a text, it may have no block.
     """
     is_words = bool(getattr(schema, "body_is_words", False))
     fences = fences_in(text)
@@ -189,29 +193,30 @@ def _read_with_body(text: str, schema: type[T], body_field: str, *, cut: bool) -
 
 
 def without_code(text: str, fences: Iterable[Fence]) -> str:
-    """Return the text with its code blocks blanked, because braces in them are no headers."""
+    """Return the text with spaces in place of its code blocks, because braces in them are no headers."""
     return blank(text, [fence for fence in fences if holds_code(fence)])
 
 
 def blank(text: str, parts: Sequence[Found | Fence]) -> str:
-    """Return the text with these parts replaced by spaces, so that its length does not change."""
+    """Return the text with spaces in place of these parts, so that its length stays the same."""
     for part in parts:
         text = text[: part.start] + " " * (part.end - part.start) + text[part.end :]
     return text
 
 
 def holds_code(fence: Fence) -> bool:
-    """Return whether a block holds anything but JSON."""
+    """Return whether a block contains something else than JSON."""
     return not (fence.info.lower() in _JSON_INFO or (not fence.info and fence.text.lstrip().startswith("{")))
 
 
 def is_inside(place: int, fences: Sequence[Fence]) -> bool:
-    """Return whether a position in a text is inside one of its blocks."""
+    """Return whether a position in a text is inside of one of its blocks."""
     return any(fence.start < place < fence.end for fence in fences)
 
 
 def body_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
-    """Return the first block after a header, otherwise the last one before it; not the block around the header."""
+    """Return the first block after a header. If there is none, return the last one before it, but never the block
+    that contains the header."""
     after = fences_in(_behind(text, header, fences))
     if after:
         return after[0]
@@ -220,9 +225,10 @@ def body_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
 
 
 def words_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
-    """Return the words after a header: the content of a block around them, or the whole rest of the text.
+    """Return the text that belongs to a header. It is what a block around the text contains, or all text after the
+    header.
 
-    Words may contain code blocks.
+    The text may contain code blocks.
     """
     rest = _behind(text, header, fences)
     fence = wrapping(rest)
@@ -234,6 +240,6 @@ def words_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
 
 
 def _behind(text: str, header: Found, fences: list[Fence]) -> str:
-    """Return the text after a header, without the closing line of a fence around the header."""
+    """Return the text after a header. If a fence is around the header, its closing line is left out."""
     rest = text[header.end :]
     return _OWN_FENCE_END.sub("", rest, count=1) if is_inside(header.start, fences) else rest

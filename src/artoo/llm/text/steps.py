@@ -1,6 +1,6 @@
 """Parse one step of the text dialect (tool, input, more arguments) into a turn.
 
-Models write steps in several forms. This module is pure.
+Models write steps in several forms. The functions are pure.
 
     {"tool": T, "input": I, "more": {name: value}}      the form that prompts show; a block below it is its body
     {"tool": T, name: value}                            arguments next to the tool
@@ -10,8 +10,9 @@ Models write steps in several forms. This module is pure.
     ```bash …                                           a program alone, whose output is the answer
     a form of `call_forms`, or plain words              plain words are the answer
 
-A name that other agents use for a tool (an alias) means the tool if it is unambiguous. The tool layer parses the
-names and types of arguments (`ports.arguments`). It refuses a call with an unknown argument.
+If a name is unknown, but other agents use it for one of the tools (an alias), it means this tool. It must be an
+alias of one tool only. The tool layer checks the names and types of arguments (`ports.arguments`). It refuses a
+call that has an unknown argument.
 """
 
 from __future__ import annotations
@@ -47,13 +48,15 @@ ANSWER, CANNOT, DELIVER = "answer", "cannot", "deliver"
 Fields = Mapping[str, object]
 
 _HOLDERS = ("more", "arguments", "args", "parameters", "params", "input")
-# Fields of steps and native calls that are no arguments. The record of calls determines the sources of an answer.
+# Fields of steps and native calls that are no arguments. They include fields that name the sources of an answer,
+# because these are determined by the record of calls.
 _IGNORED = ("is_final", "sources", "failures", "type", "id")
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One step. `body` is the text of the fenced block; None means no block, "" an empty one."""
+    """One step. `body` is the text in the fenced block. None means that there is no block, and "" that it is
+    empty."""
 
     tool: str
     input: JsonValue = ""
@@ -65,13 +68,13 @@ class _Step:
 def turn_of(
     text: str, tools: Sequence[ToolSpec], new_id: str, *, cut: bool = False, small: bool = False
 ) -> ModelTurn:
-    """Return the turn that a text expresses. `new_id`: the id of its call. `small`: a final step counts even if
-    more steps follow.
+    """Return the turn that a text contains. `new_id`: the id for its call. `small`: true if a final step counts
+    even if other steps follow it.
 
     Raises Unreadable.
     """
     spoken, thought, _ = split_thoughts(text[:LONGEST_ANSWER])
-    if not spoken.strip():  # a step inside a thought is never executed
+    if not spoken.strip():  # a step inside of a thought is never executed
         raise Unreadable("the answer ended while still thinking" if thought.strip() else "the answer is empty")
     step, others = _Reader({spec.name: spec for spec in tools}).read(spoken, cut=cut)
     words = (step.body or as_text(step.input)).strip()
@@ -82,7 +85,7 @@ def turn_of(
         return ModelTurn(calls=(ToolRequest(id=new_id, name=CANNOT, arguments=reason),), cut=cut)
     spec = next(spec for spec in tools if spec.name == step.tool)
     calls = [ToolRequest(id=new_id, name=spec.name, arguments=_arguments(spec, step))]
-    # If several steps follow each other, the output of the first cannot be the whole answer.
+    # If several steps follow one another, the output of the first one cannot be the whole answer.
     if step.final and (small or not others):
         calls.append(ToolRequest(id=f"{new_id}_deliver", name=DELIVER))
     return ModelTurn(calls=tuple(calls), cut=cut)
@@ -90,7 +93,7 @@ def turn_of(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads steps that use these tools, given by name."""
+    """Reads steps that use these tools. The tools are given by their names."""
 
     specs: Mapping[str, ToolSpec]
 
@@ -103,7 +106,7 @@ class _Reader:
             if formed[0].value is None:
                 raise Unreadable("the tool call is not complete")
             calls = [each for each in formed if each.value is not None]
-            text = blank(text, calls)  # blocks and headers inside their arguments do not count
+            text = blank(text, calls)  # blocks and headers inside of their arguments do not count
             fences = fences_in(text)
             headers = sorted((*objects_in(without_code(text, fences)), *calls), key=lambda each: each.start)
         code = next(filter(holds_code, fences), None)
@@ -129,17 +132,18 @@ class _Reader:
         raise Unreadable(problem or "the answer has none of the forms that were asked for")
 
     def _program(self, fence: Fence) -> _Step | None:
-        """Return the step for a program block without a line of JSON; None if no tool runs its language."""
+        """Return the step for a block that contains a program, without a line of JSON. Return None if no tool runs
+        its language."""
         info = fence.info.strip().lower()
         running = (spec for spec in self.specs.values() if spec.languages and info in (*spec.languages, spec.name))
         tool = next(running, None)
         return None if tool is None else _Step(tool.name, final=True, body=fence.text)
 
     def _more_follow(self, headers: Sequence[Found], fences: Sequence[Fence]) -> bool:
-        """Return whether a further step follows the first of these headers, or the first block.
+        """Return whether another step follows the first of these headers, or the first block.
 
-        A block after a header belongs to the header. A block after another block is a separate step if it is a
-        program.
+        A block after a header belongs to the header. A block after another block is a step of its own if it
+        contains a program.
         """
         begun = headers[0].start if headers else 0
         blocks = [fence for fence in fences if fence.start >= begun and holds_code(fence)]
@@ -162,10 +166,10 @@ class _Reader:
         return self._read_call(found.value)
 
     def _read_call(self, given: Fields) -> _Step:
-        """Return the step that an object in any of the forms expresses. Raises Unreadable."""
+        """Return the step for an object in one of the forms. Raises Unreadable."""
         call = {name: value for name, value in _named(given).items() if value is not None}
         if len(call) == 1 and isinstance(inner := next(iter(call.values())), dict):
-            return self._read_call(cast("Fields", inner))  # wrapped in an object named like the contract
+            return self._read_call(cast("Fields", inner))  # wrapped in an object with the name of the contract
         name = str(call.pop("tool", ""))
         spec = self._meant(name)
         if spec is None and name not in (ANSWER, CANNOT):
@@ -182,29 +186,33 @@ class _Reader:
         inline, body = call.pop("input", ""), call.pop("body", None)
         more |= {key: value for key, value in call.items() if key in names or key not in _IGNORED}
         if spec is not None and spec.body is not None and spec.whole_lines and body:
-            more[spec.body], body = body, None  # in JSON a text has its last newline; a block's is outside it
-        if spec is None and not inline and not body and len(more) == 1:  # the words of an ending under another name
+            # a text in JSON contains its last newline, and the text of a block does not
+            more[spec.body], body = body, None
+        # the text of an ending, in a field with another name
+        if spec is None and not inline and not body and len(more) == 1:
             inline = more.popitem()[1]
         values = {key: cast("JsonValue", value) for key, value in more.items() if value is not None}
         block = None if body is None else as_text(cast("JsonValue", body))
         return _Step(spec.name if spec else name, cast("JsonValue", inline), values, final, block)
 
     def _meant(self, name: str) -> ToolSpec | None:
-        """Return the tool of this name, or the only tool that has this name as an alias."""
+        """Return the tool with this name. Otherwise return the tool that has the name as an alias, if there is only
+        one."""
         return self.specs.get(name) or self.specs.get(
             own_names(spec.named for spec in self.specs.values()).get(name, "")
         )
 
 
 def _arguments(spec: ToolSpec, step: _Step) -> dict[str, JsonValue]:
-    """Return a step's input, block and further values as named arguments of its tool.
+    """Return the input, the block and the other values of a step as named arguments of its tool.
 
-    Models sometimes put code into `input`, or a path into the block. If a required parameter is missing, the other
-    field fills it. A value without a parameter keeps its name, so that the tool refuses the call. Such values are
-    dropped if the call is complete and harmless without them: it is a program, or its tool only reads.
+    Models sometimes write code into `input`, or a path into the block. If a required parameter is missing, it gets
+    the value of the other field. A value for which there is no parameter keeps its name, so that the tool refuses
+    the call. Such values are dropped if the call is complete without them and harmless, because it is a program or
+    its tool only reads.
     """
     block, more = step.body, step.more
-    # 0 and false also count as input.
+    # 0 and false count as input too.
     inline = as_text(step.input) if isinstance(step.input, bool | int | float) else step.input
     first = None if spec.inline is None else spec.inline.name
     own = own_names(one.named for one in spec.parameters)
@@ -230,7 +238,7 @@ def _arguments(spec: ToolSpec, step: _Step) -> dict[str, JsonValue]:
 
 
 def _named(given: Fields) -> dict[str, object]:
-    """Return a call with the tool's name in the field `tool`."""
+    """Return a call in which the name of the tool is in the field `tool`."""
     function = given.get("function")
     call = {**given, **cast("Fields", function)} if isinstance(function, dict) else dict(given)
     if "tool" not in call and isinstance(call.get("name"), str):
@@ -240,7 +248,7 @@ def _named(given: Fields) -> dict[str, object]:
 
 
 def _object(value: object) -> Fields | None:
-    """Return a JSON object that is given as an object or as JSON text; None for anything else."""
+    """Return a JSON object that is given as an object or as a JSON text. Return None for anything else."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value, strict=False)

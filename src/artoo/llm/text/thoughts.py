@@ -1,9 +1,10 @@
 """Split a model's thoughts from its words by marks such as `<think>`.
 
-This happens before the text is parsed. This module is pure.
+This is done before the text is parsed. The functions are pure.
 
-Each format is one line of data: the mark that opens a thought and the mark that closes it. A thought is at the
-beginning of an answer or follows another thought. Tags named `think` may begin any later line outside of a block.
+Each format is one line of data. It has the mark that opens a thought and the mark that closes it. A thought is at
+the beginning of an answer, or follows another thought. Tags with the name `think` may also begin any later line
+outside of a block.
 """
 
 from __future__ import annotations
@@ -19,19 +20,21 @@ _NAME = (
 )
 _OPENERS = (
     (rf"<{_NAME}(?:\s[^<>\n]*)?>", r"</{name}\s*>"),  # most models
-    (rf"(?-i:(?=\[[A-Z_]+\](?!\()))\[{_NAME}\]", r"\[/{name}\]"),  # Mistral; in small letters it may be a link
+    # Mistral; the same mark in small letters may be a link
+    (rf"(?-i:(?=\[[A-Z_]+\](?!\()))\[{_NAME}\]", r"\[/{name}\]"),
     (rf"◁{_NAME}▷", r"◁/{name}▷"),  # Kimi
     (rf"<\|start_{_NAME}\|>", r"<\|end_{name}\|>"),  # Cohere
     (rf"<\|begin_of_{_NAME}\|>", r"<\|end_of_{name}\|>"),  # OpenThinker
     (rf"<\|{_NAME}\|>", r"<\|(?:/|end_?){name}\|>"),
     (r"<(?:\|channel|unused94)>thought\n", r"<(?:channel\||unused95)>"),  # Gemma, MedGemma
     (r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),  # Apertus
-    # Harmony: every message names its channel, and only `final` is for users. `call_forms` reads the calls.
+    # Harmony, in which every message names its channel, and only `final` is for users. `call_forms` reads the
+    # calls.
     (
         r"(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary(?![^<]*to=))[^<]*<\|message\|>",
         r"<\|end\|>|(?=<\|start\|>)",
     ),
-    (r"analysis(?=[\s\S]*assistantfinal)", r"assistantfinal"),  # Harmony with its marks removed
+    (r"analysis(?=[\s\S]*assistantfinal)", r"assistantfinal"),  # Harmony, after its marks were removed
 )
 _OPENING = [(re.compile(r"\s*" + opening, re.IGNORECASE), closing) for opening, closing in _OPENERS]
 _LATER = re.compile(r"^[ \t]*<(?P<name>(?:[\w-]+[:_])?think\w*)(?:\s[^<>\n]*)?>", re.IGNORECASE | re.MULTILINE)
@@ -53,7 +56,8 @@ _FIRST = "<[◁a"
 
 
 class Spoken(NamedTuple):
-    """The words of a text, and an unclosed thought at its end. `thought`: true if there were any thoughts."""
+    """The words of a text, and a thought at its end that was not closed. `thought`: true if the text contained any
+    thoughts."""
 
     words: str
     unclosed: str = ""
@@ -61,8 +65,9 @@ class Spoken(NamedTuple):
 
 
 def split_thoughts(text: str) -> Spoken:
-    """Return the words of a text. Closed thoughts are dropped. If a closing mark has no opening mark, all text
-    before it is a thought, because the prompt's template contained the opening mark.
+    """Return the words of a text, without its thoughts. A thought that was not closed is returned separately. If a
+    closing mark has no opening mark, all text before it is a thought, because the opening mark was in the template
+    of the prompt.
     """
     text, thought = _after_unopened(text)
     said: list[str] = []
@@ -85,7 +90,7 @@ def split_thoughts(text: str) -> Spoken:
 
 
 def may_be_thinking(text: str) -> bool:
-    """Return whether an incomplete text is a thought, or may become one with its next characters."""
+    """Return whether an incomplete text is a thought, or may become one when more characters arrive."""
     begun = text.lstrip()
     if not begun:
         return True
@@ -98,7 +103,7 @@ def may_be_thinking(text: str) -> bool:
 
 
 def _after_unopened(text: str) -> tuple[str, bool]:
-    """Return the text after a closing mark without an opening mark, and whether there was one."""
+    """Return the text after a closing mark that has no opening mark. Return also whether there was one."""
     for end in _ENDS:
         found = end.search(text)
         if found is not None and not _opens_before(text, found.start()) and not _in_block(text, found.start()):
@@ -111,7 +116,8 @@ def _opens_before(text: str, place: int) -> bool:
 
 
 def _closing(text: str) -> tuple[str, str | None] | None:
-    """Return the text before and after the next thought (after: None if unclosed); None if there is no thought."""
+    """Return the text before the next thought, and the text after it (None if the thought is not closed). Return
+    None if there is no thought."""
     for opening, closing in _OPENING:
         found = opening.match(text)
         if found is not None:

@@ -1,6 +1,6 @@
 """Convert a completion into a conversation's turn, with native calls or the text dialect.
 
-If that fails, it returns a problem that the model can repair. This module is pure.
+If that fails, the result is a problem that the model can repair. The functions are pure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BLOCK_MARK = re.compile(r"\A`{3,}\w*\n")
 def read_turn(
     completion: Completion, conversation: Conversation, *, native: bool, small: bool = False
 ) -> ModelTurn:
-    """Read the turn of a completion, in either dialect. Raises Unreadable."""
+    """Return the turn in a completion, in either dialect. Raises Unreadable."""
     cut = completion.finish == "length"
     taken = [call.id for each in conversation.messages if isinstance(each, Took) for call in each.turn.calls]
     if not native:
@@ -56,10 +56,10 @@ def read_turn(
 
 
 def writes_steps(completion: Completion, conversation: Conversation) -> bool:
-    """Return whether a model that was offered function calling answered with a step of the text dialect instead.
+    """Return whether a model wrote a step of the text dialect although it was offered function calling.
 
-    The answer then begins with `{"tool": NAME`, in a block or not, because the model or its server does not call
-    functions.
+    The answer then begins with `{"tool": NAME`, in a block or not. The reason is that the model or its server does
+    not support function calls.
     """
     if completion.calls:
         return False
@@ -71,11 +71,11 @@ def writes_steps(completion: Completion, conversation: Conversation) -> bool:
 
 
 def _written_calls(text: str, names: set[str]) -> tuple[str, Sequence[Called]]:
-    """Return the text without its calls, and the calls in it, which may have marks or not.
+    """Return the text without the calls in it, and these calls. They may have marks or not.
 
     Raises Unreadable for an incomplete call.
     """
-    blocks = [fence for fence in fences_in(text) if fence.closed]  # a call inside a block is only an example
+    blocks = [fence for fence in fences_in(text) if fence.closed]  # a call inside of a block is only an example
     formed = [
         call for call in formed_calls(text) if not any(fence.start < call.start < fence.end for fence in blocks)
     ]
@@ -94,7 +94,7 @@ def _request(called: Called, new_id: str) -> ToolRequest:
 
 
 def _arguments(given: object) -> tuple[dict[str, JsonValue], str]:
-    """Return the arguments of a call, or their problem. An incomplete object is never accepted."""
+    """Return the arguments of a call, or what is wrong with them. An incomplete object is never accepted."""
     if isinstance(given, dict):
         return cast(dict[str, JsonValue], well_formed_value(cast("dict[str, object]", given))), ""
     text = given if isinstance(given, str) else ""
@@ -108,7 +108,7 @@ def _arguments(given: object) -> tuple[dict[str, JsonValue], str]:
             problem = found[0].problem if found else "the arguments are no JSON object"
             return {}, problem or "the arguments hold several JSON objects"
         value = found[0].value
-    if isinstance(value, str):  # arguments that were encoded twice
+    if isinstance(value, str):  # some servers encode the arguments twice
         return _arguments(value) if value != text else ({}, "the arguments are no JSON object")
     if not isinstance(value, dict):
         return {}, "the arguments are no JSON object"
@@ -116,7 +116,7 @@ def _arguments(given: object) -> tuple[dict[str, JsonValue], str]:
 
 
 def _unused(wanted: str, taken: list[str]) -> str:
-    """Return an id that no call of the conversation has, because some servers repeat ids in every answer."""
+    """Return an id that no call of the conversation has. Some servers use the same ids in every answer."""
     found, number = wanted, 1
     while found in taken:
         number += 1

@@ -1,9 +1,9 @@
 """The wire `chat`, for any OpenAI-compatible `/chat/completions`.
 
-This module is pure.
+The functions are pure.
 
-A conversation becomes messages with the roles system, user, assistant and tool. Images of tool results follow in a
-user message, because on most servers tool messages can hold only text.
+A conversation is sent as messages with the roles system, user, assistant and tool. Images in results of tools
+follow in a user message, because most servers allow only text in tool messages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _SENT_BACK = ("reasoning_content", "reasoning", "reasoning_details")
 
 
 def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
-    """Build the body of a request. Tools and messages are byte-identical in every turn of a conversation."""
+    """Build the body of a request. Tools and messages have the same bytes in every turn of a conversation, so that
+    the server can cache them."""
     body: dict[str, object] = {"model": how.model, "messages": _messages(prompt, how)}
     if prompt.tools and how.has("tools"):
         body["tools"] = [_function(spec.name, spec.description, spec.json_schema()) for spec in prompt.tools]
@@ -74,7 +75,8 @@ def _form(prompt: Prompt, how: How) -> dict[str, object]:
 
 
 def _messages(prompt: Prompt, how: How) -> list[dict[str, object]]:
-    """Build the messages. The system prompt comes first, or in the user's message if the server refuses it."""
+    """Build the messages. The system prompt comes first. If the server refuses that, it is in the first user
+    message."""
     messages: list[dict[str, object]] = []
     for part in exchanges(prompt.messages):
         if isinstance(part, ModelTurn):
@@ -154,7 +156,7 @@ def _gathered(events: Sequence[Mapping[str, Json]]) -> Json:
             if choice.get("index", 0) != 0:
                 continue
             finish = choice.get("finish_reason") or finish
-            ended = ended or "message" in choice  # a complete message instead of pieces
+            ended = ended or "message" in choice  # a complete message instead of a part of it
             piece = choice.get("delta") or choice.get("message")
             _add(message, calls, piece if isinstance(piece, dict) else {})
     if not (ended or finish) or not (message or calls or finish):
@@ -178,9 +180,9 @@ def _add(message: dict[str, Json], calls: list[dict[str, Json]], piece: dict[str
 
 
 def _add_call(calls: list[dict[str, Json]], piece: dict[str, Json]) -> None:
-    """Join a piece of a call to its call, by the index. A new id begins a new call.
+    """Add a part of a call to the call with the same index. A new id begins another call.
 
-    Some servers give every call the index 0, some leave the index out, some repeat the id in every piece.
+    Some servers give every call the index 0, some omit the index, and some repeat the id in every part.
     """
     function = piece.get("function")
     if not isinstance(function, dict):
@@ -203,7 +205,7 @@ def _add_call(calls: list[dict[str, Json]], piece: dict[str, Json]) -> None:
 
 
 def _completion(body: dict[str, Json]) -> Completion | None:
-    """Read the first choice; None if there is none."""
+    """Parse the first choice of an answer. Return None if there is none."""
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
@@ -224,7 +226,7 @@ def _completion(body: dict[str, Json]) -> Completion | None:
 
 
 def _calls(message: Mapping[str, Json]) -> tuple[Called, ...]:
-    """Read the native tool calls, in the current form or in that of old servers."""
+    """Parse the native tool calls, in the current form or in the form of old servers."""
     functions = [(call.get("id"), call.get("function")) for call in objects(message.get("tool_calls"))]
     called = [
         Called(text_of(own_id), text_of(function.get("name")), function.get("arguments"))
@@ -235,7 +237,7 @@ def _calls(message: Mapping[str, Json]) -> tuple[Called, ...]:
 
 
 def _usage(body: Mapping[str, Json]) -> Usage | None:
-    """Read the token counts, also under the names of the vendor's other API, which some gateways pass on."""
+    """Parse the token counts. They may have the names of the vendor's other API, which some gateways pass on."""
     usage = body.get("usage")
     if not isinstance(usage, dict):
         return None
@@ -245,7 +247,8 @@ def _usage(body: Mapping[str, Json]) -> Usage | None:
 
 
 def _cached(usage: Mapping[str, Json], body: Mapping[str, Json]) -> int:
-    """Read the number of prompt tokens from the server's cache, in the form of OpenAI, DeepSeek or llama.cpp."""
+    """Parse the number of prompt tokens that came from the server's cache, in the form of OpenAI, DeepSeek or
+    llama.cpp."""
     details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
     timings = body.get("timings")
     return (

@@ -1,6 +1,6 @@
 """The interface of a wire, the options of one request with default answer length, and the size of a small model.
 
-This module is pure.
+The functions are pure.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from artoo.llm.transport import Json, TransportReply
 
 Reasoning = Literal["off", "low", "medium", "high"]
 
-# Tokens of an answer that every server allows, as far as is known.
+# Number of tokens of an answer that, as far as is known, every server allows.
 SHORT_ANSWER = 4_096
 _WARMER, _HOTTEST = 0.3, 0.9
-# Models with fewer bytes of weights are small: about eight billion parameters in four bits.
+# A model whose weights have fewer bytes than this is small. The number corresponds to about eight billion
+# parameters with four bits each.
 SMALL_BYTES = 5_000_000_000
 
 
@@ -37,10 +38,11 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerTraits:
-    """The properties of a server that do not belong to its dialect.
+    """The properties of a server that are not part of its dialect.
 
-    `is_openai`: it accepts a cache key. `model_bytes`: the size of its weights, and `window`: its context in
-    tokens, if the server reports them. `reasoning`: the configured amount of thinking.
+    `is_openai`: true if it accepts a cache key. `model_bytes`: the size of its model's weights. `window`: the
+    tokens of the context. Both are None if the server does not report them. `reasoning`: how much the model shall
+    think, as configured.
     """
 
     is_llama: bool = False
@@ -57,9 +59,10 @@ class ServerTraits:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """The options of one request. `without` names the optional features that the server refuses, see
-    `artoo.llm.dialect`; `used` collects the features that the request has. Variant 0 is greedy. Variant n samples
-    with seed n and a slowly rising temperature, because a small model loses the thread if it is too high at once.
+    """The options of one request. `without` contains the names of the optional features that the server refuses
+    (see `artoo.llm.dialect`). `used` collects the features that the request uses. Variant 0 is greedy decoding.
+    Variant n samples with the seed n and a temperature that rises slowly, because a small model writes nonsense if
+    it rises too fast.
     """
 
     model: str
@@ -73,7 +76,7 @@ class How:
     used: set[str] = field(default_factory=set[str], compare=False)
 
     def has(self, feature: str) -> bool:
-        """Return whether the request may use a feature, and record that it is used."""
+        """Return whether the request may use a feature. If it may, record that it does."""
         if feature in self.without:
             return False
         self.used.add(feature)
@@ -81,7 +84,7 @@ class How:
 
     @property
     def temperature(self) -> float:
-        """Return the temperature of the variant."""
+        """Return the temperature for the variant."""
         return min(_HOTTEST, _WARMER * self.variant)
 
     @property
@@ -94,8 +97,9 @@ class How:
 class Wire(NamedTuple):
     """One format of requests and answers.
 
-    `words` returns the visible text in a stream event. `gathered` joins events into the whole answer, as the server
-    would have sent it without a stream; None if it was cut off. `completion` parses a whole answer.
+    `words` returns the visible text in an event of a stream. `gathered` joins the events to the whole answer, in
+    the form in which the server sends it without a stream. It returns None if the stream ended early. `completion`
+    parses a whole answer.
     """
 
     path: str
@@ -105,7 +109,7 @@ class Wire(NamedTuple):
     completion: Callable[[dict[str, Json]], Completion | None]
 
     def read(self, reply: TransportReply) -> TransportReply:
-        """Add the parsed answer to a reply that contains one."""
+        """Add the parsed answer to a reply, if the reply contains one."""
         if reply.events:
             reply = reply._replace(body=self.gathered(reply.events))
         if not isinstance(reply.body, dict) or status_of(reply) != 200:
@@ -114,15 +118,15 @@ class Wire(NamedTuple):
 
 
 TEXT: Json = {"type": "text"}
-# TEXT and CALL mark the positions of a turn's text and calls among its thoughts.
+# TEXT and CALL mark the positions of a turn's text and of its calls among its thoughts.
 CALL: Json = {"type": "call"}
 
 Part = TypeVar("Part")
 
 
 def in_place(turn: ModelTurn, field: str, text: list[Part], calls: list[Part], *, thoughts: bool) -> Iterator[Part]:
-    """Yield the parts of a turn in their original order. The thoughts in `field` of its reasoning come before the
-    parts that they led to.
+    """Yield the parts of a turn in their original order. The thoughts in the field `field` of its reasoning come
+    before the text or the call that follows from them.
     """
     kept = turn.reasoning.get(field) if isinstance(turn.reasoning, dict) else None
     rest = list(calls)
@@ -139,5 +143,5 @@ def in_place(turn: ModelTurn, field: str, text: list[Part], calls: list[Part], *
 
 
 def kept_thoughts(field: str, parts: list[Json]) -> Json:
-    """Return the reasoning of a turn for `in_place`; None if it contains no thought."""
+    """Return the reasoning of a turn for `in_place`. Return None if it contains no thought."""
     return {field: parts} if any(part not in (TEXT, CALL) for part in parts) else None

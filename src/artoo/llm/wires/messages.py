@@ -1,10 +1,10 @@
 """The wire `messages`, for Anthropic's `/v1/messages`, with cache marks and thinking budgets.
 
-This module is pure.
+The functions are pure.
 
-Cache marks are at the end of the tools, of the system prompt and of the two newest user messages. Thinking blocks
-are sent back with their signatures, at their original positions. The format no longer has a temperature and a seed,
-so another variant of an answer is obtained by asking again.
+Cache marks are placed at the end of the tools, of the system prompt and of the two newest user messages. Blocks
+with thoughts are sent back with their signatures at their original positions. The format no longer has a
+temperature and a seed. Another variant of an answer is therefore obtained by asking again.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from artoo.llm.streamed import Event, objects
 from artoo.llm.transport import Json
 from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, in_place, kept_thoughts
 
-# The field of a turn's reasoning that holds the blocks, with marks at the positions of its text and calls.
+# The field of a turn's reasoning that contains the blocks. Marks in it stand for the text and the calls.
 BLOCKS = "thinking_blocks"
 
 _CACHED = {"type": "ephemeral"}
-# Maps the reasons for the end of an answer to those of a chat completion.
+# Maps the reasons why an answer ended to those of a chat completion.
 _STOPPED = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
-# Tokens for thoughts, for models that need a number.
+# Number of tokens for thoughts, for models that need a number.
 _THINKING = {"low": 2_048, "medium": 8_192, "high": 16_384}
-# The newest message's mark is written for later, the one before it is read now, because a message may hold more
-# blocks than the server searches for an earlier mark.
+# The mark of the newest message is written for the next request, and the mark of the message before is read by this
+# one. Both are needed because a message may contain more blocks than the server searches for an earlier mark.
 _CACHED_MESSAGES = 2
 
 Block = dict[str, object]
 
 
 def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
-    """Build the body of a request. Between the turns of a conversation, tools and messages differ only in their
-    cache marks.
+    """Build the body of a request. In the turns of a conversation, tools and messages differ only in their cache
+    marks.
     """
     body: dict[str, object] = {"model": how.model, "max_tokens": how.limit}
     if prompt.tools and how.has("tools"):
@@ -88,7 +88,7 @@ def _tool(name: str, description: str, schema: Mapping[str, object]) -> Block:
 
 
 def _marked(blocks: list[Block], how: How) -> list[Block]:
-    """Mark the last block. The server caches the prompt up to this block."""
+    """Put a cache mark on the last block. The server caches the prompt up to this block."""
     return [*blocks[:-1], {**blocks[-1], "cache_control": _CACHED}] if blocks and how.has("cache") else blocks
 
 
@@ -112,7 +112,7 @@ def _messages(prompt: Prompt, how: How) -> list[dict[str, object]]:
 def _turn(turn: ModelTurn, *, thoughts: bool) -> Iterator[Block]:
     text: list[Block] = [{"type": "text", "text": turn.text}] if turn.text.strip() else []
     if not text and not turn.calls:
-        text = [{"type": "text", "text": "(empty)"}]  # the server refuses an empty block
+        text = [{"type": "text", "text": "(empty)"}]  # the server refuses a block that is empty
     calls: list[Block] = [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in turn.calls
     ]
@@ -207,7 +207,7 @@ def _completion(body: dict[str, Json]) -> Completion | None:
                 thoughts.append(text_of(block.get("thinking")))
                 kept.append(block)
             case _:
-                pass  # blocks of tools that were never offered
+                pass  # blocks of tools that were not offered
     content, stopped = "".join(said), _STOPPED.get(text_of(body.get("stop_reason")), "")
     refused = stopped == "content_filter"
     return Completion(
@@ -223,7 +223,8 @@ def _completion(body: dict[str, Json]) -> Completion | None:
 
 
 def _usage(used: Json) -> Usage | None:
-    """Read the token counts. This format counts tokens read from and written to the cache apart from the prompt."""
+    """Parse the token counts. This format counts the tokens that were read from the cache, or written to it,
+    separately from the prompt."""
     if not isinstance(used, dict):
         return None
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")

@@ -1,8 +1,8 @@
 """The wire `responses`, for OpenAI's `/responses`, with encrypted reasoning items.
 
-Nothing is stored on the server. This module is pure.
+The server does not store the conversation. The functions are pure.
 
-Reasoning items are encrypted by the server and sent back at their original positions, so that a model keeps its
+The server encrypts its reasoning items. They are sent back at their original positions, so that the model keeps its
 thoughts between the turns of a conversation.
 """
 
@@ -24,15 +24,16 @@ from artoo.llm.streamed import Event, objects
 from artoo.llm.transport import Json
 from artoo.llm.wires.how import CALL, TEXT, Form, How, Wire, in_place, kept_thoughts
 
-# The field of a turn's reasoning that holds the items, with marks at the positions of its text and calls.
+# The field of a turn's reasoning that contains the items. Marks in it stand for the text and the calls.
 ITEMS = "reasoning_items"
 
-# Maps the reasons for an incomplete answer to those of a chat completion.
+# Maps the reasons why an answer is incomplete to those of a chat completion.
 _STOPPED = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 def _body_of(prompt: Prompt, how: How) -> dict[str, object]:
-    """Build the body of a request. Tools and items are byte-identical in every turn of a conversation."""
+    """Build the body of a request. Tools and items have the same bytes in every turn of a conversation, so that the
+    server can cache them."""
     body: dict[str, object] = {"model": how.model, "store": False}
     if how.has("system"):
         body["instructions"] = well_formed(prompt.system)
@@ -88,7 +89,7 @@ def _items(prompt: Prompt, how: How) -> list[Mapping[str, object]]:
 
 
 def _turn(turn: ModelTurn, *, thoughts: bool) -> Iterator[Mapping[str, object]]:
-    """Yield a turn as its original items, in which thoughts come before the text or call that they led to."""
+    """Yield a turn as its original items. Thoughts come before the text or the call that follows from them."""
     text = [{"role": "assistant", "content": turn.text}] if turn.text or not turn.calls else []
     calls = [
         {
@@ -162,7 +163,7 @@ def _completion(body: dict[str, Json]) -> Completion | None:
                 thoughts += [*objects(item.get("summary")), *objects(item.get("content"))]
                 kept.append({name: value for name, value in item.items() if value is not None and name != "status"})
             case _:
-                pass  # items of tools that were never offered
+                pass  # items of tools that were not offered
     details, counts = body.get("incomplete_details"), body.get("usage")
     reason = text_of(details.get("reason")) if isinstance(details, dict) else ""
     return Completion(

@@ -1,14 +1,14 @@
 """Render a conversation in the text dialect, one JSON step per message with fenced blocks.
 
-Programs and files are in a fenced block. This module is pure.
+Programs and files are written in a fenced block. The functions are pure.
 
     free text
     {"tool": "write_file", "input": "a.txt"}        a call; code and file content are in the block below
     ```text
     …
 
-Used for small models and for endpoints without function calling. It is not a separate wire. A conversation is
-rewritten as plain text, which any wire can carry, and `text.steps` parses the answer into a turn.
+The dialect is used for small models and for endpoints without function calling. It is not a wire of its own. A
+conversation is rewritten as plain text, which any wire can send. `text.steps` parses the answer into a turn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from artoo.ports.tools import ToolSpec
 
 
 def text_prompt(conversation: Conversation) -> Prompt:
-    """Return the prompt of a conversation's next turn in the text dialect."""
+    """Return the prompt for the next turn of a conversation in the text dialect."""
     by_name = {spec.name: spec for spec in conversation.tools}
     messages: list[Message] = []
     for part in exchanges(tuple(map(carried, conversation.messages))):
