@@ -10,12 +10,12 @@ from artoo.cli.commands.run_command import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 MEANT = {
-    exit_codes.ACCEPTED: "success; criteria that are not met",
+    exit_codes.ACCEPTED: "success. The result names the criteria that are not met",
     exit_codes.FAILED: "abandoned",
     exit_codes.USAGE: "usage or configuration",
     exit_codes.NO_MODEL: "no language model",
     exit_codes.PENDING: "changes wait",
-    exit_codes.NEEDS_INPUT: "asks something",
+    exit_codes.NEEDS_INPUT: "ended with a question",
     exit_codes.INTERRUPTED: "interrupted",
 }
 
